@@ -1,0 +1,130 @@
+"""What the tool says to its user: one record for a mistake, and how it is shown.
+
+A stage that reads a user's text returns its result and a list of diagnostics, or raises
+`LawdslError` with all of them; nothing else is raised for a user's mistake.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from lawdsl.language.tree import Span
+
+WIDTH = 100  # characters of a source line that are shown
+SHOWN = 20  # diagnostics shown at once; the rest are counted
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a file and the name under which it is shown to the user."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character, both counted from 1."""
+        line = bisect.bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding: its code, what is wrong, where, and what to do next.
+
+    `place` names a place that is no span of a text: a row and column of a table, a parameter.
+    """
+
+    code: str
+    message: str
+    severity: str = "error"  # error | warning
+    text: Text | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
+    label: str = ""
+    place: str = ""
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        start = end = None
+        if self.text is not None and self.span is not None:
+            start = list(self.text.position(self.span.start))
+            end = list(self.text.position(self.span.end))
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "file": self.text.name if self.text else None,
+            "start": start,
+            "end": end,
+            "place": self.place or None,
+            "notes": list(self.notes),
+            "help": self.help,
+        }
+
+
+class LawdslError(Exception):
+    """Input that cannot be used; carries every diagnostic found.
+
+    The subclasses of a caller's interest: none. `diagnostics[0].code` says which mistake it was.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = found
+        super().__init__("\n".join(render(d) for d in self.diagnostics))
+
+
+def printable(text: str) -> str:
+    """Text from a file, safe on a terminal: control and formatting characters are escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """By place in the text, one message a place and code."""
+    unique = dict.fromkeys(diagnostics)
+    return sorted(unique, key=lambda d: d.span.start if d.span else -1)
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """The diagnostic as lines of text, without colour."""
+    d = diagnostic
+    lines = [f"{d.severity}[{d.code}]: {printable(d.message)}"]
+    margin = "   "
+    if d.text is not None and d.span is not None:
+        number, column = d.text.position(d.span.start)
+        margin = " " * len(str(number))
+        lines.append(f"{margin}--> {printable(d.text.name)}:{number}:{column}")
+        lines += _excerpt(d, number, column, margin)
+    elif d.text is not None or d.place:
+        name = printable(d.text.name) if d.text else ""
+        lines.append(f"   --> {' '.join(part for part in (name, printable(d.place)) if part)}")
+    lines += [f"{margin} = note: {printable(note)}" for note in d.notes]
+    if d.help:
+        lines.append(f"{margin} = help: {printable(d.help)}")
+    return "\n".join(lines)
+
+
+def _excerpt(d: Diagnostic, number: int, column: int, margin: str) -> list[str]:
+    """The source line and a row of carets under the span; long lines are cut around it."""
+    assert d.text is not None and d.span is not None
+    source = d.text.line(number)
+    cut = max(0, column - 1 - WIDTH // 2) if len(source) > WIDTH else 0
+    shown = source[cut : cut + WIDTH]
+    before = printable(source[cut : column - 1])
+    marked = source[column - 1 : min(column - 1 + d.span.end - d.span.start, cut + WIDTH)]
+    carets = "^" * max(1, len(printable(marked)))
+    pointer = f"{margin} | {' ' * len(before)}{carets} {printable(d.label)}".rstrip()
+    return [f"{margin} |", f"{number} | {printable(shown)}", pointer]

@@ -1,0 +1,132 @@
+"""Words -> logical lines: where a statement begins and ends, and which comments are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lark import Token
+
+from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.language import limits
+from lawdsl.language.tree import Span
+from lawdsl.language.words import STATEMENTS
+
+OPENERS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = frozenset(OPENERS.values())
+CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ -> for in as is".split())
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A bracket without its partner, or brackets too deep."""
+
+    code: str
+    message: str
+    token: Token
+    help: str | None = None
+
+    def to_diagnostic(self, source: Text) -> Diagnostic:
+        span = Span(self.token.start_pos, self.token.end_pos)
+        return Diagnostic(self.code, self.message, text=source, span=span, help=self.help)
+
+
+@dataclass(frozen=True)
+class LogicalLine:
+    """The words of one statement (none where only comments stand) and its comments."""
+
+    tokens: tuple[Token, ...]
+    above: tuple[str, ...]
+    behind: str | None
+    gap: bool
+    broken: Broken | None
+
+
+@dataclass
+class _Open:
+    """The statement being read."""
+
+    tokens: list[Token] = field(default_factory=list)
+    brackets: list[Token] = field(default_factory=list)
+    above: list[str] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    behind: str | None = None
+    gap: bool = False
+    broken: Broken | None = None
+
+    def closed(self) -> LogicalLine:
+        if self.brackets and self.broken is None:
+            opener = self.brackets[-1]
+            message = f"`{opener}` is never closed"
+            self.broken = Broken("L0202", message, opener, f"close it with `{OPENERS[opener]}`")
+        above = (*self.above, *self.inside)
+        return LogicalLine(tuple(self.tokens), above, self.behind, self.gap, self.broken)
+
+
+def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
+    """Group words into statements.
+
+    A line end is no end while a bracket is open or after an operator, unless the next line begins
+    with a statement's keyword: so a bracket that is never closed spoils its own statement only.
+    Comments inside a statement move above it.
+    """
+    lines: list[LogicalLine] = []
+    now = _Open()
+    fresh = True  # nothing but comments since the last line end
+    for i, word in enumerate(words):
+        if word.type == "NEWLINE":
+            if now.tokens and not _goes_on(now, _next_word(words, i)):
+                lines.append(now.closed())
+                now = _Open()
+            elif fresh and not now.tokens:  # a blank line ends a paragraph of comments
+                if now.above:
+                    lines.append(now.closed())
+                    now = _Open()
+                now.gap = bool(lines)
+            fresh = True
+        elif word.type == "COMMENT":
+            _comment(now, word, _next_word(words, i))
+            fresh = False
+        else:
+            fresh = False
+            now.tokens.append(word)
+            _bracket(now, word)
+    if now.tokens or now.above:
+        lines.append(now.closed())
+    return lines
+
+
+def _next_word(words: Sequence[Token], i: int) -> Token | None:
+    """The next word that is neither line end nor comment."""
+    return next((w for w in words[i + 1 :] if w.type not in ("NEWLINE", "COMMENT")), None)
+
+
+def _goes_on(now: _Open, following: Token | None) -> bool:
+    if following is None or following.value in STATEMENTS:
+        return False
+    return bool(now.brackets) or now.tokens[-1].value in CONTINUES
+
+
+def _comment(now: _Open, word: Token, following: Token | None) -> None:
+    text = str(word.value).rstrip()
+    if not now.tokens:
+        now.above.append(text)
+    elif _goes_on(now, following):
+        now.inside.append(text)
+    else:
+        now.behind = text
+
+
+def _bracket(now: _Open, word: Token) -> None:
+    """Keep count of brackets. Any closer closes any opener: intervals are written [0, 1)."""
+    if word.value in OPENERS and word.type != "STRING":
+        now.brackets.append(word)
+        if len(now.brackets) > limits.DEPTH and now.broken is None:
+            message = f"brackets are nested more than {limits.DEPTH} deep"
+            help = "name a part of the formula with `let`"
+            now.broken = Broken("L0104", message, word, help)
+    elif word.value in CLOSERS and word.type != "STRING":
+        if now.brackets:
+            now.brackets.pop()
+        elif now.broken is None:
+            now.broken = Broken("L0208", f"`{word}` closes nothing", word, "remove it")

@@ -1,0 +1,309 @@
+"""The syntax tree of a `.law` file: frozen records, each with the span of text it was read from.
+
+Spans do not take part in equality, so that a tree printed and parsed again equals itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in a file's text."""
+
+    start: int
+    end: int
+
+    def __or__(self, other: Span) -> Span:
+        return Span(min(self.start, other.start), max(self.end, other.end))
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What every record of the tree has: its place in the text."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+# Formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """A literal, kept as it was written: `1e-3` and `0.001` print as they were typed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A plain name, or the dotted name of a law."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Node):
+    operand: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Node):
+    """Two or more terms, each with its sign; one record however long, so that no chain is deep."""
+
+    terms: tuple[tuple[str, Formula], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Node):
+    """Two or more factors, each with `*` or `/`."""
+
+    factors: tuple[tuple[str, Formula], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Node):
+    base: Formula
+    exponent: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`function(a, b, name = c)`; keywords only say at which values a law is taken."""
+
+    function: str
+    arguments: tuple[Formula, ...]
+    keywords: tuple[tuple[str, Formula], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Derivative(Node):
+    """∂ⁿ of a name by one or more names: `by` repeats a name that is derived by twice.
+
+    `order` is the n as written; `checking` reports one that is not the number of names.
+    """
+
+    of: str
+    by: tuple[str, ...]
+    order: int
+
+
+Formula = Number | Name | Negative | Sum | Product | Power | Call | Derivative
+
+
+# Domains and units
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(Node):
+    """`> formula`, `<= formula`, …"""
+
+    relation: str
+    limit: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(Node):
+    left: str
+    lower: Formula
+    upper: Formula
+    right: str
+
+
+Domain = Bound | Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Node):
+    """One declared name, with a domain where it has one of its own."""
+
+    name: str
+    domain: Domain | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOf(Node):
+    """A unit as a product of powers of named units: nat/token is ((nat, 1), (token, -1))."""
+
+    factors: tuple[tuple[str, int], ...]
+
+
+# Claims
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    left: Formula
+    relation: str
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Finite(Node):
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Trend(Node):
+    """`L increasing in N`; word is increasing, decreasing, convex or concave."""
+
+    formula: Formula
+    word: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Node):
+    """`L -> target as N -> value, …`, the variables going to their values one after another."""
+
+    formula: Formula
+    target: Formula
+    approaches: tuple[tuple[str, Formula], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction(Node):
+    """`L(r = r0) is chinchilla`"""
+
+    formula: Formula
+    law: str
+
+
+Claim = Comparison | Finite | Trend | Limit | Reduction
+
+
+# Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Node):
+    kind: str
+    name: str
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Node):
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extends(Node):
+    law: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration(Node):
+    """`variable` or `parameter` (the kind), its items, and the unit and doc they share."""
+
+    kind: str
+    items: tuple[Item, ...]
+    unit: UnitOf | None
+    doc: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition(Node):
+    """`setting`, `let` or `output` (the kind): a name and what it equals."""
+
+    kind: str
+    name: str
+    formula: Formula
+    unit: UnitOf | None
+    doc: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Require(Node):
+    claim: Claim
+    conditions: tuple[Item, ...]
+    expect: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Minimize(Node):
+    objective: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class StartGrid(Node):
+    """`start log(A), log(B) in {…}`; None among the values stands for `...`."""
+
+    targets: tuple[Formula, ...]
+    values: tuple[Formula | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartPoint(Node):
+    """`start b1 = 500, b2 = 1e-4`"""
+
+    values: tuple[tuple[str, Formula], ...]
+
+
+Statement = (
+    Section
+    | Source
+    | Extends
+    | Declaration
+    | Definition
+    | Require
+    | Minimize
+    | StartGrid
+    | StartPoint
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One logical line: a statement, the comments that stood above or inside it, the one behind it.
+
+    A line without statement holds comments that end the file or a paragraph.
+    """
+
+    statement: Statement | None
+    above: tuple[str, ...] = ()
+    behind: str | None = None
+    gap: bool = False  # a blank line stood before it
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole file in order of its lines.
+
+    `lost` are the words of the lines that could not be read: what they may have declared is unknown.
+    """
+
+    lines: tuple[Line, ...]
+    lost: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(line.statement for line in self.lines if line.statement is not None)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The records directly inside a record, in the order of the text."""
+    for spec in fields(node):
+        yield from _nodes(getattr(node, spec.name))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The record and all inside it, outermost first; no recursion, so any depth is safe."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(list(children(top))))
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes(part)

@@ -1,0 +1,75 @@
+"""The closed tables of words that a `.law` file may use; nothing outside them has a meaning."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+STATEMENTS = (
+    "law",
+    "question",
+    "pipeline",
+    "source",
+    "extends",
+    "variable",
+    "setting",
+    "parameter",
+    "let",
+    "require",
+    "minimize",
+    "start",
+    "index",
+    "identify",
+)
+LATER = ("question", "pipeline", "index", "identify")  # reserved, without meaning yet
+INNER = ("unit", "for", "in", "is", "as", "expect", "finite")
+TRENDS = ("increasing", "decreasing", "convex", "concave")
+KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))
+
+FUNCTIONS = {
+    "exp": (1, 1),
+    "log": (1, 1),
+    "log10": (1, 1),
+    "sqrt": (1, 1),
+    "sin": (1, 1),
+    "cos": (1, 1),
+    "tan": (1, 1),
+    "atan": (1, 1),
+    "tanh": (1, 1),
+    "abs": (1, 1),
+    "min": (2, 64),
+    "max": (2, 64),
+}
+"""Function names and how many arguments each takes; what they mean is `lawdsl.functions`."""
+
+CONSTANTS = ("pi", "oo")
+SPECIAL = ("diff", "huber", "squared")
+RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *SPECIAL, "sum"))
+
+VERDICTS = ("proved", "conditional", "refuted", "undecided")
+
+GREEK = dict(
+    zip(
+        "αβγδεζηθικλμνξοπρσςτυφχψω",
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
+        "sigma sigma tau upsilon phi chi psi omega".split(),
+        strict=True,
+    )
+)
+GREEK |= {letter.upper(): name.capitalize() for letter, name in GREEK.items() if letter != "ς"}
+GREEK |= {"ϵ": "epsilon", "ϕ": "phi", "ϑ": "theta", "∞": "oo"}
+
+RELATIONS = {"≤": "<=", "≥": ">="}
+ORDERS = {digit: n for n, digit in enumerate("²³⁴⁵⁶⁷⁸⁹", start=2)}
+SUPERSCRIPTS = {n: digit for digit, n in ORDERS.items()}
+
+
+def ascii_name(text: str) -> str:
+    """A name with each Greek letter written out: α1 is alpha1."""
+    return "".join(GREEK.get(char, char) for char in text)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that a mistyped one most likely stands for."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return found[0] if found else None

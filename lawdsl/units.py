@@ -1,0 +1,104 @@
+"""Units: counts of parameters, tokens, operations, nats, each with SI prefixes.
+
+A closed table and one multiplication; a general library of units would cost more to load than the
+whole of `lawdsl check` may take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+
+UNITS: Mapping[str, tuple[float, str]] = {
+    "param": (1.0, "param"),
+    "token": (1.0, "token"),
+    "FLOP": (1.0, "FLOP"),
+    "nat": (1.0, "nat"),
+    "bit": (math.log(2), "nat"),
+    "byte": (1.0, "byte"),
+    "step": (1.0, "step"),
+    "second": (1.0, "second"),
+}
+"""Unit name -> (its size, the base unit that it is a multiple of)."""
+
+SPELLINGS = {
+    "params": "param",
+    "parameter": "param",
+    "parameters": "param",
+    "tokens": "token",
+    "FLOPs": "FLOP",
+    "flop": "FLOP",
+    "nats": "nat",
+    "bits": "bit",
+    "bytes": "byte",
+    "steps": "step",
+    "s": "second",
+}
+"""Other spellings, understood in the headers of tables."""
+
+Dimension = tuple[tuple[str, int], ...]
+
+
+def known(name: str) -> bool:
+    """Whether a single unit name, with or without prefix, is in the table."""
+    return _split(name) is not None
+
+
+def _split(name: str) -> tuple[float, str] | None:
+    plain = SPELLINGS.get(name, name)
+    if plain in UNITS:
+        return UNITS[plain]
+    rest = SPELLINGS.get(name[1:], name[1:])
+    if name[:1] in PREFIXES and rest in UNITS:
+        size, base = UNITS[rest]
+        return PREFIXES[name[0]] * size, base
+    return None
+
+
+def size_and_dimension(factors: Iterable[tuple[str, int]]) -> tuple[float, Dimension]:
+    """A unit as a multiple of base units.
+
+    Args:
+        factors: (unit name, power) pairs.
+
+    Returns:
+        The size in base units, and the sorted powers of the base units.
+
+    Raises:
+        KeyError: a name that is not in the table.
+    """
+    size = 1.0
+    powers: dict[str, int] = {}
+    for name, power in factors:
+        found = _split(name)
+        if found is None:
+            raise KeyError(name)
+        size *= found[0] ** power
+        powers[found[1]] = powers.get(found[1], 0) + power
+    return size, tuple(sorted((b, p) for b, p in powers.items() if p))
+
+
+def parse_unit(text: str) -> tuple[tuple[str, int], ...]:
+    """A unit as tables write it in a header: `Gtoken`, `nat/token`, `token^2`.
+
+    Raises:
+        KeyError: a name that is not in the table.
+        ValueError: not of that form.
+    """
+    factors = []
+    sign = 1
+    for i, part in enumerate(text.replace("/", " / ").replace("*", " * ").split()):
+        if i % 2:
+            if part not in "*/":
+                raise ValueError(text)
+            sign = -1 if part == "/" else 1
+            continue
+        name, _, power = part.partition("^")
+        if not known(name):
+            raise KeyError(name)
+        factors.append((name, sign * (int(power) if power else 1)))
+    if not factors:
+        raise ValueError(text)
+    return tuple(factors)
