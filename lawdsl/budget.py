@@ -1,0 +1,57 @@
+"""A bound on the time that algebra may take.
+
+Computer algebra has no useful bound of its own: an innocent formula can keep it busy for hours.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class OutOfTime(Exception):
+    """The time allowed for a piece of algebra is used up."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Stop what runs inside after so many seconds of wall time.
+
+    Works in the main thread of a process on a system with interval timers (Linux, macOS); elsewhere
+    nothing is stopped. Limits may be nested; the outer one is kept.
+
+    Raises:
+        OutOfTime: the time is used up, or the formula is nested too deeply for the algebra.
+    """
+    possible = hasattr(signal, "setitimer")
+    if not possible or threading.current_thread() is not threading.main_thread():
+        with _no_recursion():
+            yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    outer, _ = signal.getitimer(signal.ITIMER_REAL)
+    began = time.monotonic()
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, outer) if outer else seconds)
+    try:
+        with _no_recursion():
+            yield
+    finally:
+        left = max(outer - (time.monotonic() - began), 1e-3) if outer else 0
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _no_recursion() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError:
+        raise OutOfTime from None

@@ -1,0 +1,1 @@
+"""SymPy expressions -> fast values and exact derivatives, without generated code."""

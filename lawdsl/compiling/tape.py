@@ -1,0 +1,99 @@
+"""An expression as a list of instructions, each result computed once.
+
+Equal sub-expressions share one instruction. The tape is data, not code: nothing is generated or
+executed from a text, and the same tape runs on float64 arrays (`arrays`) and on intervals
+(`intervals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One operation on earlier results.
+
+    `op` is input, constant, add, multiply, power, or the name of a function; `arguments` are
+    positions of earlier instructions; `value` is the constant, or the number of the input.
+    """
+
+    op: str
+    arguments: tuple[int, ...] = ()
+    value: sp.Expr | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """Instructions in an order in which each uses only earlier ones.
+
+    Attributes:
+        instructions: the operations.
+        inputs: how many values the tape takes.
+        outputs: the positions of the results asked for.
+    """
+
+    instructions: tuple[Instruction, ...]
+    inputs: int
+    outputs: tuple[int, ...]
+
+
+OPERATIONS: dict[type[sp.Basic], str] = {
+    sp.Add: "add",
+    sp.Mul: "multiply",
+    sp.Pow: "power",
+    sp.exp: "exp",
+    sp.log: "log",
+    sp.sin: "sin",
+    sp.cos: "cos",
+    sp.tan: "tan",
+    sp.atan: "atan",
+    sp.tanh: "tanh",
+    sp.Abs: "abs",
+    sp.Min: "min",
+    sp.Max: "max",
+    sp.sign: "sign",
+    sp.Heaviside: "step",
+}
+"""SymPy class -> operation. What is not here cannot be computed with."""
+
+
+def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) -> Tape:
+    """Write expressions as one tape.
+
+    Args:
+        expressions: what is to be computed.
+        inputs: the symbols in them, in the order in which values will be given.
+
+    Raises:
+        LawdslError: an expression that has no real value (1/0), or a function outside the table.
+    """
+    instructions: list[Instruction] = []
+    known: dict[sp.Basic, int] = {}
+    numbers = {symbol: i for i, symbol in enumerate(inputs)}
+
+    def emit(node: sp.Basic) -> int:
+        if node in known:
+            return known[node]
+        if node in numbers:
+            made = Instruction("input", value=numbers[node])
+        elif node.is_number and not node.has(sp.zoo, sp.nan, sp.oo, -sp.oo, sp.I):
+            made = Instruction("constant", value=node)
+        elif type(node) in OPERATIONS:
+            op = OPERATIONS[type(node)]
+            parts = node.args[:1] if op == "step" else node.args
+            made = Instruction(op, tuple(emit(part) for part in parts))
+        else:
+            message = f"`{node}` has no real value"
+            raise LawdslError(Diagnostic("L0501", message, help="correct the formula"))
+        instructions.append(made)
+        known[node] = len(instructions) - 1
+        return known[node]
+
+    outputs = tuple(emit(expression) for expression in expressions)
+    return Tape(tuple(instructions), len(inputs), outputs)
