@@ -175,16 +175,16 @@ class Law:
         self,
         formula: tree.Formula,
         opaque: Iterable[str] = (),
-        extra: Mapping[str, sp.Expr] | None = None,
+        extra: dict[str, sp.Expr] | None = None,
     ) -> sp.Expr:
         """A formula of this law as a SymPy expression.
 
         Args:
             formula: its syntax tree, whose names are those of the law.
             opaque: lets that stay symbols instead of being written out.
-            extra: meanings of names that the law does not have.
+            extra: symbols of names that a claim brings in; those it lacks are added.
         """
-        build = _Building(self, frozenset(opaque), dict(extra or {}))
+        build = _Building(self, frozenset(opaque), {} if extra is None else extra)
         with _algebra(self.declarations.text):
             return build(formula)
 
