@@ -46,6 +46,16 @@ def known(name: str) -> bool:
     return _split(name) is not None
 
 
+def canonical(name: str) -> str | None:
+    """One spelling for each unit: `Gtokens` is Gtoken. None for a name that is not in the table."""
+    for prefix in ("", *PREFIXES):
+        rest = name.removeprefix(prefix)
+        plain = SPELLINGS.get(rest, rest)
+        if name.startswith(prefix) and plain in UNITS:
+            return prefix + plain
+    return None
+
+
 def _split(name: str) -> tuple[float, str] | None:
     plain = SPELLINGS.get(name, name)
     if plain in UNITS:

@@ -7,7 +7,6 @@ are found here, before any algebra sees them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 
 from lawdsl.language import limits
@@ -23,8 +22,7 @@ from lawdsl.language.tree import (
     Sum,
 )
 
-EXACT_BITS = 4096  # a fraction with more is rounded to a float
-POWER_BITS = 65_536  # a power of fractions with more is refused: algebra would write it out
+_EXACT_BITS = 64 * limits.FOLD_BITS  # of a fraction's numerator and denominator
 
 Value = Fraction | float | None  # None: not a number alone, or not known
 
@@ -38,88 +36,67 @@ class Undefined(Exception):
 
 
 class TooLarge(Exception):
-    """The value, or a number on the way to it, is beyond what is computed; `node` is to blame."""
+    """The value would need more than `limits.FOLD_BITS` bits."""
 
-    def __init__(self, node: Node, why: str, help: str) -> None:
-        self.node, self.why, self.help = node, why, help
-        super().__init__(why)
-
-
-def literal(text: str) -> Fraction:
-    """What a number in a file means: exactly what is written, or 0 where no float is so small."""
-    return Fraction(text) if float(text) else Fraction(0)
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        super().__init__("too large")
 
 
-def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
+def value(formula: Formula) -> Value:
     """The value of a formula of numbers: exact where it is rational, a float otherwise.
 
-    Returns None where a name without a known value stands in it; the parts without such names are
-    computed all the same.
-
-    Args:
-        formula: what to compute.
-        known: values of names.
+    Returns None where a name stands in it; the parts without names are computed all the same.
 
     Raises:
         Undefined: 1/0, 0^0, a root or logarithm of what has none.
         TooLarge: the value is beyond what is computed.
     """
-    known = known or {}
-
-    def inner(part: Formula) -> Value:
-        return value(part, known)
-
     match formula:
         case Number(text):
-            return literal(text)
+            return Fraction(text)
+        case Negative(operand):
+            inner = value(operand)
+            return None if inner is None else -inner
+        case Sum(terms):
+            return _total([(sign, value(term)) for sign, term in terms])
+        case Product(factors):
+            return _product(factors)
+        case Power(base, exponent):
+            return _bounded(formula, _power(formula, value(base), value(exponent)))
+        case Call(function, arguments):
+            values = [value(argument) for argument in arguments]
+            if function in _FLOAT and len(values) == 1 and values[0] is not None:
+                return _call(formula, function, values[0])
+            return None
         case Name("pi"):
             return math.pi
-        case Name(text):
-            return known.get(text)
-        case Negative(operand):
-            found = inner(operand)
-            return None if found is None else -found
-        case Sum(terms):
-            return _total([(sign, term, inner(term)) for sign, term in terms])
-        case Product(factors):
-            return _product([(operator, factor, inner(factor)) for operator, factor in factors])
-        case Power(base, exponent):
-            return _power(formula, inner(base), inner(exponent))
-        case Call(function, arguments):
-            values = [number for part in arguments if (number := inner(part)) is not None]
-            complete = values and len(values) == len(arguments)
-            return _call(formula, function, values) if complete else None
     return None
 
 
-def _total(terms: list[tuple[str, Formula, Value]]) -> Value:
+def _total(terms: list[tuple[str, Value]]) -> Value:
     total: Fraction | float = Fraction(0)
-    for sign, term, number in terms:
-        if number is None:
+    for sign, term in terms:
+        if term is None:
             return None
-        total = _bounded(term, lambda a, b: a + b, total, number if sign == "+" else -number)
+        total = total + term if sign == "+" else total - term
     return total
 
 
-def _product(factors: list[tuple[str, Formula, Value]]) -> Value:
-    """The product; its numbers are bounded even where names stand between them."""
-    total: Fraction | float = Fraction(1)
-    for operator, factor, number in factors:
-        if number is None:
-            continue
-        if operator == "*":
-            total = _bounded(factor, lambda a, b: a * b, total, number)
-        elif number == 0:
+def _product(factors: tuple[tuple[str, Formula], ...]) -> Value:
+    total: Value = Fraction(1)
+    for operator, factor in factors:
+        inner = value(factor)
+        if operator == "/" and inner == 0:
             raise Undefined(factor, "this divides by 0")
+        if inner is None or total is None:
+            total = None
         else:
-            total = _bounded(factor, lambda a, b: a / b, total, number)
-    return None if any(number is None for _, _, number in factors) else total
+            total = total * inner if operator == "*" else total / inner
+    return None if total is None else _bounded(factors[0][1], total)
 
 
-def _power(node: Power, base: Value, exponent: Value) -> Value:
-    if exponent is not None and abs(exponent) > limits.EXPONENT:
-        why = f"the numbers in exponents go up to {limits.EXPONENT:,}"
-        raise TooLarge(node.exponent, why, "write the number itself, as 1e20, or a parameter")
+def _power(node: Formula, base: Value, exponent: Value) -> Value:
     if base is None or exponent is None:
         return None
     if base == 0 and exponent == 0:
@@ -131,14 +108,45 @@ def _power(node: Power, base: Value, exponent: Value) -> Value:
         raise Undefined(node, "a negative number has no real power that is not whole")
     if base == 0 or base == 1:
         return base
+    if abs(exponent) * abs(math.log2(abs(base))) > limits.FOLD_BITS:
+        raise TooLarge(node)
     if whole and isinstance(base, Fraction):
-        bits = abs(exponent) * max(base.numerator.bit_length(), base.denominator.bit_length())
-        if bits <= EXACT_BITS:
-            return _bounded(node, lambda a, b: a ** int(b), base, exponent)
-        if bits > POWER_BITS:
-            raise _beyond(node)
-    return _bounded(node, lambda a, b: float(a) ** float(b), base, exponent)
+        digits = max(abs(base.numerator), base.denominator).bit_length()
+        if abs(exponent) * digits > _EXACT_BITS:
+            raise TooLarge(node)
+        return base ** int(exponent)
+    return float(base) ** float(exponent)
 
 
-def _bounded(node: Node, operation: object, a: Fraction | float, b: Fraction | float) -> object:
-    raise NotImplementedError
+def _bounded(node: Formula, result: Value) -> Value:
+    if isinstance(result, Fraction):
+        digits = max(abs(result.numerator), result.denominator).bit_length()
+        if digits > _EXACT_BITS or abs(result) > 2**limits.FOLD_BITS:
+            raise TooLarge(node)
+    elif isinstance(result, float) and not math.isfinite(result):
+        raise TooLarge(node)
+    return result
+
+
+_FLOAT = {
+    "exp": math.exp,
+    "log": math.log,
+    "log10": math.log10,
+    "sqrt": math.sqrt,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "atan": math.atan,
+    "tanh": math.tanh,
+}
+
+
+def _call(node: Formula, function: str, argument: Fraction | float) -> Value:
+    if function in ("log", "log10") and argument <= 0:
+        raise Undefined(node, "only numbers above 0 have a logarithm")
+    if function == "sqrt" and argument < 0:
+        raise Undefined(node, "a negative number has no real square root")
+    try:
+        return _FLOAT[function](float(argument))
+    except OverflowError:
+        raise TooLarge(node) from None

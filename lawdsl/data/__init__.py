@@ -1,0 +1,1 @@
+"""Runs tables: what was measured, and how its columns meet the variables of a law."""

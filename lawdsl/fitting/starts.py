@@ -1,0 +1,260 @@
+"""Where a fit begins: starts chosen from what the law's expression shows, or those of the file.
+
+A parameter in which the law is linear needs no start: for given others it is solved for. So only
+the others are drawn, at a size that fits their place in the formula, and the best draws are kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from lawdsl.compiling.arrays import evaluate_with_gradient
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.transforms import to_free
+from lawdsl.language import tree
+from lawdsl.language.resolving import spread
+from lawdsl.law import Law
+
+Array = NDArray[np.float64]
+
+DRAWS = 240  # candidates for the starts kept
+ROWS = 1000  # rows on which candidates are compared
+
+
+def linear_parameters(law: Law) -> tuple[int, ...]:
+    """Parameters in which the law is linear all at once, found symbolically."""
+    chosen: list[int] = []
+    symbols: list[sp.Symbol] = []
+    for i, q in enumerate(law.parameters):
+        slope = sp.diff(law.expression, q.symbol)
+        if not slope.free_symbols & {q.symbol, *symbols}:
+            chosen.append(i)
+            symbols.append(q.symbol)
+    return tuple(chosen)
+
+
+def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
+    """Starts chosen by the engine.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        count: how many starts.
+        seed: of the draws.
+
+    Returns:
+        Free numbers, shape (up to count, parameters), the most promising first.
+    """
+    rng = np.random.default_rng(seed)
+    if problem.rows > ROWS:
+        problem = problem.subset(np.sort(rng.choice(problem.rows, ROWS, replace=False)))
+    linear = linear_parameters(law)
+    draws = max(DRAWS, 4 * count)
+    theta = np.stack([_draw(law, problem, i, draws, rng) for i in range(problem.parameters)], axis=1)
+    for row in theta:
+        _solve_linear(law, problem, row, linear)
+    free = to_free(problem.transforms, theta)
+    free[~np.isfinite(free)] = 0.0
+    losses = problem.losses(free)
+    order = np.argsort(losses, kind="stable")
+    order = order[np.isfinite(losses[order])]
+    # three quarters from the best, the rest from anywhere: the best may all lie in one valley
+    best = order[: count - count // 4]
+    others = order[len(best) :]
+    more = rng.choice(others, min(len(others), count - len(best)), replace=False)
+    return free[np.concatenate([best, more]).astype(int)]
+
+
+def _draw(law: Law, problem: Problem, i: int, draws: int, rng: np.random.Generator) -> Array:
+    """Values of one parameter: of order 1 in an exponent, else also of the size of the data."""
+    q = law.parameters[i]
+    size = np.exp(rng.uniform(np.log(0.03), np.log(3.0), draws))
+    if not _in_exponent(law.expression, q.symbol):
+        near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
+        for scale in (lambda x: x, lambda x: 1 / x):
+            for column in near:
+                picked = scale(rng.choice(column, draws)) * np.exp(rng.uniform(-3, 3, draws))
+                size = np.where(rng.uniform(size=draws) < 0.35 / len(near), picked, size)
+    lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
+    upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
+    if lower and upper:
+        return max(lower) + (min(upper) - max(lower)) * rng.uniform(0.02, 0.98, draws)
+    if lower or any(b.lower for b in q.bounds):
+        return (max(lower) if lower else 0.0) + size
+    if upper or q.bounds:
+        return (min(upper) if upper else 0.0) - size
+    return size * rng.choice([-1.0, 1.0], draws)
+
+
+def _in_exponent(expression: sp.Expr, symbol: sp.Symbol) -> bool:
+    return any(symbol in power.exp.free_symbols for power in expression.atoms(sp.Pow))
+
+
+def _solve_linear(law: Law, problem: Problem, theta: Array, linear: tuple[int, ...]) -> None:
+    """Set the linear parameters to their least-squares values for the others as they are."""
+    if not linear:
+        return
+    at = theta.copy()
+    at[list(linear)] = 0.0
+    inputs = [*problem.columns, *at]
+    by = [len(problem.columns) + i for i in linear]
+    rest, basis = evaluate_with_gradient(problem.tape, inputs, by)
+    basis = np.broadcast_to(basis, (problem.rows, len(linear)))
+    goal = problem.target - np.broadcast_to(rest, problem.target.shape)
+    if problem.objective.log:  # a small error of log L is one of L in proportion to L
+        basis, goal = basis / problem.target[:, None], goal / problem.target
+    lows = [_low(law, i) for i in linear]
+    goal = goal - basis @ np.array([low or 0.0 for low in lows])
+    if not (np.all(np.isfinite(basis)) and np.all(np.isfinite(goal))):
+        return
+    scale = np.linalg.norm(basis, axis=0)
+    scale[scale == 0] = 1.0
+    free = [j for j, low in enumerate(lows) if low is None]
+    both = np.hstack([basis / scale, -(basis / scale)[:, free]])
+    q, r = np.linalg.qr(both)
+    try:
+        solved, _ = nnls(r, q.T @ goal)
+    except RuntimeError:  # no convergence: the draw stays as it is
+        return
+    result = solved[: len(linear)].copy()
+    result[free] -= solved[len(linear) :]
+    theta[list(linear)] = result / scale + np.array([low or 0.0 for low in lows])
+
+
+def _low(law: Law, i: int) -> float | None:
+    """The lower limit to solve under; None for a free parameter. Coupled limits count as 0."""
+    bounds = [b for b in law.parameters[i].bounds if b.lower]
+    if not bounds:
+        return None
+    return max((float(b.limit) for b in bounds if b.limit.is_number), default=0.0)
+
+
+def declared_starts(law: Law, problem: Problem) -> tuple[Array, int]:
+    """The starts that the file declares: its points, and the cross of its grids.
+
+    A parameter that no `start` names begins at a value of order 1 inside its domain.
+
+    Returns:
+        Free numbers, shape (starts, parameters), and how many declared starts were left out
+        because they lie outside the law's domain.
+
+    Raises:
+        LawdslError: the law declares none.
+    """
+    declared = list(_points(law)) + list(_grid(law))
+    if not declared:
+        help = "declare some, as `start log(A) in {0, 5, ..., 25}`, or let the engine choose"
+        message = f"`{law.name}` declares no starts"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    rows, outside = [], 0
+    for point in declared:
+        theta = placed(law, point)
+        if theta is None:
+            outside += 1
+        else:
+            rows.append(theta)
+    if not rows:
+        help = "correct the `start` lines, or let the engine choose"
+        message = f"none of the {outside:,} declared starts lies in the domain of `{law.name}`"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    return to_free(problem.transforms, np.array(rows)), outside
+
+
+def given_start(law: Law, problem: Problem, start: Mapping[str, float]) -> Array:
+    """One start given by the caller, shape (1, parameters).
+
+    Raises:
+        LawdslError: an unknown parameter, or a value outside its domain.
+    """
+    names = [q.name for q in law.parameters]
+    for name in start:
+        if name not in names:
+            help = f"its parameters are {', '.join(names)}"
+            message = f"`{law.name}` has no parameter `{name}`"
+            raise LawdslError(Diagnostic("F0106", message, help=help))
+    theta = placed(law, {k: sp.Float(float(v), 17) for k, v in start.items()})
+    if theta is None:
+        domains = "; ".join(q.domain for q in law.parameters if q.bounds)
+        message = "the start lies outside the law's domain"
+        raise LawdslError(Diagnostic("F0106", message, help=f"the domains are {domains}"))
+    return to_free(problem.transforms, np.array([theta]))
+
+
+def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
+    """Parameter values at a start, or None where they lie outside the domain."""
+    known: dict[sp.Symbol, sp.Expr] = {
+        q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None
+    }
+    theta = []
+    for q in law.parameters:
+        low = [float(b.limit.xreplace(known)) for b in q.bounds if b.lower]
+        high = [float(b.limit.xreplace(known)) for b in q.bounds if not b.lower]
+        if q.name in point:
+            x = float(point[q.name].xreplace(known))
+            if any(x < b for b in low) or any(x > b for b in high):
+                return None
+            strict = [float(b.limit.xreplace(known)) for b in q.bounds if b.strict]
+            if x in strict:
+                return None
+        elif low and high:
+            x = (max(low) + min(high)) / 2
+        elif low or high:
+            x = max(low) + 1.0 if low else min(high) - 1.0
+        else:
+            x = 1.0
+        known[q.symbol] = sp.Float(x, 17)
+        theta.append(x)
+    return np.array(theta)
+
+
+def _points(law: Law) -> Iterator[dict[str, sp.Expr]]:
+    for point in law.declarations.points:
+        yield {name: law.to_sympy(formula) for name, formula in point.values}
+
+
+def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
+    """The cross product of the file's grids, each target's values in their order."""
+    axes: dict[str, list[sp.Expr]] = {}
+    for grid in law.declarations.grids:
+        for target in grid.targets:
+            name, values = _axis(law, target, spread(grid.values))
+            axes[name] = values
+    if axes:
+        for combination in itertools.product(*axes.values()):
+            yield dict(zip(axes, combination, strict=True))
+
+
+def _axis(
+    law: Law, target: tree.Formula, numbers: tuple[float, ...]
+) -> tuple[str, list[sp.Expr]]:
+    """Parameter and values of one grid target: A, log(A) or log(A - limit)."""
+    exact = [sp.Float(x, 17) for x in numbers]
+    if isinstance(target, tree.Name):
+        return target.text, exact
+    assert isinstance(target, tree.Call)
+    inside = target.arguments[0]
+    raised = [sp.exp(x) for x in exact]
+    if isinstance(inside, tree.Name):
+        return inside.text, raised
+    assert isinstance(inside, tree.Sum)
+    (_, first), *rest = inside.terms
+    assert isinstance(first, tree.Name)
+    limit = law.to_sympy(tree.Sum((("+", tree.Number("0")), *rest)))
+    return first.text, [x - limit for x in raised]
+
+
+def grid_size(law: Law) -> int:
+    """How many starts the file declares."""
+    size = 1 if law.declarations.grids else 0
+    for grid in law.declarations.grids:
+        size *= len(spread(grid.values)) ** len(grid.targets)
+    return size + len(law.declarations.points)
+
+
