@@ -21,6 +21,7 @@ from lawdsl.units import parse_unit, size_and_dimension
 Array = NDArray[np.float64]
 
 GAP = 1e4  # two clouds of values further apart than this are two scales
+REPEATS = 0.25  # of the rows: fewer may well be equal measurements
 RELATIONS: Mapping[str, Callable[[Array, float], NDArray[np.bool_]]] = {
     ">": np.greater,
     ">=": np.greater_equal,
@@ -314,7 +315,7 @@ def _duplicates(table: Table, data: Array, output: Array | None) -> list[Diagnos
     cells = pa.table({str(i): column for i, column in enumerate((*data, output))})
     distinct = cells.group_by(cells.column_names).aggregate([]).num_rows
     count = cells.num_rows - distinct
-    if count == 0:
+    if count < REPEATS * cells.num_rows:
         return []
     message = f"{count:,} of {cells.num_rows:,} rows repeat another row exactly"
     help = "keep one of each: repeated rows count as new measurements, which they are not"

@@ -17,8 +17,10 @@ from lawdsl.fitting.problem import Problem, rho
 
 Array = NDArray[np.float64]
 
-EVALUATIONS = 600
+EVALUATIONS = 600  # for one of many starts
+PATIENCE = 6000  # for the only one
 TOLERANCE = 1e-15
+NOISE = 1e-9  # relative: of an objective summed from rounded residuals
 REASONS = {
     0: "the limit of evaluations was reached",
     1: "the gradient is zero to rounding",
@@ -89,31 +91,30 @@ def descend(problem: Problem, start: Array, evaluations: int = EVALUATIONS) -> D
         return Descent(start, loss, False, "the law has no value there", 0)
     loss = float(problem.losses(found.x[None])[0])
     reason = REASONS.get(found.status, "the search failed")
-    return Descent(found.x, loss, found.status > 0 and np.isfinite(loss), reason, found.nfev)
+    converged = bool(found.status > 0 and np.isfinite(loss))
+    return Descent(found.x, loss, converged, reason, int(found.nfev))
 
 
-def polish(problem: Problem, free: Array, steps: int = 6) -> Array:
-    """Full steps to the minimum that a descent has nearly reached; never uphill.
+def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
+    """Full steps to the minimum that a descent has nearly reached; never uphill by more than rounding.
 
     Squared losses: Gauss-Newton by orthogonal factors, which keeps the digits that normal
     equations lose. Huber losses: Newton, with second derivatives from differences of the exact
     gradient.
     """
+    step_of = _gauss_newton if problem.objective.loss == "squared" else _newton
     best, loss = free, float(problem.losses(free[None])[0])
     previous = np.inf
     for _ in range(steps):
-        step = _gauss_newton(problem, best) if problem.objective.loss == "squared" else _newton(problem, best)
+        step = step_of(problem, best)
         if step is None:
             break
         size = float(np.max(np.abs(step) / (np.abs(best) + 1e-300)))
         moved = best + step
-        new = float(problem.losses(moved[None])[0])
-        # at the last digits the objective cannot tell steps apart; their size can
-        if not new <= loss * (1 + 1e-13) or size > previous:
+        # at the last digits the objective is noise: there the steps' sizes say who is nearer
+        if size >= previous or not problem.losses(moved[None])[0] <= loss * (1 + NOISE):
             break
-        best, loss, previous = moved, min(new, loss), size
-        if size < 1e-15:
-            break
+        best, previous = moved, size
     return best
 
 

@@ -1,0 +1,257 @@
+"""Fit a law to a table: starts, descents, the best one polished, and what can be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.binding import Runs, bind
+from lawdsl.data.tables import read_table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting import diagnosis
+from lawdsl.fitting.descent import EVALUATIONS, NOISE, PATIENCE, Descent, descend, polish
+from lawdsl.fitting.fitted import (
+    Agreement,
+    Fit,
+    FittedData,
+    FittedLaw,
+    Loss,
+    Metrics,
+    ObjectiveValue,
+    Parameter,
+)
+from lawdsl.fitting.problem import Problem, problem_of, rho
+from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.transforms import to_parameters
+from lawdsl.language.resolving import Objective
+from lawdsl.law import Law, load
+
+Array = NDArray[np.float64]
+
+STARTS = 24
+SAME = 1e-6  # relative difference of objectives that counts as the same minimum
+LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
+
+
+def fit(
+    law: Law | str,
+    table: Any,
+    /,
+    *,
+    starts: int | str | Mapping[str, float] = STARTS,
+    objective: str | None = None,
+    delta: float | None = None,
+    where: Sequence[str] = (),
+    settings: Mapping[str, float] | None = None,
+    without: Sequence[str] = (),
+    drop_bad: bool = False,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    **columns: str,
+) -> Fit:
+    """Fit a law to measurements.
+
+    Args:
+        law: a law, or the name or path of one.
+        table: a path (CSV, Parquet), a data frame, an Arrow table or a mapping of arrays.
+        starts: how many starts the engine chooses; `"declared"` for those of the law's file;
+            or one start, parameter -> value.
+        objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
+        delta: Huber's delta in place of the law's own.
+        where: conditions that rows must meet, `"size = 70M"`.
+        settings: values in place of those of the law's settings.
+        without: bounds of the law to leave out, `"C > C0"`.
+        drop_bad: leave bad rows out, and count them, instead of refusing the table.
+        seed: of the starts; the same seed gives the same fit.
+        progress: called with how many starts are done, and of how many.
+        columns: variable or output of the law -> column, where the names differ: L="loss".
+
+    Returns:
+        The fit. One that is not trusted is returned too; its `verdict` and `diagnostics` say why.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    law = load(law) if isinstance(law, str) else law
+    if settings:
+        law = law.with_settings(**settings)
+    for bound in without:
+        law = law.without(bound)
+    chosen = chosen_objective(law, objective, delta)
+    runs = bind(
+        law, read_table(table), columns, where=where, drop_bad=drop_bad, positive=chosen.log
+    )
+    assert runs.target is not None
+    problem = problem_of(law, runs.columns, runs.target, chosen)
+    impossible = diagnosis.too_little(law, problem)
+    if impossible:
+        raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    notes: list[Diagnostic] = []
+    free = _starts(law, problem, starts, seed, notes)
+    best, agreement = _search(problem, free, seed, progress)
+    return _fitted(law, problem, runs, best, agreement, tuple(where), seed, notes)
+
+
+OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
+
+
+def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Objective:
+    """The law's objective, or another one of the four kinds; `squared` alone is squared(raw).
+
+    Raises:
+        LawdslError: no such objective, or a delta that is not above 0.
+    """
+    found = law.objective
+    if objective is not None:
+        name = {"huber": "huber(log)", "squared": "squared(raw)"}.get(objective, objective)
+        if name not in OBJECTIVES:
+            help = "the objectives are " + ", ".join(OBJECTIVES)
+            raise LawdslError(Diagnostic("L0404", f"`{objective}` is no objective", help=help))
+        loss, _, scale = name.rstrip(")").partition("(")
+        found = replace(found, loss=loss, log=scale == "log")
+    if delta is not None:
+        if not delta > 0:
+            raise LawdslError(Diagnostic("L0404", "Huber's delta must be above 0"))
+        found = replace(found, delta=float(delta))
+    return found
+
+
+def _starts(
+    law: Law,
+    problem: Problem,
+    starts: int | str | Mapping[str, float],
+    seed: int,
+    notes: list[Diagnostic],
+) -> Array:
+    if isinstance(starts, Mapping):
+        return given_start(law, problem, starts)
+    if starts == "declared":
+        free, outside = declared_starts(law, problem)
+        if outside:
+            message = f"{outside:,} declared starts lie outside the domain and were left out"
+            notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+        return free
+    if isinstance(starts, str) or starts < 1:
+        message = f"`{starts}` is no number of starts"
+        help = "give a number from 1, `declared`, or values of the parameters"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    free = chosen_starts(law, problem, starts, seed)
+    if len(free) == 0:
+        message = f"`{law.name}` has no value on these data at any start"
+        help = "declare starts in the law: `start A = 1, alpha = 0.5`"
+        raise LawdslError(Diagnostic("F0107", message, help=help))
+    return free
+
+
+def _search(
+    problem: Problem, free: Array, seed: int, progress: Callable[[int, int], None] | None
+) -> tuple[Descent, Agreement]:
+    """All starts downhill, and the best of them on all rows to the last digits."""
+    sample = problem
+    if problem.rows > LONG:
+        rows = np.random.default_rng(seed).choice(problem.rows, LONG, replace=False)
+        sample = problem.subset(np.sort(rows))
+    reached = []
+    for done, start in enumerate(free, start=1):
+        reached.append(descend(sample, start, EVALUATIONS if len(free) > 1 else PATIENCE))
+        if progress is not None:
+            progress(done, len(free))
+    losses = np.array([d.loss for d in reached])
+    best = reached[int(np.nanargmin(losses))]
+    if not np.isfinite(best.loss):
+        message = "the law has no value on these data wherever the search goes"
+        help = "declare starts in the law, or domains that keep it defined"
+        raise LawdslError(Diagnostic("F0107", message, help=help))
+    scale = max(abs(best.loss), np.finfo(float).tiny)
+    agreed = int(np.sum(losses <= best.loss + SAME * scale))
+    if sample is not problem:
+        best = descend(problem, best.free)
+    settled = diagnosis.on_bounds(problem, best.free, best.loss)
+    polished = polish(problem, settled)
+    loss = float(problem.losses(polished[None])[0])
+    if loss <= best.loss * (1 + NOISE):
+        best = replace(best, free=polished, loss=loss)
+    return best, Agreement(len(free), agreed)
+
+
+def _fitted(
+    law: Law,
+    problem: Problem,
+    runs: Runs,
+    best: Descent,
+    agreement: Agreement,
+    where: tuple[str, ...],
+    seed: int,
+    notes: list[Diagnostic],
+) -> Fit:
+    theta = to_parameters(problem.transforms, best.free[None])[0]
+    bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
+    flat, lost = diagnosis.unseen(law, problem, best.free)
+    flat = [d for d in flat if not _only_bounds(d, bounds)]
+    lost -= set(bounds)
+    found = [*runs.warnings, *notes, *flat, *bound_notes]
+    found += diagnosis.agreement_findings(agreement.starts, agreement.agreed, agreement.starts == 1)
+    if not best.converged:
+        message = f"the search stopped early: {best.reason}"
+        found.append(Diagnostic("F0105", message, help="start elsewhere, or ask for more starts"))
+    verdict = "trusted"
+    if found:
+        verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"
+    return Fit(
+        parameters={
+            q.name: Parameter(float(x), bounds.get(q.name), q.name not in lost)
+            for q, x in zip(law.parameters, theta, strict=True)
+        },
+        objective=_objective_value(problem, law, theta, best.loss),
+        metrics=_metrics(problem, theta),
+        agreement=agreement,
+        converged=best.converged,
+        stopped=best.reason,
+        verdict=verdict,
+        diagnostics=tuple(found),
+        law=FittedLaw(law.name, law.digest, law.texts, dict(law.settings_), law.dropped),
+        data=FittedData(
+            runs.name, runs.digest, problem.rows, runs.dropped, dict(runs.bound), where,
+            dict(runs.ranges),
+        ),
+        seed=seed,
+    )
+
+
+def _only_bounds(found: Diagnostic, bounds: Mapping[str, str]) -> bool:
+    """A parameter on its bound has no slope; that has its own message."""
+    return any(found.message.startswith(f"{name} cannot be determined") for name in bounds)
+
+
+def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:
+    predicted = problem.predictions(theta[None])[0]
+    with np.errstate(all="ignore"):
+        residuals = {
+            "log": np.log(predicted) - np.log(problem.target),
+            "raw": predicted - problem.target,
+        }
+    totals = {
+        name: float(np.sum(rho(r, problem.objective))) for name, r in residuals.items()
+    }
+    both = {name: Loss(t, t / problem.rows) for name, t in totals.items()}
+    name = problem.objective.name.replace("L", law.output)
+    return ObjectiveValue(name, loss, loss / problem.rows, both["log"], both["raw"])
+
+
+def _metrics(problem: Problem, theta: Array) -> Metrics:
+    predicted = problem.predictions(theta[None])[0]
+    with np.errstate(all="ignore"):
+        return Metrics(
+            r2=_r_squared(problem.target, predicted),
+            r2_log=_r_squared(np.log(problem.target), np.log(predicted)),
+            mae=float(np.mean(np.abs(predicted - problem.target))),
+        )
+
+
+def _r_squared(measured: Array, predicted: Array) -> float:
+    spread = float(np.sum((measured - np.mean(measured)) ** 2))
+    return 1 - float(np.sum((measured - predicted) ** 2)) / spread
