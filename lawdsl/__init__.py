@@ -1,4 +1,65 @@
+"""lawdsl: scaling laws written as papers print them; checked, fitted, used.
+
+    import lawdsl
+
+    law = lawdsl.load("dcpt.l3")             # a shipped law, or the path of a .law file
+    print(lawdsl.check(law).claims)          # what it promises, proved or refuted
+    fit = lawdsl.fit(law, "runs.csv", L="loss_code", r="r_code")
+    fit.predict({"N": [7.0], "D": [10.0], "r": [0.5]})
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
 from pathlib import Path
-_root = Path(__file__).resolve().parent.parent
-if (_root / "grammars" / "law.lark").is_file():
-    __path__.append(str(_root))
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lawdsl.diagnostics import Diagnostic, LawdslError
+    from lawdsl.fitting.fit import fit
+    from lawdsl.fitting.fitted import Fit
+    from lawdsl.law import Law, load
+    from lawdsl.proof.claims import check
+    from lawdsl.proof.verdicts import Check, Verdict
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Check": "lawdsl.proof.verdicts",
+    "Diagnostic": "lawdsl.diagnostics",
+    "Fit": "lawdsl.fitting.fitted",
+    "Law": "lawdsl.law",
+    "LawdslError": "lawdsl.diagnostics",
+    "Verdict": "lawdsl.proof.verdicts",
+    "check": "lawdsl.proof.claims",
+    "fit": "lawdsl.fitting.fit",
+    "load": "lawdsl.law",
+}
+
+__all__ = [
+    "Check",
+    "Diagnostic",
+    "Fit",
+    "Law",
+    "LawdslError",
+    "Verdict",
+    "check",
+    "fit",
+    "load",
+]
+
+# In a checkout the grammar and the laws lie beside this package; in a wheel, inside it.
+_above = Path(__file__).resolve().parent.parent
+if (_above / "grammars" / "law.lark").is_file():
+    __path__.append(str(_above))
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for, when it is asked for: `lawdsl --help` needs no algebra."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'lawdsl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -14,7 +14,7 @@ from lawdsl.formulas import text
 from lawdsl.language import tree
 from lawdsl.language.printing import print_claim, print_formula, print_items
 from lawdsl.language.resolving import Claim
-from lawdsl.law import Law, Quantity, derivative
+from lawdsl.law import Law, Quantity, derivative, load
 from lawdsl.proof.box import Box, domain_of
 from lawdsl.proof.conditions import Condition, condition_for
 from lawdsl.proof.definedness import breaking_point, doubts
@@ -45,7 +45,7 @@ class _Goal:
 
 
 def check(
-    law: Law,
+    law: Law | str,
     *,
     seconds: float = CLAIM_SECONDS,
     on_verdict: Callable[[Verdict], None] | None = None,
@@ -53,10 +53,11 @@ def check(
     """Decide every claim that a law makes.
 
     Args:
-        law: the law.
+        law: the law, or the name or path of one.
         seconds: the time allowed for one claim; a claim that takes longer is undecided.
         on_verdict: called with each verdict as it is reached.
     """
+    law = load(law) if isinstance(law, str) else law
     verdicts = []
     for claim in law.claims:
         verdict = check_claim(law, claim, seconds=seconds)

@@ -1,0 +1,33 @@
+# Each target does its own set-up: on a fresh machine `make demo` and `make test` are all there is.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test slow lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/lawdsl demo
+
+test: $(VENV)/.tested lint
+	$(BIN)/python -m pytest
+
+slow: $(VENV)/.tested
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.tested
+	$(BIN)/ruff check lawdsl tests
+	$(BIN)/ruff format --check lawdsl tests
+	$(BIN)/mypy
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lawdsl needs Python 3.11 or later; set PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

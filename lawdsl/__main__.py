@@ -1,0 +1,6 @@
+"""`python -m lawdsl`"""
+
+from lawdsl.cli import main
+
+if __name__ == "__main__":
+    main()

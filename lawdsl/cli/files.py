@@ -1,0 +1,219 @@
+"""Commands about law files: laws, show, new, fmt, explain."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from lawdsl.cli.options import as_json, changed_law, finish, settings, without
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+TEMPLATE = '''law {name} "What the law says, in a few words"
+source    "Who, where, which equation"
+
+variable  N > 0  unit param  "model size"
+variable  D > 0  unit token  "training tokens"
+
+parameter E, A, alpha, B, beta > 0
+
+L = E + A/N^alpha + B/D^beta  unit nat/token  "validation loss"
+
+require   L finite
+require   ∂L/∂N < 0
+require   ∂L/∂D < 0
+'''
+
+
+@click.command("laws")
+@as_json
+def laws(as_json: bool) -> int:
+    """List the laws that ship with lawdsl."""
+    from lawdsl.language.printing import print_formula
+    from lawdsl.law import Law, load
+    from lawdsl.library import shipped
+    from lawdsl.reporting.terminal import console, show_laws
+
+    found = [load(name) for name in shipped()]
+
+    def row(law: Law) -> dict[str, object]:
+        formula = law.declarations.output.formula
+        assert formula is not None
+        return {
+            "name": law.name,
+            "title": law.title,
+            "formula": f"{law.output} = {print_formula(formula)}",
+            "sources": list(law.sources),
+            "variables": [q.name for q in law.variables],
+            "parameters": [q.name for q in law.parameters],
+        }
+
+    return finish(
+        "laws",
+        {"laws": [row(law) for law in found]},
+        (),
+        ok=True,
+        as_json=as_json,
+        show=lambda: show_laws(found, console()),
+    )
+
+
+@click.command("show")
+@click.argument("law")
+@click.option("--latex", is_flag=True, help="Print the law as LaTeX only.")
+@settings
+@without
+@as_json
+def show(
+    law: str, latex: bool, settings: tuple[str, ...], without: tuple[str, ...], as_json: bool
+) -> int:
+    """Print a law and its exact derivatives. LAW is the name of a shipped law or a file."""
+    from lawdsl.formulas import text
+    from lawdsl.reporting.terminal import console, show_law
+
+    read = changed_law(law, settings, without)
+    quantities = (*read.variables, *read.parameters)
+    result = {
+        "name": read.name,
+        "title": read.title,
+        "sources": list(read.sources),
+        "text": read.declarations.text.text,
+        "latex": read.latex(),
+        "output": read.output,
+        "domains": {q.name: q.domain for q in quantities},
+        "derivatives": {q.name: text(read.derivative(q.name)) for q in quantities},
+        "digest": read.digest,
+    }
+
+    def printed() -> None:
+        if latex:
+            click.echo(read.latex())
+        else:
+            show_law(read, console())
+
+    return finish("show", result, (), ok=True, as_json=as_json, show=printed)
+
+
+@click.command("new")
+@click.argument("name")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; NAME.law otherwise.")
+@as_json
+def new(name: str, output: str | None, as_json: bool) -> int:
+    """Start a law file from a template that checks, fits and can be changed."""
+    from lawdsl.library import declared, shipped
+    from lawdsl.diagnostics import Text
+
+    path = Path(output or f"{name.rpartition('.')[2]}.law")
+    text = TEMPLATE.format(name=name)
+    declared(Text(str(path), text), path.parent)  # says what is wrong with the name
+    if path.exists():
+        help = "choose another name, or -o FILE"
+        raise LawdslError(Diagnostic("L0313", "the file exists already", place=str(path), help=help))
+    write(path, text)
+    warnings = []
+    if name in shipped():
+        message = f"`{name}` is the name of a shipped law, which it will hide in this folder"
+        warnings.append(Diagnostic("L0313", message, "warning", place=str(path)))
+    return finish(
+        "new",
+        {"path": str(path)},
+        warnings,
+        ok=True,
+        as_json=as_json,
+        show=lambda: click.echo(f"wrote {path}; next: lawdsl check {path}"),
+    )
+
+
+@click.command("fmt")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 where a file would change.")
+@click.option("--diff", is_flag=True, help="Print the changes instead of making them.")
+@as_json
+def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
+    """Write law files in the one canonical style. FILE may be `-` for standard input."""
+    from lawdsl.language.parsing import parse
+    from lawdsl.language.printing import print_document
+    from lawdsl.library import read
+
+    changed, lines = [], []
+    for name in files:
+        before = sys.stdin.read() if name == "-" else read(Path(name)).text
+        document, mistakes = parse(before, name)
+        if any(d.severity == "error" for d in mistakes):
+            raise LawdslError(mistakes)
+        after = print_document(document)
+        if name == "-" and not (check or diff):
+            click.echo(after, nl=False)
+        if after == before:
+            continue
+        changed.append(name)
+        if diff:
+            pieces = before.splitlines(True), after.splitlines(True)
+            lines += difflib.unified_diff(*pieces, name, name)
+        elif not check and name != "-":
+            write(Path(name), after)
+
+    def printed() -> None:
+        if diff:
+            click.echo("".join(lines), nl=False)
+        for name in changed:
+            if name != "-":
+                click.echo(f"{'would change' if check or diff else 'formatted'} {name}", err=True)
+
+    ok = not (changed and (check or diff))
+    return finish("fmt", {"changed": changed}, (), ok=ok, as_json=as_json, show=printed)
+
+
+@click.command("explain")
+@click.argument("code")
+@as_json
+def explain(code: str, as_json: bool) -> int:
+    """Say what a message means, with an example. CODE is what stands in its brackets: L0301."""
+    from lawdsl.language.words import nearest
+    from lawdsl.messages import MESSAGES
+
+    message = MESSAGES.get(code.upper())
+    if message is None:
+        alike = nearest(code.upper(), MESSAGES)
+        raise click.UsageError(f"there is no message {code}" + (f"; {alike}?" if alike else ""))
+    result = {
+        "code": code.upper(),
+        "title": message.title,
+        "meaning": message.meaning,
+        "bad": list(message.bad[:1]),
+        "good": message.good,
+    }
+
+    def printed() -> None:
+        click.echo(f"{code.upper()}: {message.title}\n\n{message.meaning}")
+        for heading, example in (("wrong", "".join(message.bad[:1])), ("right", message.good)):
+            if example:
+                click.echo(f"\n{heading}:\n")
+                click.echo("".join(f"    {line}\n" for line in example.splitlines()), nl=False)
+
+    return finish("explain", result, (), ok=True, as_json=as_json, show=printed)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all, keeping its permissions.
+
+    Raises:
+        LawdslError: it cannot be written.
+    """
+    try:
+        target = path.resolve()
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        message = f"the file cannot be written: {error.strerror}"
+        raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None
+
+
+COMMANDS = (laws, show, new, fmt, explain)

@@ -1,0 +1,234 @@
+"""The commands fit and predict."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.options import as_json, changed_law, finish, numbers, quiet, settings, without
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.law import Quantity
+
+OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber", "squared")
+
+
+@click.command("fit")
+@click.argument("law")
+@click.argument("data")
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
+@click.option("--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".')
+@click.option(
+    "--starts",
+    default="24",
+    show_default=True,
+    metavar="N|declared",
+    help="How many starts the engine chooses, or those of the law's file.",
+)
+@click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="In place of the law's own.")
+@click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
+@click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
+@click.option("--seed", default=0, show_default=True, help="Of the starts.")
+@settings
+@without
+@quiet
+@as_json
+def fit(
+    law: str,
+    data: str,
+    columns: tuple[str, ...],
+    output: str | None,
+    where: tuple[str, ...],
+    starts: str,
+    start: tuple[str, ...],
+    objective: str | None,
+    delta: float | None,
+    drop_bad: bool,
+    seed: int,
+    settings: tuple[str, ...],
+    without: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Fit LAW to the table DATA (CSV or Parquet).
+
+    NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
+    Exits with 1 where the fit is not trusted; it is written all the same.
+    """
+    from lawdsl.fitting.fit import fit as fitted
+    from lawdsl.reporting.terminal import console, show_fit
+
+    if output and not Path(output).resolve().parent.is_dir():
+        message = "there is no such folder"
+        raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
+    read = changed_law(law, settings, without)
+    with _progress(quiet or as_json) as progress:
+        found = fitted(
+            read,
+            data,
+            starts=numbers(start, "--start") if start else _count(starts),
+            objective=objective,
+            delta=delta,
+            where=where,
+            drop_bad=drop_bad,
+            seed=seed,
+            progress=progress,
+            **_bindings(columns),
+        )
+    if output:
+        found.save(output)
+
+    def printed() -> None:
+        show_fit(found, console())
+        if output:
+            click.echo(f"wrote {output}", err=True)
+
+    ok = found.verdict != "not trusted"
+    result = found.to_json()
+    return finish("fit", result, found.diagnostics, ok=ok, as_json=as_json, show=printed)
+
+
+@click.command("predict")
+@click.argument("fit")
+@click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
+@click.option("-o", "--output", metavar="FILE.csv", help="Write the predictions to this file.")
+@as_json
+def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: bool) -> int:
+    """Predict with a fit: at given values, or on the rows of a table.
+
+    \b
+    lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
+    lawdsl predict fit.json D=2Ttoken N=7Gparam     values in other units
+    lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
+
+    Warns where a value lies outside the range that was fitted.
+    """
+    from lawdsl.data.tables import read_table
+    from lawdsl.fitting.fitted import Fit
+    from lawdsl.reporting.terminal import console, show_rows
+
+    read = Fit.load(fit)
+    law = read.read_law()
+    table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
+    if table is not None:
+        data = read_table(table)
+        predicted, warnings = read.predict_with_warnings(data, **_bindings(pairs))
+        headers = [*data.columns, f"{law.output} predicted"]
+        cells = [data.texts(name) for name in data.columns]
+        rows = [[*row, float(p)] for row, p in zip(zip(*cells, strict=True), predicted, strict=True)]
+    else:
+        given = _points(law.variables, _bindings(pairs))
+        names = [q.name for q in law.variables]
+        grid = list(itertools.product(*(given[name] for name in names)))
+        columns = dict(zip(names, zip(*grid, strict=True), strict=True))
+        predicted, warnings = read.predict_with_warnings(columns)
+        headers = [*names, law.output]
+        rows = [[*map(float, point), float(p)] for point, p in zip(grid, predicted, strict=True)]
+    if output:
+        _write_rows(Path(output), headers, rows)
+
+    def printed() -> None:
+        if output:
+            click.echo(f"wrote {output}", err=True)
+        else:
+            show_rows(headers, rows, console())
+
+    result = {
+        "law": law.name,
+        "columns": headers,
+        "rows": rows,
+        "predictions": [float(p) for p in predicted],
+    }
+    return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _count(starts: str) -> int | str:
+    return int(starts) if starts.isdigit() else starts
+
+
+def _bindings(pairs: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, column = pair.partition("=")
+        if not equals or not name.strip() or not column.strip():
+            raise click.UsageError(f"write NAME=VALUE, not {pair!r}")
+        found[name.strip()] = column.strip()
+    return found
+
+
+def _points(variables: tuple[Quantity, ...], given: dict[str, str]) -> dict[str, list[float]]:
+    """The values asked for, one list a variable, in the law's units."""
+    names = [q.name for q in variables]
+    for name in given:
+        if name not in names:
+            raise click.UsageError(f"the law has no variable {name!r}; it has {', '.join(names)}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
+    return {q.name: [_value(q, text) for text in given[q.name].split(",")] for q in variables}
+
+
+def _value(q: Quantity, text: str) -> float:
+    """A number, with a unit of its own if one follows it: 7Gparam."""
+    from lawdsl.law import unit_text
+    from lawdsl.units import parse_unit, size_and_dimension
+
+    text = text.strip()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/^*"))
+    try:
+        value = float(text[:digits])
+        size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
+    except (ValueError, KeyError):
+        own = f", or with a unit such as {unit_text(q.unit)}" if q.unit else ""
+        raise click.UsageError(f"{q.name}={text} is no number; write {q.name}=2.5{own}") from None
+    size_own, dimension_own = size_and_dimension(q.unit or ())
+    if dimension != dimension_own:
+        raise click.UsageError(f"{q.name} is in {unit_text(q.unit) or 'no unit'}, not {text[digits:]}")
+    return value * size / size_own
+
+
+def _write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
+    import csv
+    import io
+
+    from lawdsl.cli.files import write
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows([[repr(x) if isinstance(x, float) else x for x in row] for row in rows])
+    write(path, text.getvalue())
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error for a fit with many starts; none where nobody is looking."""
+    import sys
+
+    if silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("starts"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("starts", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+COMMANDS = (fit, predict)

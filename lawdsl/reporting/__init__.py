@@ -1,0 +1,1 @@
+"""Any result -> what a person or a program reads."""

@@ -1,0 +1,44 @@
+"""The one JSON document that every command prints with `--json`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic
+
+SCHEMA = 1
+
+
+def document(
+    command: str, result: Any, diagnostics: Iterable[Diagnostic] = (), *, ok: bool = True
+) -> str:
+    """A command's outcome as JSON.
+
+    Args:
+        command: its name.
+        result: what it found, as plain data; None where it failed.
+        diagnostics: what there is to say.
+        ok: whether the command did what was asked and found nothing amiss.
+    """
+    content = {
+        "schema": SCHEMA,
+        "ok": ok,
+        "command": command,
+        "result": _plain(result),
+        "diagnostics": [d.to_json() for d in diagnostics],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON lacks become null."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

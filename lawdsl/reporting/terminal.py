@@ -1,0 +1,153 @@
+"""Results as text on a terminal: data to standard output, messages to standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lawdsl.diagnostics import SHOWN, Diagnostic, printable, render
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.fitted import Fit
+    from lawdsl.law import Law
+    from lawdsl.proof.verdicts import Check, Verdict
+
+STYLES = {
+    "proved": "green",
+    "trusted": "green",
+    "conditional": "yellow",
+    "caution": "yellow",
+    "undecided": "yellow",
+    "refuted": "red",
+    "not trusted": "red",
+    "error": "bold red",
+    "warning": "bold yellow",
+}
+
+
+def console() -> Console:
+    """Standard output. Piped, it is as wide as its lines need, and without colour."""
+    if sys.stdout.isatty():
+        return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, width=200, color_system=None)
+
+
+def say(diagnostics: Iterable[Diagnostic]) -> None:
+    """Diagnostics to standard error, the first of them in full, the rest counted."""
+    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    found = list(diagnostics)
+    for diagnostic in found[:SHOWN]:
+        head, _, rest = render(diagnostic).partition("\n")
+        label, _, message = head.partition(":")
+        line = Text(label, style=STYLES.get(diagnostic.severity, "")) + Text(":" + message)
+        err.print(line)
+        if rest:
+            err.print(Text(rest))
+    if len(found) > SHOWN:
+        err.print(f"… and {len(found) - SHOWN} more")
+
+
+def number(value: float) -> str:
+    """A fitted or predicted number, to six digits."""
+    return f"{value:.6g}"
+
+
+def _grid(*headers: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for header in headers:
+        table.add_column(header, overflow="fold", no_wrap=False)
+    return table
+
+
+def show_laws(laws: Sequence[Law], out: Console) -> None:
+    """The shipped laws, a line each."""
+    from lawdsl.language.printing import print_formula
+
+    table = _grid("law", "title", "formula")
+    for law in laws:
+        formula = law.declarations.output.formula
+        assert formula is not None
+        table.add_row(law.name, printable(law.title), f"{law.output} = {print_formula(formula)}")
+    out.print(table)
+
+
+def show_law(law: Law, out: Console) -> None:
+    """A law as written, and its exact first derivatives."""
+    from lawdsl.formulas import text
+
+    out.print(Text(printable_lines(law.declarations.text.text)), end="")
+    out.print()
+    for q in (*law.variables, *law.parameters):
+        line = f"∂{law.output}/∂{q.name} = {text(law.derivative(q.name))}"
+        out.print(Text(line), soft_wrap=True)
+
+
+def printable_lines(text: str) -> str:
+    """A file's text with control characters escaped, line ends kept."""
+    return "".join(printable(line) + "\n" for line in text.splitlines())
+
+
+def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
+    """One claim: its verdict, and under it the proof, condition, witness or blame."""
+    word = Text(f"{verdict.verdict.upper():12}", style=STYLES[verdict.verdict])
+    line = word + Text(f"{verdict.claim:{width}}")
+    if not verdict.ok:
+        line += Text(f"   expected: {verdict.expect}", style="red")
+    elif verdict.expect != "proved":
+        line += Text("   as expected", style="dim")
+    out.print(line, soft_wrap=True)
+    indent = " " * 14
+    if verdict.condition is not None:
+        kind = "exactly where" if verdict.exact else "where"
+        out.print(Text(f"{indent}{kind} {verdict.condition}"), soft_wrap=True)
+    if verdict.verdict == "refuted":
+        place = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
+        out.print(Text(indent + (f"at {place}: " if place else "") + (verdict.value or "")), soft_wrap=True)
+    elif verdict.blame is not None:
+        out.print(Text(indent + verdict.blame), soft_wrap=True)
+    elif proofs:
+        for step in verdict.proof[:5]:
+            out.print(Text(indent + step, style="dim"), soft_wrap=True)
+
+
+def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
+    """All verdicts on a law."""
+    out.print(Text(check.law, style="bold"))
+    width = max((len(v.claim) for v in check.claims), default=0)
+    for verdict in check.claims:
+        show_verdict(verdict, out, width=width, proofs=proofs)
+
+
+def show_fit(fit: Fit, out: Console) -> None:
+    """A fit: what was fitted, the parameters, how good it is, and whether to trust it."""
+    data = f"{fit.data.rows:,} rows of {fit.data.name}"
+    if fit.data.where:
+        data += f" where {', '.join(fit.data.where)}"
+    out.print(Text(f"{fit.law.name} fitted to {printable(data)}", style="bold"), soft_wrap=True)
+    if fit.data.dropped:
+        out.print(f"  {fit.data.dropped:,} bad rows were left out")
+    o, m, a = fit.objective, fit.metrics, fit.agreement
+    out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
+    out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
+    out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
+    table = _grid("parameter", "value", "")
+    for name, p in fit.parameters.items():
+        notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
+        notes += [] if p.identified else ["not identified"]
+        table.add_row(name, number(p.value), ", ".join(notes))
+    out.print(table)
+    out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
+
+
+def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Console) -> None:
+    """A table of numbers and words."""
+    table = _grid(*headers)
+    for row in rows:
+        table.add_row(*(number(x) if isinstance(x, float) else str(x) for x in row))
+    out.print(table)
