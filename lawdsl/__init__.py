@@ -1,11 +1,11 @@
 """lawdsl: scaling laws written as papers print them; checked, fitted, used.
 
-    import lawdsl
+import lawdsl
 
-    law = lawdsl.load("dcpt.l3")             # a shipped law, or the path of a .law file
-    print(lawdsl.check(law).claims)          # what it promises, proved or refuted
-    fit = lawdsl.fit(law, "runs.csv", L="loss_code", r="r_code")
-    fit.predict({"N": [7.0], "D": [10.0], "r": [0.5]})
+law = lawdsl.load("dcpt.l3")             # a shipped law, or the path of a .law file
+print(lawdsl.check(law).claims)          # what it promises, proved or refuted
+fit = lawdsl.fit(law, "runs.csv", L="loss_code", r="r_code")
+fit.predict({"N": [7.0], "D": [10.0], "r": [0.5]})
 """
 
 from __future__ import annotations

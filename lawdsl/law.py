@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,15 +17,16 @@ import sympy as sp
 
 from lawdsl import library
 from lawdsl.budget import OutOfTime, time_limit
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.functions import CONSTANTS, EXTREMA, FUNCTIONS
-from lawdsl.language import tree
-from lawdsl.language.numbers import value
+from lawdsl.language import limits, tree
+from lawdsl.language.numbers import POWER_BITS, Undefined, literal, value
 from lawdsl.language.printing import print_formula, print_unit
 from lawdsl.language.resolving import Claim, Declarations, Objective, Symbol
 
 sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
 
+WRITTEN_BITS = 14_000  # of a number; Python writes out no more than 4300 digits
 ALGEBRA_SECONDS = 1.0  # for building a law; those of the papers take a few milliseconds
 
 
@@ -131,7 +131,7 @@ class Law:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Name -> text of this law and of every law it is built on: all that is needed to read it."""
+        """Name -> text of this law and of all it is built on: what is needed to read it."""
         laws = {self.name: self.declarations, **self.declarations.laws}
         return {name: found.text.text for name, found in laws.items()}
 
@@ -146,9 +146,11 @@ class Law:
     def symbols(self) -> Mapping[str, sp.Symbol]:
         """Name -> SymPy symbol: one table, so that a name is one symbol everywhere."""
         found: dict[str, sp.Symbol] = {}
-        for symbol in self.declarations.symbols.values():
-            if symbol.kind in ("variable", "parameter", "setting", "let"):
-                found[symbol.name] = sp.Symbol(symbol.name, **self._assumptions(symbol, found))
+        build = _Building(self, frozenset(), {}, found)
+        with _algebra(self.declarations):
+            for symbol in self.declarations.symbols.values():
+                if symbol.kind in ("variable", "parameter", "setting", "let"):
+                    found[symbol.name] = sp.Symbol(symbol.name, **self._assumptions(symbol, build))
         return found
 
     @cached_property
@@ -169,7 +171,9 @@ class Law:
         opaque = tuple(n for n in names if self.declarations.symbols[n].kind == "let")
         formula = self.declarations.output.formula
         assert formula is not None
-        return derivative(self.to_sympy(formula, opaque), *(self.symbols[n] for n in names))
+        expression, symbols = self.to_sympy(formula, opaque), [self.symbols[n] for n in names]
+        with _algebra(self.declarations):
+            return derivative(expression, *symbols)
 
     def to_sympy(
         self,
@@ -185,7 +189,7 @@ class Law:
             extra: symbols of names that a claim brings in; those it lacks are added.
         """
         build = _Building(self, frozenset(opaque), {} if extra is None else extra)
-        with _algebra(self.declarations.text):
+        with _algebra(self.declarations):
             return build(formula)
 
     def with_settings(self, **values: float) -> Law:
@@ -253,10 +257,12 @@ class Law:
             elif relation.startswith(">") and expression.is_positive and expression != 0:
                 yield Bound(">", sp.S.Zero, "0")
 
-    def _assumptions(self, symbol: Symbol, known: Mapping[str, sp.Symbol]) -> dict[str, bool]:
-        """What SymPy may assume of a symbol: that it is real, and its sign where its domain says so."""
+    def _assumptions(self, symbol: Symbol, build: _Building) -> dict[str, bool]:
+        """What SymPy may assume of a symbol: that it is real, and the sign that its domain gives.
+
+        `build` knows the symbols that were declared above it.
+        """
         signs = {"real": True}
-        build = _Building(self, frozenset(), {}, known)
         if symbol.kind == "setting":
             number = value(symbol.formula) if symbol.formula else None
             changed = dict(self.settings_).get(symbol.name)
@@ -264,12 +270,10 @@ class Law:
             if number is not None and number != 0:
                 signs["positive" if number > 0 else "negative"] = True
         elif symbol.kind == "let" and symbol.formula is not None:
-            with _algebra(self.declarations.text):
-                if build(symbol.formula).is_positive:
-                    signs["positive"] = True
+            if build(symbol.formula).is_positive:
+                signs["positive"] = True
         for relation, limit in symbol.bounds:
-            with _algebra(self.declarations.text):
-                at = build(limit)
+            at = build(limit)
             if f"{symbol.name} {relation} {print_formula(limit)}" in self.dropped:
                 relation, at = relation[0], at if at.is_positive else sp.nan
             if relation.startswith(">") and at.is_nonnegative:
@@ -283,17 +287,32 @@ class Law:
 
 @dataclass
 class _Building:
-    """Syntax tree -> SymPy, for the names of one law."""
+    """Syntax tree -> SymPy, for the names of one law.
+
+    `places` are what names stand for instead of their symbols; `done` the definitions that are
+    written out already.
+    """
 
     law: Law
     opaque: frozenset[str]
     extra: dict[str, sp.Expr]
     symbols: Mapping[str, sp.Symbol] | None = None
+    places: Mapping[str, sp.Expr] = field(default_factory=dict)
+    done: dict[str, sp.Expr] = field(default_factory=dict)
 
     def __call__(self, node: tree.Formula) -> sp.Expr:
+        found = self._built(node)
+        number, _ = found.as_coeff_Mul()
+        if number.is_Rational and max(number.p.bit_length(), number.q.bit_length()) > WRITTEN_BITS:
+            raise OutOfTime
+        if found in (sp.zoo, sp.nan) or (found.is_Pow or found.is_Function) and found.has(sp.I):
+            raise Undefined(node, f"`{print_formula(node)}` has no real value")
+        return found
+
+    def _built(self, node: tree.Formula) -> sp.Expr:
         match node:
             case tree.Number(text):
-                exact = Fraction(text)
+                exact = literal(text)
                 return sp.Rational(exact.numerator, exact.denominator)
             case tree.Name(text):
                 return self._name(text)
@@ -302,9 +321,10 @@ class _Building:
             case tree.Sum(terms):
                 return sp.Add(*(self(t) if sign == "+" else -self(t) for sign, t in terms))
             case tree.Product(factors):
-                return sp.Mul(*(self(f) if op == "*" else sp.Pow(self(f), -1) for op, f in factors))
+                parts = (self(f) if sign == "*" else self._inverse(f) for sign, f in factors)
+                return sp.Mul(*parts)
             case tree.Power(base, exponent):
-                return sp.Pow(self(base), self(exponent))
+                return _power(self(base), self(exponent))
             case tree.Derivative(of, by):
                 opaque = self.opaque | {n for n in by if self._kind(n) == "let"}
                 inner = _Building(self.law, opaque, self.extra)
@@ -312,11 +332,22 @@ class _Building:
                 return derivative(inner(tree.Name(of)), *names)
             case tree.Call(function, arguments, keywords):
                 if function in FUNCTIONS:
-                    return FUNCTIONS[function].build(self(arguments[0]))
+                    argument = self(arguments[0])
+                    if function == "exp":
+                        _refuse_large_powers(argument)
+                    return FUNCTIONS[function].build(argument)
                 if function in EXTREMA:
                     return EXTREMA[function](*map(self, arguments))
                 return self._taken_at(function, keywords)
         raise AssertionError(node)
+
+    def _inverse(self, divisor: tree.Formula) -> sp.Expr:
+        inverse = sp.Pow(self(divisor), -1)
+        if inverse is sp.zoo:
+            raise Undefined(
+                divisor, f"`{print_formula(divisor)}` is 0, and something is divided by it"
+            )
+        return inverse
 
     def _kind(self, name: str) -> str | None:
         symbol = self.law.declarations.symbols.get(name)
@@ -325,6 +356,8 @@ class _Building:
     def _name(self, name: str) -> sp.Expr:
         if name in CONSTANTS:
             return CONSTANTS[name]
+        if name in self.places:
+            return self.places[name]
         symbol = self.law.declarations.symbols.get(name)
         if symbol is None:
             if name not in self.extra:
@@ -332,21 +365,43 @@ class _Building:
             return self.extra[name]
         if symbol.kind in ("let", "output", "law") and name not in self.opaque:
             assert symbol.formula is not None
-            return self(symbol.formula)
+            if name not in self.done:
+                self.done[name] = self(symbol.formula)
+            return self.done[name]
         symbols = self.law.symbols if self.symbols is None else self.symbols
         return symbols[name]
 
     def _taken_at(self, output: str, keywords: Iterable[tuple[str, tree.Formula]]) -> sp.Expr:
-        """`L(r = r0)`: a name that the claim brings in takes the assumptions of what it replaces."""
+        """`L(r = r0)`: a name that the claim brings in is assumed to be like what it replaces."""
         places = {}
         opaque = self.opaque | {n for n, _ in keywords if self._kind(n) == "let"}
         for name, at in keywords:
             symbol = self.law.symbols[name]
             if isinstance(at, tree.Name) and self._kind(at.text) is None:
                 self.extra.setdefault(at.text, sp.Symbol(at.text, **symbol.assumptions0))
-            places[symbol] = self(at)
-        inner = _Building(self.law, opaque, self.extra)
-        return inner(tree.Name(output)).xreplace(places)
+            places[name] = self(at)
+        return _Building(self.law, opaque, self.extra, places=places)(tree.Name(output))
+
+
+def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
+    """base^exponent, unless SymPy would write out a number of thousands of digits."""
+    if exponent.is_Rational:
+        number, _ = base.as_coeff_Mul()
+        bits = 0
+        if number.is_Rational and number not in (1, -1):
+            bits = max(number.p.bit_length(), number.q.bit_length())
+        if abs(exponent) > limits.EXPONENT or bits * abs(exponent) > POWER_BITS:
+            raise OutOfTime
+    return sp.Pow(base, exponent)
+
+
+def _refuse_large_powers(argument: sp.Expr) -> None:
+    """SymPy makes a power of exp(n*log(x)); that obeys the same limits."""
+    for term in sp.Add.make_args(argument):
+        number, rest = term.as_coeff_Mul()
+        if rest.has(sp.log):
+            for logarithm in rest.atoms(sp.log):
+                _power(logarithm.args[0], number)
 
 
 def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
@@ -387,13 +442,21 @@ def _product(factors: list[sp.Expr]) -> sp.Expr:
     return sp.Mul(*(sp.Pow(base, sp.Add(*powers)) for base, powers in exponents.items()))
 
 
+_FAILURES = (OutOfTime, ArithmeticError, MemoryError, NotImplementedError, TypeError, ValueError)
+
+
 @contextmanager
-def _algebra(text: Text) -> Iterator[None]:
-    """Bound the time of building a law; beyond it the formula is refused."""
+def _algebra(declarations: Declarations) -> Iterator[None]:
+    """Bound the time of building a law; beyond it, and where SymPy gives up, it is refused."""
+    text = declarations.text
     try:
         with time_limit(ALGEBRA_SECONDS):
             yield
-    except OutOfTime:
+    except Undefined as found:
+        span = None if declarations.laws else found.node.span  # else it may be of another file
+        help = "correct the formula"
+        raise LawdslError(Diagnostic("L0501", found.why, text=text, span=span, help=help)) from None
+    except _FAILURES:
         message = "a formula is too involved for the algebra"
         help = "write it with fewer nested powers and functions"
         raise LawdslError(Diagnostic("L0105", message, text=text, help=help)) from None

@@ -41,19 +41,31 @@ def read(path: Path) -> Text:
     """
     name = str(path)
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise LawdslError(Diagnostic("L0312", "this is not a regular file", place=name))
-        if status.st_size > limits.BYTES:
-            raise LawdslError(Diagnostic("L0103", "the file is larger than 1 MiB", place=name))
-        return Text(name, path.read_bytes().decode("utf-8"))
+        # a FIFO would keep `open` waiting; what is opened is what is looked at and read
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable("this is not a regular file", name, "give the path of a file")
+            data = file.read(limits.BYTES + 1)
+    except IsADirectoryError:
+        raise _unreadable("this is a folder", name, "give the path of a file") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "its name is no file name"
+        raise _unreadable(f"the file cannot be read: {why}", name, "check the path") from None
+    if len(data) > limits.BYTES:
+        help = "a law is a few lines long; data belong into a table"
+        raise LawdslError(
+            Diagnostic("L0103", "the file is larger than 1 MiB", place=name, help=help)
+        )
+    try:
+        return Text(name, data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        message = f"the file is not UTF-8 (byte {error.start})"
-        help = "save it as UTF-8"
-        raise LawdslError(Diagnostic("L0312", message, place=name, help=help)) from None
-    except OSError as error:
-        message = f"the file cannot be read: {error.strerror}"
-        raise LawdslError(Diagnostic("L0312", message, place=name)) from None
+        why = f"the file is not UTF-8 (byte {error.start})"
+        raise _unreadable(why, name, "save it as UTF-8") from None
+
+
+def _unreadable(message: str, name: str, help: str) -> LawdslError:
+    return LawdslError(Diagnostic("L0312", message, place=name, help=help))
 
 
 def locate(name_or_path: str) -> Path:
@@ -64,15 +76,22 @@ def locate(name_or_path: str) -> Path:
     """
     path = Path(name_or_path)
     laws = shipped()
-    if name_or_path in laws and not path.is_file():
+    if name_or_path in laws and not _is_file(path):
         return laws[name_or_path]
-    if path.suffix == ".law" or os.sep in name_or_path or path.exists():
+    if path.suffix == ".law" or os.sep in name_or_path or _is_file(path):
         return path
     alike = nearest(name_or_path, laws)
     help = f"did you mean `{alike}`?" if alike else "`lawdsl laws` lists them; a file ends in .law"
     raise LawdslError(
         Diagnostic("L0310", f"there is no law `{name_or_path}`", place=name_or_path, help=help)
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long, a folder that may not be read
+        return False
 
 
 def declarations(name_or_path: str) -> tuple[Declarations, list[Diagnostic]]:
@@ -101,12 +120,17 @@ class _Reading:
         self.folder = folder
         self.shipped = shipped()
         self.done: dict[str, Declarations] = {}
+        self.characters = 0
 
     def resolve(self, text: Text, path: tuple[str, ...]) -> tuple[Declarations, list[Diagnostic]]:
+        """The law in a text; `path` are the laws that are being read, each named in the next."""
         document, mistakes = parse(text.text, text.name)
         text = Text(text.name, text.text.removeprefix("\ufeff"))
         header = next((s.name for s in document.statements if isinstance(s, tree.Section)), "")
-        path = (*path, header)
+        if path and header and header != path[-1]:
+            message = f"the file of `{path[-1]}` holds the law `{header}`"
+            raise LawdslError(Diagnostic("L0310", message, help="give law and file one name"))
+        path = path or (header,)
 
         def find(name: str) -> Declarations:
             return self.find(name, path)
@@ -122,20 +146,29 @@ class _Reading:
             message = f"laws are built on each other: {' -> '.join((*path, name))}"
             raise LawdslError(Diagnostic("L0311", message, help="break the circle"))
         if name not in self.done:
-            if len(self.done) >= limits.FILES or len(path) > limits.FILES:
-                message = f"the law is built on more than {limits.FILES} others"
-                raise LawdslError(Diagnostic("L0311", message))
             file = next(self._candidates(name), None)
             if file is None:
                 alike = nearest(name, self.shipped)
-                help = f"did you mean `{alike}`?" if alike else "`lawdsl laws` lists the shipped laws"
+                help = (
+                    f"did you mean `{alike}`?" if alike else "`lawdsl laws` lists the shipped laws"
+                )
                 raise LawdslError(Diagnostic("L0310", f"there is no law `{name}`", help=help))
-            self.done[name], _ = self.resolve(read(file), path)
+            text = read(file)
+            self.characters += len(text.text)
+            if (
+                len(self.done) >= limits.FILES
+                or len(path) >= limits.CHAIN
+                or self.characters > limits.BYTES
+            ):
+                message = "the law is built on too many others"
+                help = f"{limits.FILES} laws, {limits.CHAIN} on each other, may be 1 MiB together"
+                raise LawdslError(Diagnostic("L0311", message, help=help))
+            self.done[name], _ = self.resolve(text, (*path, name))
         return self.done[name]
 
     def _candidates(self, name: str) -> Iterator[Path]:
         beside = self.folder.joinpath(*name.split(".")).with_suffix(".law")
-        if beside.is_file():
+        if _is_file(beside):
             root = self.folder.resolve()
             if not beside.resolve().is_relative_to(root):
                 message = f"the file of `{name}` lies outside the folder of the law"

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @click.argument("laws", nargs=-1, required=True, metavar="LAW...")
-@click.option("--syntax", is_flag=True, help="Only read the file: names, domains, units; no proofs.")
+@click.option(
+    "--syntax", is_flag=True, help="Only read the file: names, domains, units; no proofs."
+)
 @click.option(
     "--time-limit",
     default=1.0,
@@ -54,7 +56,7 @@ def check(
             warnings,
             ok=True,
             as_json=as_json,
-            show=lambda: [click.echo(f"{name}: no mistakes") for name in laws] and None,
+            show=lambda: click.echo("\n".join(f"{name}: no mistakes" for name in laws)),
         )
     from lawdsl import proof
     from lawdsl.reporting.terminal import console, show_check

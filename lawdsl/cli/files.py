@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.options import as_json, changed_law, finish, settings, without
+from lawdsl.cli.options import as_json, changed_law, finish, settings, tell, without
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-TEMPLATE = '''law {name} "What the law says, in a few words"
+TEMPLATE = """law {name} "What the law says, in a few words"
 source    "Who, where, which equation"
 
 variable  N > 0  unit param  "model size"
@@ -26,7 +26,7 @@ L = E + A/N^alpha + B/D^beta  unit nat/token  "validation loss"
 require   L finite
 require   ∂L/∂N < 0
 require   ∂L/∂D < 0
-'''
+"""
 
 
 @click.command("laws")
@@ -112,7 +112,9 @@ def new(name: str, output: str | None, as_json: bool) -> int:
     declared(Text(str(path), text), path.parent)  # says what is wrong with the name
     if path.exists():
         help = "choose another name, or -o FILE"
-        raise LawdslError(Diagnostic("L0313", "the file exists already", place=str(path), help=help))
+        raise LawdslError(
+            Diagnostic("L0313", "the file exists already", place=str(path), help=help)
+        )
     write(path, text)
     warnings = []
     if name in shipped():
@@ -139,7 +141,8 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
     from lawdsl.language.printing import print_document
     from lawdsl.library import read
 
-    changed, lines = [], []
+    changed: list[str] = []
+    lines: list[str] = []
     for name in files:
         before = sys.stdin.read() if name == "-" else read(Path(name)).text
         document, mistakes = parse(before, name)
@@ -162,7 +165,7 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
             click.echo("".join(lines), nl=False)
         for name in changed:
             if name != "-":
-                click.echo(f"{'would change' if check or diff else 'formatted'} {name}", err=True)
+                tell(f"{'would change' if check or diff else 'formatted'} {name}")
 
     ok = not (changed and (check or diff))
     return finish("fmt", {"changed": changed}, (), ok=ok, as_json=as_json, show=printed)

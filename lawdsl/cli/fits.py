@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, changed_law, finish, numbers, quiet, settings, without
+from lawdsl.cli.options import as_json, changed_law, finish, numbers, quiet, settings, tell, without
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def fit(
     def printed() -> None:
         show_fit(found, console())
         if output:
-            click.echo(f"wrote {output}", err=True)
+            tell(f"wrote {output}")
 
     ok = found.verdict != "not trusted"
     result = found.to_json()
@@ -123,7 +123,9 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
         predicted, warnings = read.predict_with_warnings(data, **_bindings(pairs))
         headers = [*data.columns, f"{law.output} predicted"]
         cells = [data.texts(name) for name in data.columns]
-        rows = [[*row, float(p)] for row, p in zip(zip(*cells, strict=True), predicted, strict=True)]
+        rows = [
+            [*row, float(p)] for row, p in zip(zip(*cells, strict=True), predicted, strict=True)
+        ]
     else:
         given = _points(law.variables, _bindings(pairs))
         names = [q.name for q in law.variables]
@@ -137,7 +139,7 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
 
     def printed() -> None:
         if output:
-            click.echo(f"wrote {output}", err=True)
+            tell(f"wrote {output}")
         else:
             show_rows(headers, rows, console())
 
@@ -195,7 +197,9 @@ def _value(q: Quantity, text: str) -> float:
         raise click.UsageError(f"{q.name}={text} is no number; write {q.name}=2.5{own}") from None
     size_own, dimension_own = size_and_dimension(q.unit or ())
     if dimension != dimension_own:
-        raise click.UsageError(f"{q.name} is in {unit_text(q.unit) or 'no unit'}, not {text[digits:]}")
+        raise click.UsageError(
+            f"{q.name} is in {unit_text(q.unit) or 'no unit'}, not {text[digits:]}"
+        )
     return value * size / size_own
 
 

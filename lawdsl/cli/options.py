@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -55,6 +56,12 @@ def changed_law(name: str, settings: Iterable[str], without: Iterable[str]) -> A
     return law
 
 
+def tell(message: str) -> None:
+    """A message to standard error, after what was printed before it."""
+    sys.stdout.flush()
+    click.echo(message, err=True)
+
+
 def finish(
     command: str,
     result: Any,
@@ -72,5 +79,6 @@ def finish(
         from lawdsl.reporting.terminal import say
 
         show()
+        sys.stdout.flush()
         say(found)
     return 0 if ok else 1

@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.data.tables import Table, bad_rows
+from lawdsl.data.conditions import RELATIONS, condition
+from lawdsl.data.oddities import duplicates, two_scales
+from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
 from lawdsl.law import Law, Quantity, unit_text
 from lawdsl.units import parse_unit, size_and_dimension
 
 Array = NDArray[np.float64]
-
-GAP = 1e4  # two clouds of values further apart than this are two scales
-REPEATS = 0.25  # of the rows: fewer may well be equal measurements
-RELATIONS: Mapping[str, Callable[[Array, float], NDArray[np.bool_]]] = {
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-}
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Runs:
     """The rows of a table as a law sees them.
 
+    Measured rows stand in the order of their values: nothing that is made of them can depend on
+    the order of the table. Rows to predict keep theirs.
+
     Attributes:
         name: of the table.
         columns: the law's variables in its order and units, shape (variables, rows).
         target: the measured output, shape (rows,); None where only predictions are asked for.
         bound: variable or output -> the column it was read from.
-        rows: the user's number of each row.
+        ranges: variable or output -> its smallest and largest value.
         digest: SHA-256 of the numbers.
         dropped: how many rows were left out because they were bad.
         warnings: what is odd but usable.
@@ -49,11 +44,10 @@ class Runs:
     columns: Array
     target: Array | None
     bound: Mapping[str, str]
-    rows: NDArray[np.int64]
+    ranges: Mapping[str, tuple[float, float]]
     digest: str
     dropped: int = 0
     warnings: tuple[Diagnostic, ...] = ()
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def bind(
@@ -82,40 +76,44 @@ def bind(
     """
     wanted = [q.name for q in law.variables] + ([law.output] if target else [])
     bound = _bound_columns(law, table, columns, wanted)
-    for condition in where:
-        table = table.keep(np.flatnonzero(matching(table, condition)))
+    table, dropped = _chosen(table, where, drop_bad)
     if len(table) == 0:
         message = "no row is left" if where else "the table has no rows"
-        help = f"the conditions were: {'; '.join(where)}" if where else None
+        help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
         raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
-    before = len(table)
     if drop_bad:
-        table = table.keep(np.flatnonzero(_readable(table, bound.values())))
+        table, more = _without(table, list(bound.values()))
+        dropped += more
     values, problems, good = _values(law, table, bound, positive)
     if drop_bad:
-        table = table.keep(np.flatnonzero(good))
+        dropped += int(np.sum(~good))
+        table = table.keep(good)
         values = {name: column[good] for name, column in values.items()}
         problems = [p for p in problems if p.code not in ("D0107", "D0108", "D0109")]
-        if len(table) == 0:
-            problems.append(Diagnostic("D0103", "every row is bad", place=table.name))
-    if any(p.severity == "error" for p in problems):
+        if len(table) == 0 and not problems:
+            help = "correct the table: there is nothing left to use"
+            problems.append(Diagnostic("D0103", "every row is bad", place=table.name, help=help))
+    if problems:
         raise LawdslError(problems)
-    data = np.array([values[q.name] for q in law.variables]).reshape(len(law.variables), -1)
+    data = np.array([values[q.name] for q in law.variables]).reshape(-1, len(table))
     output = values.get(law.output)
-    problems += _two_scales(law, table, values, bound)
-    if any(p.severity == "error" for p in problems):
-        raise LawdslError(problems)
-    problems += _duplicates(table, data, output)
+    warnings: list[Diagnostic] = []
+    if output is not None:
+        problems = two_scales(law, table, values, bound, positive)
+        if problems:
+            raise LawdslError(problems)
+        warnings = duplicates(table, data, output)
+        order = np.lexsort((*data[::-1], output))
+        data, output = data[:, order], output[order]
     return Runs(
         name=table.name,
         columns=data,
         target=output,
         bound=bound,
-        rows=table.rows,
-        digest=_digest(law, values),
-        dropped=before - len(table),
-        warnings=tuple(problems),
-        ranges={n: (float(v.min()), float(v.max())) for n, v in values.items() if len(v)},
+        ranges={n: (float(v.min()), float(v.max())) for n, v in values.items()},
+        digest=_digest(law, data, output),
+        dropped=dropped,
+        warnings=tuple(warnings),
     )
 
 
@@ -136,7 +134,8 @@ def _bound_columns(
             continue
         listed = ", ".join(table.columns)
         alike = nearest(column, table.columns)
-        help = f"the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
+        meant = f"did you mean `{alike}`? " if alike else ""
+        help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
         kind = "output" if name == law.output else "variable"
         message = f"there is no column `{column}` for the {kind} `{name}`"
         problems.append(Diagnostic("D0104", message, place=table.name, help=help))
@@ -145,118 +144,81 @@ def _bound_columns(
     return bound
 
 
-_CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
+def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
+    """The rows that meet the conditions, and how many could not be asked and were dropped."""
+    dropped = 0
+    for text in where:
+        asked = condition(text, table)
+        if drop_bad and asked.of_numbers:
+            table, more = _without(table, [asked.column])
+            dropped += more
+        table = table.keep(asked.holds(table))
+    return table, dropped
 
 
-def matching(table: Table, condition: str) -> NDArray[np.bool_]:
-    """Which rows meet a condition such as `size = 70M` or `step > 0`.
-
-    Raises:
-        LawdslError: no such form or column.
-    """
-    found = _CONDITION.fullmatch(condition)
-    if found is None or not found["value"]:
-        help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
-        raise LawdslError(Diagnostic("D0115", f"`{condition}` is no condition", help=help))
-    name, op, value = found["column"], found["op"], found["value"].strip("\"'")
-    if name not in table.columns:
-        listed = ", ".join(table.columns)
-        alike = nearest(name, table.columns)
-        help = f"did you mean `{alike}`?" if alike else f"the columns are {listed}"
-        message = f"`{condition}` names no column of the table"
-        raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
-    if op in ("=", "==", "!="):
-        try:
-            same = table.numbers(name) == float(value)
-        except (LawdslError, ValueError):
-            same = np.array([cell.strip() == value for cell in table.texts(name)], dtype=bool)
-        return ~same if op == "!=" else same
-    try:
-        limit = float(value)
-    except ValueError:
-        message = f"`{value}` in `{condition}` is no number"
-        raise LawdslError(Diagnostic("D0115", message, help="compare text with = or !=")) from None
-    return RELATIONS[op](table.numbers(name), limit)
-
-
-def _readable(table: Table, columns: object) -> NDArray[np.bool_]:
-    """Which rows have a number in each of the columns."""
+def _without(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
+    """The rows with a number in each of the columns, and how many others there are."""
     good = np.ones(len(table), dtype=bool)
-    for name in columns:  # type: ignore[attr-defined]
-        try:
-            table.numbers(name)
-        except LawdslError:
-            for i, cell in enumerate(table.texts(name)):
-                try:
-                    float(cell)
-                except ValueError:
-                    good[i] = False
-    return good
+    for name in columns:
+        good &= table.readable(name)
+    return table.keep(good), int(np.sum(~good))
 
 
 def _values(
     law: Law, table: Table, bound: Mapping[str, str], positive: bool
-) -> tuple[dict[str, Array], list[Diagnostic], NDArray[np.bool_]]:
+) -> tuple[dict[str, Array], list[Diagnostic], Mask]:
     """Columns in the law's units, what is wrong with them, and which rows are good."""
     values: dict[str, Array] = {}
     problems: list[Diagnostic] = []
     good = np.ones(len(table), dtype=bool)
     quantities = {q.name: q for q in law.variables}
     for name, column in bound.items():
-        try:
-            numbers = table.numbers(column)
-        except LawdslError as error:
-            problems += error.diagnostics
-            continue
-        unit = law.declarations.output.unit if name == law.output else None
+        unit = law.declarations.output.unit
         factors = unit.factors if unit else None
         factors = quantities[name].unit if name in quantities else factors
         try:
-            numbers = numbers * _conversion(table, name, column, factors)
+            numbers = table.numbers(column) * _conversion(table, name, column, factors)
         except LawdslError as error:
             problems += error.diagnostics
             continue
         values[name] = numbers
-        finite = np.isfinite(numbers)
-        _note(problems, good, finite, "D0107", table, column, "is not a finite number",
-              "correct it, or leave such rows out with --drop-bad")
+        checks = [(np.isfinite(numbers), "D0107", "is not a finite number", "")]
         if name in quantities:
-            _domain(law, quantities[name], table, column, numbers, finite, problems, good)
+            checks += _domain(law, quantities[name], numbers)
         elif positive:
-            above = (numbers > 0) | ~finite
-            _note(problems, good, above, "D0109", table, column,
-                  "is not above 0, so it has no logarithm",
-                  "correct it, or fit raw residuals: --objective squared")
+            why = "is not above 0, so it has no logarithm"
+            checks.append((numbers > 0, "D0109", why, "fit raw residuals: --objective squared"))
+        fine = np.ones(len(table), dtype=bool)
+        for passed, code, why, help in checks:
+            if not (passed | ~fine).all():
+                problems.append(_refused(table, column, fine & ~passed, code, why, help))
+            fine &= passed
+        good &= fine
     return values, problems, good
 
 
-def _note(
-    problems: list[Diagnostic], good: NDArray[np.bool_], passed: NDArray[np.bool_], code: str,
-    table: Table, column: str, why: str, help: str,
-) -> None:
-    if not passed.all():
-        bad = np.flatnonzero(~passed)
-        cell = table.columns[column][int(bad[0])].as_py()
-        message = f"column {column}: {str(cell)[:40]} {why}"
-        problems.append(bad_rows(code, table, column, bad, message, help))
-        good &= passed
+def _refused(
+    table: Table, column: str, bad: Mask, code: str, why: str, help: str
+) -> Diagnostic:
+    rows = np.flatnonzero(bad)
+    cell = str(table.columns[column][int(rows[0])].as_py()).strip()
+    ways = ["correct it", "choose rows with --where", "leave such rows out with --drop-bad", help]
+    advice = ", or ".join(way for way in ways if way)
+    return bad_rows(code, table, column, rows, f"column {column}: {cell[:40]} {why}", advice)
 
 
-def _domain(
-    law: Law, q: Quantity, table: Table, column: str, numbers: Array,
-    finite: NDArray[np.bool_], problems: list[Diagnostic], good: NDArray[np.bool_],
-) -> None:
+def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
+    """For each bound of a variable: which rows keep it, and what to say of the others."""
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
+    found = []
     for b in q.bounds:
         limit = float(b.limit.xreplace(settings))
-        inside = RELATIONS[b.relation](numbers, limit) | ~finite
         unit = f" {unit_text(q.unit)}" if q.unit else ""
         shown = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
-        help = "correct it, choose rows with --where, or leave such rows out with --drop-bad"
-        if b.limit.free_symbols:
-            help += f", or change the setting: --set {b.text}=…"
-        _note(problems, good, inside, "D0108", table, column,
-              f"is outside the domain {q.name} {b.relation} {shown}", help)
+        why = f"is outside the domain {q.name} {b.relation} {shown}"
+        change = f"change the setting: --set {b.text}=…" if b.limit.is_Symbol else ""
+        found.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
+    return found
 
 
 def _conversion(
@@ -266,65 +228,30 @@ def _conversion(
     header = table.units.get(column)
     if not header:
         return 1.0
+    place = f"{table.name} column {column}"
     try:
         size, dimension = size_and_dimension(parse_unit(header))
     except (KeyError, ValueError):
-        help = "units are built from param, token, FLOP, nat, bit, step, byte, with prefixes k M G T P E"
+        help = "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
         message = f"column {column}: `{header}` is no unit"
-        raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help)) from None
+        raise LawdslError(Diagnostic("D0112", message, place=place, help=help)) from None
     if factors is None:
         message = f"column {column} is in {header}, but the law gives `{name}` no unit"
         help = f"declare it in the law: `unit {header}`"
-        raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help))
+        raise LawdslError(Diagnostic("D0112", message, place=place, help=help))
     own, own_dimension = size_and_dimension(factors)
     if dimension != own_dimension:
         message = f"column {column} is in {header}, the law's `{name}` in {unit_text(factors)}"
         help = "bind another column, or correct the header"
-        raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help))
+        raise LawdslError(Diagnostic("D0112", message, place=place, help=help))
     return size / own
 
 
-def _two_scales(
-    law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]
-) -> list[Diagnostic]:
-    """A column whose values lie in two clouds far apart: a unit changed on the way."""
-    found = []
-    for name, numbers in values.items():
-        sizes = np.unique(np.abs(numbers[numbers != 0]))
-        if len(sizes) < 2:
-            continue
-        ratios = sizes[1:] / sizes[:-1]
-        widest = int(np.argmax(ratios))
-        if ratios[widest] >= GAP:
-            split = sizes[widest + 1]
-            rows = np.flatnonzero(np.abs(numbers) >= split)
-            if len(rows) > len(numbers) / 2:
-                rows = np.flatnonzero(np.abs(numbers) < split)
-            message = (
-                f"column {bound[name]} has two scales: nothing lies between "
-                f"{sizes[widest]:g} and {split:g}"
-            )
-            help = "give all rows one unit"
-            found.append(bad_rows("D0113", table, bound[name], rows, message, help))
-    return found
-
-
-def _duplicates(table: Table, data: Array, output: Array | None) -> list[Diagnostic]:
-    if output is None:
-        return []
-    cells = pa.table({str(i): column for i, column in enumerate((*data, output))})
-    distinct = cells.group_by(cells.column_names).aggregate([]).num_rows
-    count = cells.num_rows - distinct
-    if count < REPEATS * cells.num_rows:
-        return []
-    message = f"{count:,} of {cells.num_rows:,} rows repeat another row exactly"
-    help = "keep one of each: repeated rows count as new measurements, which they are not"
-    return [Diagnostic("D0114", message, "warning", place=table.name, help=help)]
-
-
-def _digest(law: Law, values: Mapping[str, Array]) -> str:
+def _digest(law: Law, data: Array, output: Array | None) -> str:
+    """SHA-256 of the names and numbers that a law is fitted to."""
     digest = hashlib.sha256()
-    for name in sorted(values):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(values[name], dtype="<f8").tobytes())
+    named = [*zip((q.name for q in law.variables), data, strict=True)]
+    for name, values in named if output is None else [*named, (law.output, output)]:
+        digest.update(f"{name}\n".encode())
+        digest.update(np.ascontiguousarray(values, dtype="<f8"))
     return digest.hexdigest()

@@ -11,15 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import OptimizeResult, least_squares
 
-from lawdsl.fitting.problem import Problem, rho
+from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 
 EVALUATIONS = 600  # for one of many starts
 PATIENCE = 6000  # for the only one
 TOLERANCE = 1e-15
+STALL = 25  # steps over which progress is measured
+HOPE = 20  # so many times that progress must suffice to reach the best found so far
+HOPELESS = "another start had found better"
 NOISE = 1e-9  # relative: of an objective summed from rounded residuals
 REASONS = {
     0: "the limit of evaluations was reached",
@@ -49,13 +52,17 @@ class Descent:
     evaluations: int
 
 
-def descend(problem: Problem, start: Array, evaluations: int = EVALUATIONS) -> Descent:
+def descend(
+    problem: Problem, start: Array, evaluations: int = EVALUATIONS, rival: float = np.inf
+) -> Descent:
     """Follow one start downhill.
 
     Args:
         problem: the fit.
         start: free numbers, shape (parameters,).
         evaluations: at most so many evaluations of the law.
+        rival: the objective that another start has reached: a search that will not get there is
+            given up.
     """
     at: dict[bytes, tuple[Array, Array]] = {}
 
@@ -71,6 +78,7 @@ def descend(problem: Problem, start: Array, evaluations: int = EVALUATIONS) -> D
         return np.nan_to_num(both(u)[1], nan=0.0, posinf=0.0, neginf=0.0)
 
     huber = problem.objective.loss == "huber"
+    watch = _Watch(rival if huber else rival / 2)  # SciPy's cost halves a sum of squares
     try:
         with np.errstate(all="ignore"):
             found = least_squares(
@@ -85,14 +93,39 @@ def descend(problem: Problem, start: Array, evaluations: int = EVALUATIONS) -> D
                 xtol=TOLERANCE,
                 gtol=TOLERANCE,
                 max_nfev=evaluations,
+                callback=watch,
             )
     except (ValueError, np.linalg.LinAlgError):
         loss = float(problem.losses(start[None])[0])
         return Descent(start, loss, False, "the law has no value there", 0)
     loss = float(problem.losses(found.x[None])[0])
     reason = REASONS.get(found.status, "the search failed")
-    converged = bool(found.status > 0 and np.isfinite(loss))
+    if watch.reason is not None:
+        reason = watch.reason
+    converged = bool((found.status > 0 or watch.reason == REASONS[2]) and np.isfinite(loss))
     return Descent(found.x, loss, converged, reason, int(found.nfev))
+
+
+class _Watch:
+    """Ends a search that has stopped falling, or falls too slowly to reach what another found."""
+
+    def __init__(self, rival: float) -> None:
+        self.rival = rival
+        self.losses: list[float] = []
+        self.reason: str | None = None
+
+    def __call__(self, intermediate_result: OptimizeResult) -> None:
+        self.losses.append(float(intermediate_result.cost))
+        if len(self.losses) <= STALL:
+            return
+        now = self.losses[-1]
+        progress = self.losses[-STALL - 1] - now
+        if progress <= NOISE * abs(now):
+            self.reason = REASONS[2]
+        elif now - HOPE * progress > self.rival:
+            self.reason = HOPELESS
+        if self.reason is not None:
+            raise StopIteration
 
 
 def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
@@ -154,17 +187,3 @@ def _newton(problem: Problem, u: Array) -> Array | None:
         return None  # no bowl: a flat direction, or a corner of Huber's loss
     step: Array = -(vectors @ ((vectors.T @ (gradient / scale)) / values)) / scale
     return step
-
-
-def weights(problem: Problem, residual: Array) -> Array:
-    """How much each row pulls at the minimum: 1 for squares, delta/|r| in Huber's tails."""
-    if problem.objective.loss == "squared":
-        return np.ones_like(residual)
-    size = np.maximum(np.abs(residual), problem.objective.delta)
-    weight: Array = problem.objective.delta / size
-    return weight
-
-
-def total(problem: Problem, residual: Array) -> float:
-    """The objective of given residuals."""
-    return float(np.sum(rho(residual, problem.objective)))

@@ -51,7 +51,9 @@ def unseen(law: Law, problem: Problem, free: Array) -> tuple[list[Diagnostic], f
     found = []
     causes = _causes(law, problem)
     for involved in directions:
-        listed = " and ".join([", ".join(involved[:-1]), involved[-1]] if involved[1:] else involved)
+        listed = " and ".join(
+            [", ".join(involved[:-1]), involved[-1]] if involved[1:] else involved
+        )
         rank = problem.parameters - len(directions)
         message = f"{listed} cannot be told apart from these data"
         if len(involved) == 1:
@@ -80,9 +82,7 @@ def _causes(law: Law, problem: Problem) -> tuple[str, ...]:
     return tuple(causes)
 
 
-def at_bounds(
-    law: Law, problem: Problem, theta: Array
-) -> tuple[list[Diagnostic], dict[str, str]]:
+def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic], dict[str, str]]:
     """Parameters that the fit has pushed onto a bound of their domain: name -> lower | upper."""
     values = dict(zip((t.name for t in problem.transforms), theta, strict=True))
     base = problem.predictions(theta[None])[0]
@@ -118,7 +118,11 @@ def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
     for i, transform in enumerate(problem.transforms):
         if transform.lower is None and transform.upper is None:
             continue
-        for extreme in (-60.0, 60.0) if transform.lower is not None and transform.upper is not None else (-60.0,):
+        for extreme in (
+            (-60.0, 60.0)
+            if transform.lower is not None and transform.upper is not None
+            else (-60.0,)
+        ):
             trial = settled.copy()
             trial[i] = extreme
             theta = to_parameters(problem.transforms, trial[None])

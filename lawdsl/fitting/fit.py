@@ -91,9 +91,10 @@ def fit(
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     notes: list[Diagnostic] = []
-    free = _starts(law, problem, starts, seed, notes)
-    best, agreement = _search(problem, free, seed, progress)
-    return _fitted(law, problem, runs, best, agreement, tuple(where), seed, notes)
+    with np.errstate(all="ignore"):  # searches pass through places where a law overflows
+        free = _starts(law, problem, starts, seed, notes)
+        best, agreement = _search(problem, free, seed, progress)
+        return _fitted(law, problem, runs, best, agreement, tuple(where), seed, notes)
 
 
 OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
@@ -156,8 +157,10 @@ def _search(
         rows = np.random.default_rng(seed).choice(problem.rows, LONG, replace=False)
         sample = problem.subset(np.sort(rows))
     reached = []
+    rival = np.inf
     for done, start in enumerate(free, start=1):
-        reached.append(descend(sample, start, EVALUATIONS if len(free) > 1 else PATIENCE))
+        reached.append(descend(sample, start, EVALUATIONS if len(free) > 1 else PATIENCE, rival))
+        rival = min(rival, reached[-1].loss)
         if progress is not None:
             progress(done, len(free))
     losses = np.array([d.loss for d in reached])
@@ -197,7 +200,11 @@ def _fitted(
     found += diagnosis.agreement_findings(agreement.starts, agreement.agreed, agreement.starts == 1)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"
-        found.append(Diagnostic("F0105", message, help="start elsewhere, or ask for more starts"))
+        help = "start elsewhere, or ask for more starts"
+        help = (
+            "it wanders where the data say nothing (F0101); measure there first" if flat else help
+        )
+        found.append(Diagnostic("F0105", message, help=help))
     verdict = "trusted"
     if found:
         verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"
@@ -215,7 +222,12 @@ def _fitted(
         diagnostics=tuple(found),
         law=FittedLaw(law.name, law.digest, law.texts, dict(law.settings_), law.dropped),
         data=FittedData(
-            runs.name, runs.digest, problem.rows, runs.dropped, dict(runs.bound), where,
+            runs.name,
+            runs.digest,
+            problem.rows,
+            runs.dropped,
+            dict(runs.bound),
+            where,
             dict(runs.ranges),
         ),
         seed=seed,
@@ -234,9 +246,7 @@ def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> O
             "log": np.log(predicted) - np.log(problem.target),
             "raw": predicted - problem.target,
         }
-    totals = {
-        name: float(np.sum(rho(r, problem.objective))) for name, r in residuals.items()
-    }
+    totals = {name: float(np.sum(rho(r, problem.objective))) for name, r in residuals.items()}
     both = {name: Loss(t, t / problem.rows) for name, t in totals.items()}
     name = problem.objective.name.replace("L", law.output)
     return ObjectiveValue(name, loss, loss / problem.rows, both["log"], both["raw"])

@@ -191,7 +191,9 @@ class Fit:
             below, above = float(np.min(values)), float(np.max(values))
             factors = []
             if high > 0 and above > high * OUTSIDE:
-                factors.append(f"{above:g} is {above / high:.3g} times the largest fitted, {high:g}")
+                factors.append(
+                    f"{above:g} is {above / high:.3g} times the largest fitted, {high:g}"
+                )
             elif above > high + abs(high) * (OUTSIDE - 1):
                 factors.append(f"{above:g} is above the largest fitted, {high:g}")
             if below < low - abs(low) * (OUTSIDE - 1):
@@ -215,7 +217,10 @@ class Fit:
             "converged": self.converged,
             "stopped": self.stopped,
             "diagnostics": [d.to_json() for d in self.diagnostics],
-            "data": {**asdict(self.data), "ranges": {k: list(v) for k, v in self.data.ranges.items()}},
+            "data": {
+                **asdict(self.data),
+                "ranges": {k: list(v) for k, v in self.data.ranges.items()},
+            },
             "law": asdict(self.law),
             "seed": self.seed,
         }
@@ -280,28 +285,41 @@ def from_json(content: Mapping[str, Any]) -> Fit:
             str(objective["name"]),
             _number(objective["sum"]),
             _number(objective["mean"]),
-            *(Loss(_number(objective[k]["sum"]), _number(objective[k]["mean"])) for k in ("log", "raw")),
+            *(
+                Loss(_number(objective[k]["sum"]), _number(objective[k]["mean"]))
+                for k in ("log", "raw")
+            ),
         ),
         metrics=Metrics(**{k: _number(content["metrics"][k]) for k in ("r2", "r2_log", "mae")}),
-        agreement=Agreement(int(content["agreement"]["starts"]), int(content["agreement"]["agreed"])),
+        agreement=Agreement(
+            int(content["agreement"]["starts"]), int(content["agreement"]["agreed"])
+        ),
         converged=bool(content["converged"]),
         stopped=str(content["stopped"]),
         verdict=str(content["verdict"]),
         diagnostics=tuple(
             Diagnostic(
-                d["code"], d["message"], d["severity"], place=d["place"] or "",
-                notes=tuple(d["notes"]), help=d["help"],
+                d["code"],
+                d["message"],
+                d["severity"],
+                place=d["place"] or "",
+                notes=tuple(d["notes"]),
+                help=d["help"],
             )
             for d in content["diagnostics"]
         ),
         law=FittedLaw(
-            str(law["name"]), str(law["digest"]),
+            str(law["name"]),
+            str(law["digest"]),
             {str(k): str(v) for k, v in law["texts"].items()},
             {str(k): float(v) for k, v in law["settings"].items()},
             tuple(map(str, law["dropped"])),
         ),
         data=FittedData(
-            str(data["name"]), str(data["digest"]), int(data["rows"]), int(data["dropped"]),
+            str(data["name"]),
+            str(data["digest"]),
+            int(data["rows"]),
+            int(data["dropped"]),
             {str(k): str(v) for k, v in data["columns"].items()},
             tuple(map(str, data["where"])),
             {str(k): (float(v[0]), float(v[1])) for k, v in data["ranges"].items()},
@@ -346,5 +364,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate, evaluate_with_gradient
@@ -15,7 +16,8 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-CHUNK = 4_000_000  # numbers in one array of derivatives: bounds the memory of long tables
+PIECE = 50_000  # rows derived at once: bounds the memory of long tables
+ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,15 @@ class Problem:
     def parameters(self) -> int:
         return len(self.transforms)
 
-    def subset(self, rows: Array) -> Problem:
+    @property
+    def exact(self) -> float:
+        """The objective of a fit that is exact up to rounding: below it no loss tells more."""
+        size = 1.0 if self.objective.log else float(np.max(np.abs(self.target)))
+        return self.rows * float(rho(np.array(ROUNDING * size), self.objective))
+
+    def subset(self, rows: NDArray[np.int64]) -> Problem:
         """The same problem on some of the rows."""
-        return Problem(
-            self.tape, self.transforms, self.columns[:, rows], self.target[rows], self.objective
-        )
+        return replace(self, columns=self.columns[:, rows], target=self.target[rows])
 
     def predictions(self, theta: Array) -> Array:
         """Law values at parameters of shape (starts, parameters): shape (starts, rows)."""
@@ -58,13 +64,13 @@ class Problem:
 
     def residuals(self, free: Array) -> Array:
         """Residuals at free numbers of shape (starts, parameters): shape (starts, rows)."""
-        return self._residuals(self.predictions(to_parameters(self.transforms, free)))
+        return self._residuals(self.predictions(to_parameters(self.transforms, free)), self.target)
 
-    def _residuals(self, predicted: Array) -> Array:
+    def _residuals(self, predicted: Array, target: Array) -> Array:
         with np.errstate(all="ignore"):
             if self.objective.log:
-                return np.log(predicted) - np.log(self.target)
-            return predicted - self.target
+                return np.log(predicted) - np.log(target)
+            return predicted - target
 
     def losses(self, free: Array) -> Array:
         """The objective at each start: shape (starts,); inf where the law has no value."""
@@ -74,25 +80,30 @@ class Problem:
     def residuals_and_slopes(self, free: Array) -> tuple[Array, Array]:
         """Residuals, (starts, rows), and their derivatives by free numbers, (starts, rows, p)."""
         theta, slopes = with_slopes(self.transforms, free)
-        inputs = [*self.columns, *(column[:, None] for column in theta.T)]
-        by = range(len(self.columns), len(inputs))
-        value, jacobian = evaluate_with_gradient(self.tape, inputs, by)
+        residual, by_parameters = self.slopes(theta)
         with np.errstate(all="ignore"):
-            if self.objective.log:
-                jacobian = jacobian / value[..., None]
-            jacobian = jacobian @ slopes
-        return self._residuals(value), jacobian
+            return residual, by_parameters @ slopes
+
+    def slopes(self, theta: Array) -> tuple[Array, Array]:
+        """The same at parameters, and derived by them; long tables in pieces."""
+        starts, count = theta.shape
+        residual = np.empty((starts, self.rows))
+        jacobian = np.empty((starts, self.rows, count))
+        by = range(len(self.columns), len(self.columns) + count)
+        for first in range(0, self.rows, PIECE):
+            piece = slice(first, first + PIECE)
+            inputs = [*self.columns[:, piece], *(column[:, None] for column in theta.T)]
+            value, slopes = evaluate_with_gradient(self.tape, inputs, by)
+            with np.errstate(all="ignore"):
+                jacobian[:, piece] = slopes / value[..., None] if self.objective.log else slopes
+            residual[:, piece] = self._residuals(value, self.target[piece])
+        return residual, jacobian
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
-        """The objective and its exact gradient at one point, long tables in pieces."""
-        step = max(1, CHUNK // max(1, self.parameters))
-        total, gradient = 0.0, np.zeros(self.parameters)
-        for start in range(0, self.rows, step):
-            part = self if step >= self.rows else self.subset(np.arange(start, min(start + step, self.rows)))
-            r, jacobian = part.residuals_and_slopes(free[None])
-            total += float(np.sum(rho(r[0], self.objective)))
-            gradient += rho_slope(r[0], self.objective) @ jacobian[0]
-        return total, gradient
+        """The objective and its exact gradient by the free numbers at one point."""
+        residual, slopes = self.residuals_and_slopes(free[None])
+        gradient = rho_slope(residual[0], self.objective) @ slopes[0]
+        return float(np.sum(rho(residual[0], self.objective))), gradient
 
 
 def problem_of(law: Law, columns: Array, target: Array, objective: Objective) -> Problem:
@@ -119,10 +130,6 @@ def problem_of(law: Law, columns: Array, target: Array, objective: Objective) ->
 
 def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
     """A tape whose inputs from `count` on have become constants."""
-    from dataclasses import replace
-
-    import sympy as sp
-
     steps = tuple(
         replace(step, op="constant", value=sp.Rational(repr(values[step.value - count])))
         if step.op == "input" and step.value >= count  # type: ignore[operator]

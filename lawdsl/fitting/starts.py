@@ -57,7 +57,9 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
         problem = problem.subset(np.sort(rng.choice(problem.rows, ROWS, replace=False)))
     linear = linear_parameters(law)
     draws = max(DRAWS, 4 * count)
-    theta = np.stack([_draw(law, problem, i, draws, rng) for i in range(problem.parameters)], axis=1)
+    theta = np.stack(
+        [_draw(law, problem, i, draws, rng) for i in range(problem.parameters)], axis=1
+    )
     for row in theta:
         _solve_linear(law, problem, row, linear)
     free = to_free(problem.transforms, theta)
@@ -231,9 +233,7 @@ def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
             yield dict(zip(axes, combination, strict=True))
 
 
-def _axis(
-    law: Law, target: tree.Formula, numbers: tuple[float, ...]
-) -> tuple[str, list[sp.Expr]]:
+def _axis(law: Law, target: tree.Formula, numbers: tuple[float, ...]) -> tuple[str, list[sp.Expr]]:
     """Parameter and values of one grid target: A, log(A) or log(A - limit)."""
     exact = [sp.Float(x, 17) for x in numbers]
     if isinstance(target, tree.Name):
@@ -256,5 +256,3 @@ def grid_size(law: Law) -> int:
     for grid in law.declarations.grids:
         size *= len(spread(grid.values)) ** len(grid.targets)
     return size + len(law.declarations.points)
-
-

@@ -2,7 +2,7 @@
 
 A fit moves free numbers u; each declared domain gives the map from them to the parameters:
 C > C0 becomes C = C0 + exp(u), x < b becomes x = b - exp(u), a < x < b a logistic. So every bound,
-coupled ones included, holds exactly at every step, and is met at most up to rounding.
+coupled ones included, holds at every step, whatever the free numbers are.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from lawdsl.law import Law
 Array = NDArray[np.float64]
 
 WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
+TINY = 1e-8  # relative: how far inside its bound a start is put
 
 
 @dataclass(frozen=True)
 class Transform:
-    """The map of one parameter; limits are tapes over all parameters, in the law's order."""
+    """The map of one parameter; limits are tapes over all parameters, in the law's order.
+
+    `closed_lower` and `closed_upper` say whether the parameter may equal its limit.
+    """
 
     name: str
     lower: Tape | None
@@ -68,7 +72,7 @@ def to_parameters(transforms: tuple[Transform, ...], free: Array) -> Array:
     with np.errstate(all="ignore"):
         for i, transform in enumerate(transforms):
             low, high = _limits(transform, theta)
-            theta[:, i] = _forward(low, high, free[:, i])
+            theta[:, i] = _forward(transform, low, high, free[:, i])
     return theta
 
 
@@ -86,8 +90,8 @@ def with_slopes(transforms: tuple[Transform, ...], free: Array) -> tuple[Array, 
         for i, transform in enumerate(transforms):
             low, low_slope = _limit_slopes(transform.lower, theta, slopes)
             high, high_slope = _limit_slopes(transform.upper, theta, slopes)
-            u = np.clip(free[:, i], -WIDEST, WIDEST) if low is not None or high is not None else free[:, i]
-            theta[:, i] = _forward(low, high, free[:, i])
+            theta[:, i] = _forward(transform, low, high, free[:, i])
+            u = np.clip(free[:, i], -WIDEST, WIDEST)
             if low is not None and high is not None:
                 share = 1 / (1 + np.exp(-u))
                 slopes[:, i] = (1 - share)[:, None] * low_slope + share[:, None] * high_slope
@@ -116,21 +120,22 @@ def to_free(transforms: tuple[Transform, ...], theta: Array) -> Array:
         for i, transform in enumerate(transforms):
             low, high = _limits(transform, theta)
             x = theta[:, i]
-            tiny = 1e-8
             if low is not None and high is not None:
-                share = np.clip((x - low) / (high - low), tiny, 1 - tiny)
+                share = np.clip((x - low) / (high - low), TINY, 1 - TINY)
                 free[:, i] = np.log(share / (1 - share))
             elif low is not None:
-                free[:, i] = np.log(np.maximum(x - low, tiny * np.maximum(np.abs(low), tiny)))
+                free[:, i] = np.log(np.maximum(x - low, TINY * np.maximum(np.abs(low), TINY)))
             elif high is not None:
-                free[:, i] = np.log(np.maximum(high - x, tiny * np.maximum(np.abs(high), tiny)))
+                free[:, i] = np.log(np.maximum(high - x, TINY * np.maximum(np.abs(high), TINY)))
             else:
                 free[:, i] = x
-            theta[:, i] = _forward(low, high, free[:, i])
+            theta[:, i] = _forward(transform, low, high, free[:, i])
     return free
 
 
-def room(transforms: tuple[Transform, ...], theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+def room(
+    transforms: tuple[Transform, ...], theta: Mapping[str, float]
+) -> dict[str, tuple[str, float]]:
     """For each bounded parameter the nearer bound (lower or upper) and the distance to it."""
     values = np.array([[theta[t.name] for t in transforms]])
     found = {}
@@ -146,13 +151,24 @@ def room(transforms: tuple[Transform, ...], theta: Mapping[str, float]) -> dict[
     return found
 
 
-def _forward(low: Array | None, high: Array | None, u: Array) -> Array:
+def _forward(transform: Transform, low: Array | None, high: Array | None, u: Array) -> Array:
+    """The parameter at u. Where rounding would put it on a limit that it may not equal, it is the
+    number next to the limit."""
     if low is None and high is None:
         return u
     u = np.clip(u, -WIDEST, WIDEST)
     if low is not None and high is not None:
-        return low + (high - low) / (1 + np.exp(-u))
-    return low + np.exp(u) if low is not None else high - np.exp(u)  # type: ignore[operator]
+        x = low + (high - low) / (1 + np.exp(-u))
+    elif low is not None:
+        x = low + np.exp(u)
+    else:
+        assert high is not None
+        x = high - np.exp(u)
+    if high is not None:
+        x = np.minimum(x, high if transform.closed_upper else np.nextafter(high, -np.inf))
+    if low is not None:
+        x = np.maximum(x, low if transform.closed_lower else np.nextafter(low, np.inf))
+    return x
 
 
 def _limits(transform: Transform, theta: Array) -> tuple[Array | None, Array | None]:
@@ -165,9 +181,7 @@ def _limits(transform: Transform, theta: Array) -> tuple[Array | None, Array | N
     return at(transform.lower), at(transform.upper)
 
 
-def _limit_slopes(
-    tape: Tape | None, theta: Array, slopes: Array
-) -> tuple[Array | None, Array]:
+def _limit_slopes(tape: Tape | None, theta: Array, slopes: Array) -> tuple[Array | None, Array]:
     """A limit and its derivatives by the free numbers, through the parameters before it."""
     count = theta.shape[1]
     if tape is None:

@@ -1,11 +1,12 @@
 """The grammar's rules -> records of the syntax tree.
 
 Called by the parser as it reads, from the innermost rule outwards, so that depth of nesting costs
-no recursion. It only builds; names and meaning are looked at afterwards, by `checking`.
+no recursion. It only builds; names and meaning are looked at afterwards, by `resolving`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lark import Token, Transformer, v_args
@@ -15,8 +16,8 @@ from lawdsl.language.tree import NOWHERE, Node, Span
 from lawdsl.language.words import ORDERS, RELATIONS, ascii_name
 
 
-def _span(*parts: Any) -> Span:
-    """From the first to the last place among records, words and lists of them."""
+def span_of(*parts: Any) -> Span:
+    """From the first to the last place among words of the text, records and lists of them."""
     found = None
     for part in parts:
         if isinstance(part, Token):
@@ -24,7 +25,7 @@ def _span(*parts: Any) -> Span:
         elif isinstance(part, Node):
             span = part.span
         elif isinstance(part, (tuple, list)):
-            span = _span(*part)
+            span = span_of(*part)
         else:
             continue
         if span != NOWHERE:
@@ -43,21 +44,21 @@ class Builder(Transformer):  # type: ignore[type-arg]
     # Statements
 
     def section(self, kind: Token, path: tree.Name, title: Token | None) -> Node:
-        span = _span(kind, path, title)
+        span = span_of(kind, path, title)
         return tree.Section(str(kind), path.text, _text(title), span=span)
 
     def source(self, text: Token) -> Node:
-        return tree.Source(str(text)[1:-1], span=_span(text))
+        return tree.Source(str(text)[1:-1], span=span_of(text))
 
     def extends(self, path: tree.Name) -> Node:
         return tree.Extends(path.text, span=path.span)
 
     def variable(self, items: Any, unit: Any, doc: Any) -> Node:
-        span = _span(items, unit, doc)
+        span = span_of(items, unit, doc)
         return tree.Declaration("variable", items, unit, _text(doc), span=span)
 
     def parameter(self, items: Any, unit: Any, doc: Any) -> Node:
-        span = _span(items, unit, doc)
+        span = span_of(items, unit, doc)
         return tree.Declaration("parameter", items, unit, _text(doc), span=span)
 
     def setting(self, name: Token, formula: Any, unit: Any, doc: Any) -> Node:
@@ -70,11 +71,11 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return self._definition("output", name, formula, unit, doc)
 
     def _definition(self, kind: str, name: Token, formula: Any, unit: Any, doc: Any) -> Node:
-        span = _span(name)
+        span = span_of(name)
         return tree.Definition(kind, ascii_name(name), formula, unit, _text(doc), span=span)
 
     def require(self, claim: Any, conditions: Any, expect: Token | None) -> Node:
-        span = _span(claim, conditions or (), expect)
+        span = span_of(claim, conditions or (), expect)
         word = None if expect is None else str(expect)
         return tree.Require(claim, conditions or (), word, span=span)
 
@@ -82,10 +83,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Minimize(objective, span=objective.span)
 
     def start_grid(self, targets: Any, values: Any) -> Node:
-        return tree.StartGrid(targets, values, span=_span(targets))
+        return tree.StartGrid(targets, values, span=span_of(targets))
 
     def start_point(self, *values: Any) -> Node:
-        return tree.StartPoint(values, span=_span(*(v for _, v in values)))
+        return tree.StartPoint(values, span=span_of(*(v for _, v in values)))
 
     # Domains and units
 
@@ -95,19 +96,19 @@ class Builder(Transformer):  # type: ignore[type-arg]
     conditions = formulas = spread = items
 
     def item(self, name: Token, domain: Any) -> Node:
-        return tree.Item(ascii_name(name), domain, span=_span(name))
+        return tree.Item(ascii_name(name), domain, span=span_of(name))
 
     condition = item
 
     def bound(self, relation: Token, limit: Any) -> Node:
         word = RELATIONS.get(relation, str(relation))
-        return tree.Bound(word, limit, span=_span(relation, limit))
+        return tree.Bound(word, limit, span=span_of(relation, limit))
 
-    def interval(self, left: str, lower: Any, upper: Any, right: str) -> Node:
-        return tree.Interval(left, lower, upper, right, span=_span(lower, upper))
+    def interval(self, left: Token, lower: Any, upper: Any, right: Token) -> Node:
+        return tree.Interval(str(left), lower, upper, str(right), span=span_of(left, right))
 
-    def left(self, bracket: Token) -> str:
-        return str(bracket)
+    def left(self, bracket: Token) -> Token:
+        return bracket
 
     right = left
 
@@ -117,33 +118,33 @@ class Builder(Transformer):  # type: ignore[type-arg]
             if isinstance(part, Token):
                 sign = -1 if part.type == "SLASH" else 1
             else:
-                name, power = part
-                factors.append((name, sign * power))
-        span = _span(*(name for name, _ in factors))
-        return tree.UnitOf(tuple((str(name), power) for name, power in factors), span=span)
+                name, power, _ = part
+                factors.append((str(name), sign * power))
+        return tree.UnitOf(tuple(factors), span=span_of(parts))
 
-    def unit_factor(self, name: Token, power: int | None) -> Any:
-        return name, 1 if power is None else power
+    def unit_factor(self, name: Token, power: tuple[int, Token] | None) -> Any:
+        return name, *(power or (1, name))
 
-    def unit_power(self, minus: Token | None, number: Token) -> int:
-        value = int(number) if number.isdigit() and len(number) < 3 else 0
-        return -value if minus else value
+    def unit_power(self, minus: Token | None, number: Token) -> Any:
+        """0, which no power may be, stands for one that is not whole or has several digits."""
+        value = int(number) if number.isdigit() and len(number) == 1 else 0
+        return -value if minus else value, number
 
     # Claims
 
     def comparison(self, left: Any, relation: Token, right: Any) -> Node:
         word = RELATIONS.get(relation, str(relation))
-        return tree.Comparison(left, word, right, span=_span(left, right))
+        return tree.Comparison(left, word, right, span=span_of(left, right))
 
     def finite(self, formula: Any) -> Node:
         return tree.Finite(formula, span=formula.span)
 
     def trend(self, formula: Any, word: Token, name: Token) -> Node:
-        span = _span(formula, name)
+        span = span_of(formula, name)
         return tree.Trend(formula, str(word), ascii_name(name), span=span)
 
     def limit(self, formula: Any, target: Any, *approaches: Any) -> Node:
-        span = _span(formula, target, [value for _, value in approaches])
+        span = span_of(formula, target, [value for _, value in approaches])
         return tree.Limit(formula, target, approaches, span=span)
 
     def approach(self, name: Token, value: Any) -> Any:
@@ -152,37 +153,37 @@ class Builder(Transformer):  # type: ignore[type-arg]
     assignment = approach
 
     def reduction(self, formula: Any, path: tree.Name) -> Node:
-        return tree.Reduction(formula, path.text, span=_span(formula, path))
+        return tree.Reduction(formula, path.text, span=span_of(formula, path))
 
     # Formulas
 
     def sum(self, first: Any, *rest: Any) -> Node:
         pairs = tuple(zip(map(str, rest[::2]), rest[1::2], strict=True))
-        return tree.Sum((("+", first), *pairs), span=_span(first, rest[-1]))
+        return tree.Sum((("+", first), *pairs), span=span_of(first, rest[-1]))
 
     def product(self, first: Any, *rest: Any) -> Node:
         pairs = tuple(zip(map(str, rest[::2]), rest[1::2], strict=True))
-        return tree.Product((("*", first), *pairs), span=_span(first, rest[-1]))
+        return tree.Product((("*", first), *pairs), span=span_of(first, rest[-1]))
 
     def negative(self, minus: Token, operand: Any) -> Node:
-        return tree.Negative(operand, span=_span(minus, operand))
+        return tree.Negative(operand, span=span_of(minus, operand))
 
     def power(self, base: Any, exponent: Any) -> Node:
-        return tree.Power(base, exponent, span=_span(base, exponent))
+        return tree.Power(base, exponent, span=span_of(base, exponent))
 
     def number(self, token: Token) -> Node:
-        return tree.Number(str(token), span=_span(token))
+        return tree.Number(str(token), span=span_of(token))
 
     def name(self, path: tree.Name) -> Node:
         return path
 
     def path(self, *parts: Token) -> tree.Name:
-        return tree.Name(".".join(ascii_name(part) for part in parts), span=_span(*parts))
+        return tree.Name(".".join(ascii_name(part) for part in parts), span=span_of(*parts))
 
-    def call(self, function: Token, arguments: Any) -> Node:
+    def call(self, function: Token, arguments: Any, closer: Token) -> Node:
         plain = tuple(a for a in arguments if not isinstance(a, tuple))
         keywords = tuple(a for a in arguments if isinstance(a, tuple))
-        span = _span(function, plain, [value for _, value in keywords])
+        span = span_of(function, closer)
         names = [a.text for a in plain if isinstance(a, tree.Name)]
         if function == "diff" and len(names) == len(arguments) > 1:
             return tree.Derivative(names[0], tuple(names[1:]), len(names) - 1, span=span)
@@ -197,8 +198,8 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def keyword(self, name: Token, formula: Any) -> Any:
         return ascii_name(name), formula
 
-    def group(self, formula: Any) -> Any:
-        return formula
+    def group(self, opener: Token, formula: Any, closer: Token) -> Any:
+        return replace(formula, span=span_of(opener, closer))
 
     def ellipsis(self) -> None:
         return None
@@ -206,7 +207,7 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def derivative(self, sign: Token, order: Token | None, of: Token, _: Token, *by: Any) -> Node:
         names = tuple(name for part, _ in by for name in part)
         stated = ORDERS.get(str(order), 1) if order else 1
-        span = _span(sign, [place for _, place in by])
+        span = span_of(sign, [place for _, place in by])
         return tree.Derivative(ascii_name(of), names, stated, span=span)
 
     def partial(self, _: Token, name: Token, order: Token | None) -> Any:

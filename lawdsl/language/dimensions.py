@@ -1,88 +1,94 @@
 """Do the units of a formula add up?
 
 A parameter without a unit takes the one its place needs, as papers leave it, and so does a plain
-number; so only terms made of variables, settings and declared units are compared.
+number; so only terms made of variables, settings and declared units are compared. A law computes
+with the numbers as they stand in their units, so Gparam and Mparam do not add either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from lawdsl import units
-from lawdsl.language.numbers import value
-from lawdsl.language.tree import Call, Formula, Name, Negative, Number, Power, Product, Sum
+from lawdsl.language.numbers import Value, value
+from lawdsl.language.tree import Call, Formula, Name, Negative, Power, Product, Sum
 
 Powers = dict[str, Fraction] | None  # None: any unit
 Found = tuple[str, Formula, str]  # code, place, what is wrong
 
 
-def unit_mistakes(formula: Formula, unit_of: Callable[[str], Powers]) -> Iterator[Found]:
-    """The places of a formula whose units contradict each other.
+def powers_in(
+    formula: Formula, unit_of: Callable[[str], Powers], known: Mapping[str, Value]
+) -> tuple[Powers, list[Found]]:
+    """The unit of a formula, and the places where units in it contradict each other.
 
     Args:
         formula: what to look at.
-        unit_of: the powers of base units of a name, or None where it may have any.
+        unit_of: the powers of units of a name, or None where it may have any.
+        known: values of names, which may be exponents.
     """
     mistakes: list[Found] = []
-    _powers(formula, unit_of, mistakes)
-    yield from mistakes
+    return _powers(formula, unit_of, known, mistakes), mistakes
 
 
 def powers_of(factors: tuple[tuple[str, int], ...]) -> Powers:
-    """A declared unit as powers of base units."""
-    return {base: Fraction(p) for base, p in units.size_and_dimension(factors)[1]}
+    """A declared unit as powers of units; None where a unit in it is not in the table."""
+    total: dict[str, Fraction] = {}
+    for name, power in factors:
+        unit = units.canonical(name)
+        if unit is None:
+            return None
+        total[unit] = total.get(unit, Fraction(0)) + power
+    return {unit: power for unit, power in total.items() if power}
 
 
 def shown(powers: Powers) -> str:
-    """Powers of base units as text."""
+    """Powers of units as text."""
     if not powers:
         return "no unit"
-    return "*".join(b if p == 1 else f"{b}^{p}" for b, p in sorted(powers.items()))
+    return "*".join(
+        unit if p == 1 else f"{unit}^{p}" if p.denominator == 1 else f"{unit}^({p})"
+        for unit, p in sorted(powers.items())
+    )
 
 
-def _powers(node: Formula, unit_of: Callable[[str], Powers], mistakes: list[Found]) -> Powers:
+def _powers(
+    node: Formula,
+    unit_of: Callable[[str], Powers],
+    known: Mapping[str, Value],
+    mistakes: list[Found],
+) -> Powers:
     def inner(part: Formula) -> Powers:
-        return _powers(part, unit_of, mistakes)
+        return _powers(part, unit_of, known, mistakes)
 
     match node:
-        case Number():
-            return None
         case Name(text):
             return unit_of(text)
         case Negative(operand):
             return inner(operand)
         case Sum(terms):
-            return _same(node, [(term, inner(term)) for _, term in terms], mistakes)
+            return _same([(term, inner(term)) for _, term in terms], mistakes)
         case Call("min" | "max", arguments):
-            return _same(node, [(a, inner(a)) for a in arguments], mistakes)
+            return _same([(a, inner(a)) for a in arguments], mistakes)
         case Product(factors):
-            return _product([(op, inner(f)) for op, f in factors])
+            return _product([(sign, inner(factor)) for sign, factor in factors])
         case Power(base, exponent):
             below = inner(base)
-            inner(exponent)
-            number = value(exponent)
-            if below == {}:
-                return {}
-            if below is None or not isinstance(number, Fraction):
-                return None
-            return {unit: p * number for unit, p in below.items()}
+            _pure(exponent, inner(exponent), "an exponent is", mistakes)
+            return _raised(below, value(exponent, known))
         case Call("abs", (argument,)):
             return inner(argument)
         case Call("sqrt", (argument,)):
-            found = inner(argument)
-            return None if found is None else {u: p / 2 for u, p in found.items()}
+            return _raised(inner(argument), Fraction(1, 2))
         case Call(function, arguments):
             for argument in arguments:
-                found = inner(argument)
-                if found:
-                    why = f"{function} is taken of a value in {shown(found)}"
-                    mistakes.append(("L0411", argument, why))
+                _pure(argument, inner(argument), f"{function} is taken of", mistakes)
             return {} if arguments and function not in ("log", "log10") else None
     return None
 
 
-def _same(node: Formula, terms: list[tuple[Formula, Powers]], mistakes: list[Found]) -> Powers:
+def _same(terms: list[tuple[Formula, Powers]], mistakes: list[Found]) -> Powers:
     first: Powers = None
     for term, powers in terms:
         if powers is None:
@@ -90,17 +96,29 @@ def _same(node: Formula, terms: list[tuple[Formula, Powers]], mistakes: list[Fou
         if first is None:
             first = powers
         elif powers != first:
-            why = f"{shown(powers)} is added to {shown(first)}"
-            mistakes.append(("L0410", term, why))
+            mistakes.append(("L0410", term, f"{shown(powers)} here, {shown(first)} before it"))
             return None
     return first
 
 
+def _pure(part: Formula, powers: Powers, what: str, mistakes: list[Found]) -> None:
+    if powers:
+        mistakes.append(("L0411", part, f"{what} a value in {shown(powers)}"))
+
+
+def _raised(powers: Powers, exponent: Value) -> Powers:
+    if powers is None or powers == {}:
+        return powers
+    if not isinstance(exponent, Fraction):
+        return None
+    return {unit: power * exponent for unit, power in powers.items() if exponent}
+
+
 def _product(factors: list[tuple[str, Powers]]) -> Powers:
     total: dict[str, Fraction] = {}
-    for operator, powers in factors:
+    for sign, powers in factors:
         if powers is None:
             return None
-        for base, power in powers.items():
-            total[base] = total.get(base, Fraction(0)) + (power if operator == "*" else -power)
-    return {base: power for base, power in total.items() if power}
+        for unit, power in powers.items():
+            total[unit] = total.get(unit, Fraction(0)) + (power if sign == "*" else -power)
+    return {unit: power for unit, power in total.items() if power}

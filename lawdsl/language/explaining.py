@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lark import Token
 
 from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.language.building import span_of
 from lawdsl.language.tree import Span
-from lawdsl.language.words import KEYWORDS, STATEMENTS, nearest
+from lawdsl.language.words import KEYWORDS, STATEMENTS, TRENDS, nearest
 
-LOOKALIKES = dict(
-    zip("аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷＊", "aeopcyxijshdqwABEKMHOPCTX---***/*", strict=True)
+LOOKALIKES = str.maketrans(
+    "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"
+)
+
+HINTS = {
+    ";": "separate values by `,`; every statement has a line of its own",
+    ":": "write a domain as `x > 0` or `x in [0, 1]`, and an equation with `=`",
+    "&": "write a second condition after a comma",
+    "|": "absolute values are written abs(x)",
+    "!": "the relations are <, <=, > and >=",
+    "≠": "the relations are <, <=, > and >=",
+    "√": "roots are written sqrt(x)",
+    "%": "comments begin with `#`",
+    "→": "write `->`",
+    "∈": "write `in`",
+    "\\": "write formulas as plain text, not as LaTeX",
+    "$": "write formulas as plain text, not as LaTeX",
+}
+
+QUOTES = "'`´“”„‟‘’‚«»"
+
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 EXPECTED = {
@@ -35,33 +59,97 @@ EXPECTED = {
 }
 
 
+UNSAID = ("ORDER", "DOT")  # of what may follow
+
+
 def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
     """The message for a character that no word begins with, and where reading goes on."""
     char = str(token.value)
     start = token.start_pos or 0
     if char == '"':
-        number, _ = source.position(start)
-        end = start + len(source.line(number)) - (source.position(start)[1] - 1)
+        number, column = source.position(start)
+        end = start + len(source.line(number)) - (column - 1)
         help = 'close it with `"` on the same line'
-        message = "this text is never closed"
-        return _at("L0102", message, source, Span(start, end), help=help), end
-    if char == "\r":
-        message, help = "a carriage return inside a line", "end lines with LF or CR LF"
-        return _at("L0101", message, source, Span(start, start + 1), help=help), 0
-    name = unicodedata.name(char, "no name")
-    message = f"the character U+{ord(char):04X} ({name}) has no place in a law"
-    alike = LOOKALIKES.get(char)
+        return _at("L0102", "this text is never closed", source, Span(start, end), help=help), end
+    if char in QUOTES:
+        number, column = source.position(start)
+        line = source.line(number)
+        closing = max(line.rfind(quote) + 1 for quote in QUOTES)
+        end = start + max(closing - (column - 1), 1)
+        message = f"{_character(char)} has no place in a law"
+        help = 'texts stand in double quotes, as "this"'
+        return _at("L0101", message, source, Span(start, start + 1), help=help), end
+    hint = HINTS.get(char, "remove it")
+    alike = char.translate(LOOKALIKES)
     normal = unicodedata.normalize("NFKC", char)
-    if alike is None and normal != char and normal.isascii() and normal.strip():
+    if alike == char and normal != char and normal.isascii() and normal.strip():
         alike = normal
-    help = f"it looks like `{alike}`: type that" if alike else "remove it"
-    return _at("L0101", message, source, Span(start, start + 1), help=help), 0
+    if char == "\r":
+        hint = "end every line with LF or CR LF"
+    elif alike != char:
+        hint = f"it looks like `{alike}`: type that"
+    elif normal == " ":
+        hint = "use a plain space"
+    message = f"{_character(char)} has no place in a law"
+    return _at("L0101", message, source, Span(start, start + 1), help=hint), 0
+
+
+def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
+    """The message for characters in a text or comment that could disguise what stands there."""
+    found = CONTROL.search(str(token.value))
+    if found:
+        at = (token.start_pos or 0) + found.start()
+        message = f"{_character(found[0])} may not stand in a text or comment"
+        yield _at("L0101", message, source, Span(at, at + 1), help="remove it")
+
+
+def _character(char: str) -> str:
+    if char.isascii() and char.isprintable():
+        return f"`{char}`"
+    return f"the character U+{ord(char):04X} ({unicodedata.name(char, 'a control character')})"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where reading stopped.
+
+    `token` is the word that does not fit (`$END`: the line ends), `line[at]`; `accepted` is what
+    would have fitted.
+    """
+
+    token: Token
+    line: Sequence[Token]
+    at: int
+    accepted: Mapping[str, str]
+
+    @property
+    def before(self) -> Token | None:
+        return self.line[self.at - 1] if self.at else None
+
+    @property
+    def after(self) -> Token | None:
+        return self.line[self.at + 1] if self.at + 1 < len(self.line) else None
+
+    @property
+    def first(self) -> bool:
+        """Whether not even the line's first word says what statement it is."""
+        return self.before is None or (self.before is self.line[0] and self.before.type == "NAME")
+
+    def both(self, sign: str) -> tuple[Token, Token] | None:
+        """The token and one beside it where both are the same sign."""
+        for pair in ((self.before, self.token), (self.token, self.after)):
+            if all(word is not None and word.value == sign for word in pair):
+                return pair  # type: ignore[return-value]
+        return None
+
+
+Found = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
 
 
 def unexpected(
     token: Token, accepted: Mapping[str, str], line: Sequence[Token], source: Text
 ) -> Diagnostic:
-    """The message for a word that cannot stand where it does: the first rule that fits.
+    """The message for a word that cannot stand where it does: that of the first rule that fits.
 
     Args:
         token: the word; of type `$END` where the line ends too early.
@@ -69,58 +157,239 @@ def unexpected(
         line: all words of the logical line.
         source: the file.
     """
-    at_end = token.type == "$END"
-    at = len(line) if at_end else next(i for i, word in enumerate(line) if word is token)
-    previous = line[at - 1] if at else None
-    following = line[at + 1] if at + 1 < len(line) else None
-    unknown = _unknown_statement(line) if at <= 1 else None
-    if unknown:
-        return _at("L0205", f"`{line[0]}` begins no statement", source, line[0], help=unknown)
-    if at_end:
-        message = f"the line ends too early, after `{line[-1]}`"
-        return _at("L0207", message, source, line[-1], help=f"{_expected(accepted)} must follow")
-    if token.value in KEYWORDS and "NAME" in accepted:
-        message = f"`{token}` is a word of the language and cannot be a name"
-        return _at("L0206", message, source, token, help="choose another name")
-    for sign, code, message, help in _DOUBLED:
-        for pair in ((previous, token), (token, following)):
-            if all(word is not None and word.value == sign for word in pair):
-                return _at(code, message, source, *pair, help=help)
-    if previous is not None and _multiplies(previous, token):
-        message = f"an operator is missing between `{previous}` and `{token}`"
-        help = f"write `{previous}*{token}` for a product"
-        return _at("L0203", message, source, previous, token, help=help)
-    message = f"`{token}` cannot stand here"
-    if token.value == ".":
-        return _at("L0201", message, source, token, help="write numbers as 0.5 or 1.0")
-    return _at("L0201", message, source, token, help=f"expected {_expected(accepted)}")
+    ended = token.type == "$END"
+    at = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
+    place = _Place(token, line, at, accepted)
+    code, message, help, words = next(found for rule in _RULES if (found := rule(place)))
+    return _at(code, message, source, *words, help=help)
 
 
-_DOUBLED = (
-    ("*", "L0204", "powers are written with `^`", "write `^`"),
-    ("=", "L0209", "equality is written `=`", "write one `=`"),
-)
+def _doubled(p: _Place) -> Found | None:
+    for sign, code, message, help in (
+        ("*", "L0204", "powers are written with `^`", "write `^` for `**`"),
+        ("=", "L0209", "equality is written with one `=`", "write `=` for `==`"),
+        ("/", "L0212", "`//` begins no comment", "begin comments with `#`"),
+    ):
+        if pair := p.both(sign):
+            return code, message, help, pair
+    return None
 
 
-def _unknown_statement(line: Sequence[Token]) -> str | None:
-    """What to do where the line's first word is no keyword, and no equation follows it."""
-    first = line[0]
-    if first.type != "NAME" or (len(line) > 1 and line[1].value == "="):
+def _superscript(p: _Place) -> Found | None:
+    if p.token.type == "ORDER" and p.before is not None:
+        return "L0204", "powers are written with `^`", "write `^2` for `²`", (p.token,)
+    return None
+
+
+def _order_of_derivative(p: _Place) -> Found | None:
+    if p.before is not None and p.before.type == "DEL" and p.token.value == "^":
+        help = "write ∂²L/∂D∂r or diff(L, D, r)"
+        return "L0201", "`^` cannot stand here", help, (p.token,)
+    return None
+
+
+def _no_statement(p: _Place) -> Found | None:
+    """The line's first word is no keyword, and no equation follows it."""
+    if not p.first:
         return None
+    first = p.line[0]
+    message = f"`{first}` begins no statement"
+    if first.type != "NAME":
+        help = "write a claim as `require ∂L/∂N < 0`"
+        if first.value in ("+", "-", "*", "/", "^"):
+            help = "to go on with a formula, end the line above with the operator"
+        elif first.type != "DEL":
+            help = _statements()
+        return "L0205", message, help, (first,)
     alike = nearest(str(first), STATEMENTS)
     if alike:
-        return f"did you mean `{alike}`?"
+        help = f"did you mean `{alike}`?"
+    elif p.token.value == "(" and any(word.value == "=" for word in p.line):
+        help = f"write the law as `{first} = …`, without arguments"
+    else:
+        help = _statements()
+    return "L0205", message, help, (first,)
+
+
+def _statements() -> str:
     return f"begin with {_listed(STATEMENTS[3:-2])}, or write `NAME = formula`"
 
 
-def _multiplies(previous: Token, token: Token) -> bool:
-    ends = previous.type in ("NAME", "NUMBER") or previous.value == ")"
-    begins = token.type in ("NAME", "NUMBER", "DEL") or token.value == "("
-    return ends and begins
+def _ended(p: _Place) -> Found | None:
+    if p.token.type != "$END":
+        return None
+    last = p.line[-1]
+    message = f"the line ends too early, after `{last}`"
+    help = f"{_expected(p.accepted)} must follow"
+    if p.line[0].value == "require" and "TREND" in p.accepted:
+        help = "say what is claimed: `< 0`, `finite`, `convex in N` or `-> E as N -> oo`"
+    return "L0207", message, help, (last,)
+
+
+def _interval(p: _Place) -> Found | None:
+    if p.before is None or p.before.value != "in":
+        return None
+    if "LSQB" in p.accepted:
+        message, help = "an interval begins with a bracket", "write it as `x in [0, 1]`"
+        return "L0201", message, help, (p.token,)
+    if "LBRACE" in p.accepted:
+        message, help = "a grid stands in braces", "write it as `in {-1, 0, ..., 5}`"
+        return "L0201", message, help, (p.token,)
+    return None
+
+
+def _second_relation(p: _Place) -> Found | None:
+    if p.token.type == "RELATION" and p.line[0].value == "require":
+        if any(word.type == "RELATION" for word in p.line[: p.at]):
+            help = "write a second `require` line, or a condition behind `for`"
+            return "L0201", "a claim makes one comparison", help, (p.token,)
+    return None
+
+
+def _claim_behind_is(p: _Place) -> Found | None:
+    if p.before is not None and p.before.value == "is" and p.token.type in ("TREND", "FINITE"):
+        help = f"leave the `is` out: `L {p.token}`"
+        return "L0201", "behind `is` stands the name of a law", help, (p.before, p.token)
+    return None
+
+
+def _mistyped_word(p: _Place) -> Found | None:
+    """A word that is nearly one of those that may stand here."""
+    words = [shown.strip("`") for name, shown in p.accepted.items() if shown.strip("`") in KEYWORDS]
+    words += TRENDS if "TREND" in p.accepted else ()
+    alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
+    if alike:
+        message = f"`{p.token}` cannot stand here"
+        return "L0201", message, f"did you mean `{alike}`?", (p.token,)
+    return None
+
+
+def _conjunction(p: _Place) -> Found | None:
+    if p.token.value in ("and", "or"):
+        help = "write each condition by itself: `x > 0, x < 1`"
+        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
+    return None
+
+
+def _comma_missing(p: _Place) -> Found | None:
+    if p.token.type == "NAME" and p.after is not None and p.after.value == "=" and p.before:
+        message = f"a comma is missing between `{p.before}` and `{p.token}`"
+        return "L0203", message, "write `,` between them", (p.before, p.token)
+    return None
+
+
+def _keyword_as_name(p: _Place) -> Found | None:
+    if p.token.value in KEYWORDS and "NAME" in p.accepted:
+        message = f"`{p.token}` is a word of the language and cannot be a name"
+        return "L0206", message, "choose another name", (p.token,)
+    return None
+
+
+def _unit_after_text(p: _Place) -> Found | None:
+    if p.token.value == "unit" and p.before is not None and p.before.type == "STRING":
+        return "L0201", "the unit stands before the text", "move the text to the end", (p.token,)
+    return None
+
+
+def _value_for_unknown(p: _Place) -> Found | None:
+    kind = str(p.line[0])
+    if p.token.value == "=" and kind in ("parameter", "variable"):
+        message = f"a {kind} has no value in a law"
+        help = "a known constant is a `setting`; what a fit starts from stands after `start`"
+        return "L0201", message, help, (p.token,)
+    return None
+
+
+def _name_first(p: _Place) -> Found | None:
+    if p.token.type == "NUMBER" and p.before is p.line[0] and "NAME" in p.accepted:
+        if p.before.value in ("parameter", "variable"):
+            message = "a domain begins with the name"
+            return "L0201", message, "write it as `x > 0` or `x in (0, 1)`", (p.token,)
+    return None
+
+
+def _equation_as_claim(p: _Place) -> Found | None:
+    if p.token.value == "=" and p.line[0].value == "require":
+        help = "claims use <, <=, >, >=, `is`, `->`, `finite`, `increasing in` and their like"
+        if any(word.value == "as" for word in p.line):
+            help = "write a limit as `L -> E as N -> oo`"
+        return "L0201", "`=` makes no claim", help, (p.token,)
+    return None
+
+
+def _number_spelling(p: _Place) -> Found | None:
+    if p.token.value == ".":
+        return "L0201", "`.` cannot stand here", "write numbers as 0.5 or 1.0", (p.token,)
+    words = (p.before, p.token, p.after)
+    if p.token.value == "," and all(w is not None and w.type == "NUMBER" for w in words[::2]):
+        help = "write large numbers without commas, as 1000000 or 1e6"
+        return "L0201", "`,` cannot stand here", help, (p.token,)
+    return None
+
+
+def _dotted_function(p: _Place) -> Found | None:
+    if p.token.value == "(" and p.at > 2 and p.line[p.at - 2].value == ".":
+        message = "a dotted name is that of a law, not of a function"
+        return "L0201", message, f"write `{p.before}(…)`", (p.line[p.at - 3], p.token)
+    return None
+
+
+def _operator_missing(p: _Place) -> Found | None:
+    begins = p.token.type in ("NAME", "NUMBER", "DEL") or p.token.value == "("
+    if begins and p.before is not None and "STAR" in p.accepted:
+        message = f"an operator is missing between `{p.before}` and `{p.token}`"
+        help = f"write `{p.before}*{p.token}` for a product"
+        if p.before.value == ")":
+            help = "write `*` between them for a product"
+        return "L0203", message, help, (p.before, p.token)
+    return None
+
+
+def _other_bracket(p: _Place) -> Found | None:
+    if p.token.value in ("[", "{") and "LPAR" in p.accepted:
+        message = f"`{p.token}` is no bracket of formulas"
+        return "L0201", message, "use `(` and `)`", (p.token,)
+    closer = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
+    expected = [shown for shown in closer if closer[shown] in p.accepted]
+    if p.token.value in closer and expected:
+        message = f"`{p.token}` closes a bracket of another kind"
+        help = f"close it with {_listed([f'`{shown}`' for shown in expected])}"
+        return "L0201", message, help, (p.token,)
+    return None
+
+
+def _any(p: _Place) -> Found:
+    message = f"`{p.token}` cannot stand here"
+    return "L0201", message, f"expected {_expected(p.accepted)}", (p.token,)
+
+
+_RULES: tuple[Callable[[_Place], Found | None], ...] = (
+    _doubled,
+    _superscript,
+    _order_of_derivative,
+    _no_statement,
+    _ended,
+    _unit_after_text,
+    _interval,
+    _claim_behind_is,
+    _keyword_as_name,
+    _second_relation,
+    _value_for_unknown,
+    _name_first,
+    _equation_as_claim,
+    _number_spelling,
+    _dotted_function,
+    _mistyped_word,
+    _conjunction,
+    _comma_missing,
+    _operator_missing,
+    _other_bracket,
+    _any,
+)
 
 
 def _expected(accepted: Mapping[str, str]) -> str:
-    words = {EXPECTED.get(name, spelling) for name, spelling in accepted.items()}
+    words = {EXPECTED.get(name, shown) for name, shown in accepted.items() if name not in UNSAID}
     if "a formula" in words:
         words -= {"a name", "a number", "`(`"}
     return _listed(sorted(words, key=lambda w: (w.startswith("`"), w)))
@@ -132,6 +401,5 @@ def _listed(words: Sequence[str]) -> str:
 
 def _at(code: str, message: str, source: Text, *words: Any, help: str) -> Diagnostic:
     """A diagnostic whose span reaches over all the words (or is the span given)."""
-    spans = [w if isinstance(w, Span) else Span(w.start_pos, w.end_pos) for w in words]
-    span = Span(min(s.start for s in spans), max(s.end for s in spans))
-    return Diagnostic(code, message, text=source, span=span, help=help)
+    found = words[0] if isinstance(words[0], Span) else span_of(words)
+    return Diagnostic(code, message, text=source, span=found, help=help)

@@ -9,7 +9,7 @@ from lark import Token
 
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language import limits
-from lawdsl.language.tree import Span
+from lawdsl.language.building import span_of
 from lawdsl.language.words import STATEMENTS
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
@@ -27,7 +27,7 @@ class Broken:
     help: str | None = None
 
     def to_diagnostic(self, source: Text) -> Diagnostic:
-        span = Span(self.token.start_pos, self.token.end_pos)
+        span = span_of(self.token)
         return Diagnostic(self.code, self.message, text=source, span=span, help=self.help)
 
 
@@ -67,15 +67,15 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
     """Group words into statements.
 
     A line end is no end while a bracket is open or after an operator, unless the next line begins
-    with a statement's keyword: so a bracket that is never closed spoils its own statement only.
+    a statement: so a bracket that is never closed spoils its own statement only.
     Comments inside a statement move above it.
     """
     lines: list[LogicalLine] = []
     now = _Open()
     fresh = True  # nothing but comments since the last line end
-    for i, word in enumerate(words):
+    for word, following in zip(words, _followers(words), strict=True):
         if word.type == "NEWLINE":
-            if now.tokens and not _goes_on(now, _next_word(words, i)):
+            if now.tokens and not _goes_on(now, following):
                 lines.append(now.closed())
                 now = _Open()
             elif fresh and not now.tokens:  # a blank line ends a paragraph of comments
@@ -85,7 +85,7 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
                 now.gap = bool(lines)
             fresh = True
         elif word.type == "COMMENT":
-            _comment(now, word, _next_word(words, i))
+            _comment(now, word, following)
             fresh = False
         else:
             fresh = False
@@ -96,18 +96,28 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
     return lines
 
 
-def _next_word(words: Sequence[Token], i: int) -> Token | None:
-    """The next word that is neither line end nor comment."""
-    return next((w for w in words[i + 1 :] if w.type not in ("NEWLINE", "COMMENT")), None)
+def _followers(words: Sequence[Token]) -> list[tuple[Token | None, Token | None]]:
+    """For each word, the next two that are neither line ends nor comments."""
+    found: list[tuple[Token | None, Token | None]] = []
+    first = second = None
+    for word in reversed(words):
+        found.append((first, second))
+        if word.type not in ("NEWLINE", "COMMENT"):
+            first, second = word, first
+    return found[::-1]
 
 
-def _goes_on(now: _Open, following: Token | None) -> bool:
-    if following is None or following.value in STATEMENTS:
+def _goes_on(now: _Open, following: tuple[Token | None, Token | None]) -> bool:
+    first, second = following
+    last = now.tokens[-1].value
+    if first is None or first.value in STATEMENTS:
         return False
-    return bool(now.brackets) or now.tokens[-1].value in CONTINUES
+    if first.type == "NAME" and second is not None and second.value == "=" and last not in "(,":
+        return False  # an equation begins; `name = value` within a statement stands behind ( or ,
+    return bool(now.brackets) or last in CONTINUES
 
 
-def _comment(now: _Open, word: Token, following: Token | None) -> None:
+def _comment(now: _Open, word: Token, following: tuple[Token | None, Token | None]) -> None:
     text = str(word.value).rstrip()
     if not now.tokens:
         now.above.append(text)

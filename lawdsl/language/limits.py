@@ -1,12 +1,16 @@
-"""How large a `.law` file may be. A file is untrusted: every stage after these is fast and shallow."""
+"""How large a `.law` file may be: it is untrusted, and within these all stages are fast."""
 
 BYTES = 1 << 20
 TOKENS = 50_000
 NODES = 20_000  # of one formula, lets and extended laws written out
-DEPTH = 100  # of brackets, signs and powers
+DEPTH = 100  # of brackets, signs and powers, lets and extended laws written out
 DIGITS = 18  # of a number literal
 NAME = 64  # characters of a name
-FOLD_BITS = 1024  # of a number computed from numbers
+EXPONENT = 1_000  # magnitude of a number in an exponent
 DECLARATIONS = 2_000
 ORDER = 6  # of a derivative
+UNIT_POWER = 9  # magnitude of a power of a unit
+STARTS = 1_000_000  # of all grids crossed
 FILES = 64  # laws that one law is built on
+CHAIN = 16  # laws each built on the next
+MISTAKES = 100  # after so many the rest of a file is not read

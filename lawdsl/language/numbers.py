@@ -7,7 +7,10 @@ are found here, before any algebra sees them.
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from lawdsl.language import limits
 from lawdsl.language.tree import (
@@ -22,7 +25,8 @@ from lawdsl.language.tree import (
     Sum,
 )
 
-_EXACT_BITS = 64 * limits.FOLD_BITS  # of a fraction's numerator and denominator
+EXACT_BITS = 4096  # a fraction with more is rounded to a float
+POWER_BITS = 65_536  # a power of fractions with more is refused: algebra would write it out
 
 Value = Fraction | float | None  # None: not a number alone, or not known
 
@@ -36,67 +40,88 @@ class Undefined(Exception):
 
 
 class TooLarge(Exception):
-    """The value would need more than `limits.FOLD_BITS` bits."""
+    """The value, or a number on the way to it, is beyond what is computed; `node` is to blame."""
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        super().__init__("too large")
+    def __init__(self, node: Node, why: str, help: str) -> None:
+        self.node, self.why, self.help = node, why, help
+        super().__init__(why)
 
 
-def value(formula: Formula) -> Value:
+def literal(text: str) -> Fraction:
+    """What a number in a file means: exactly what is written, or 0 where no float is so small."""
+    return Fraction(text) if float(text) else Fraction(0)
+
+
+def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
     """The value of a formula of numbers: exact where it is rational, a float otherwise.
 
-    Returns None where a name stands in it; the parts without names are computed all the same.
+    Returns None where a name without a known value stands in it; the parts without such names are
+    computed all the same.
+
+    Args:
+        formula: what to compute.
+        known: values of names.
 
     Raises:
         Undefined: 1/0, 0^0, a root or logarithm of what has none.
         TooLarge: the value is beyond what is computed.
     """
+    known = known or {}
+
+    def inner(part: Formula) -> Value:
+        return value(part, known)
+
     match formula:
         case Number(text):
-            return Fraction(text)
-        case Negative(operand):
-            inner = value(operand)
-            return None if inner is None else -inner
-        case Sum(terms):
-            return _total([(sign, value(term)) for sign, term in terms])
-        case Product(factors):
-            return _product(factors)
-        case Power(base, exponent):
-            return _bounded(formula, _power(formula, value(base), value(exponent)))
-        case Call(function, arguments):
-            values = [value(argument) for argument in arguments]
-            if function in _FLOAT and len(values) == 1 and values[0] is not None:
-                return _call(formula, function, values[0])
-            return None
+            return literal(text)
         case Name("pi"):
             return math.pi
+        case Name(text):
+            return known.get(text)
+        case Negative(operand):
+            found = inner(operand)
+            return None if found is None else -found
+        case Sum(terms):
+            return _total([(sign, term, inner(term)) for sign, term in terms])
+        case Product(factors):
+            return _product([(sign, factor, inner(factor)) for sign, factor in factors])
+        case Power(base, exponent):
+            return _power(formula, inner(base), inner(exponent))
+        case Call(function, arguments):
+            values = [number for part in arguments if (number := inner(part)) is not None]
+            complete = values and len(values) == len(arguments)
+            return _call(formula, function, values) if complete else None
     return None
 
 
-def _total(terms: list[tuple[str, Value]]) -> Value:
+def _total(terms: list[tuple[str, Formula, Value]]) -> Value:
     total: Fraction | float = Fraction(0)
-    for sign, term in terms:
-        if term is None:
+    for sign, term, number in terms:
+        if number is None:
             return None
-        total = total + term if sign == "+" else total - term
+        total = _bounded(term, operator.add, total, number if sign == "+" else -number)
     return total
 
 
-def _product(factors: tuple[tuple[str, Formula], ...]) -> Value:
-    total: Value = Fraction(1)
-    for operator, factor in factors:
-        inner = value(factor)
-        if operator == "/" and inner == 0:
+def _product(factors: list[tuple[str, Formula, Value]]) -> Value:
+    """The product. Its numbers are bounded even where names stand between them."""
+    total: Fraction | float = Fraction(1)
+    for sign, factor, number in factors:
+        if number is None:
+            continue
+        if sign == "*":
+            total = _bounded(factor, operator.mul, total, number)
+        elif number == 0:
             raise Undefined(factor, "this divides by 0")
-        if inner is None or total is None:
-            total = None
         else:
-            total = total * inner if operator == "*" else total / inner
-    return None if total is None else _bounded(factors[0][1], total)
+            total = _bounded(factor, operator.truediv, total, number)
+    return None if any(number is None for _, _, number in factors) else total
 
 
-def _power(node: Formula, base: Value, exponent: Value) -> Value:
+def _power(node: Power, base: Value, exponent: Value) -> Value:
+    if exponent is not None and _magnitude(exponent) > limits.EXPONENT:
+        why = f"numbers in exponents go up to {limits.EXPONENT:,}"
+        raise TooLarge(node.exponent, why, "write a large number as 1e20")
     if base is None or exponent is None:
         return None
     if base == 0 and exponent == 0:
@@ -108,24 +133,36 @@ def _power(node: Formula, base: Value, exponent: Value) -> Value:
         raise Undefined(node, "a negative number has no real power that is not whole")
     if base == 0 or base == 1:
         return base
-    if abs(exponent) * abs(math.log2(abs(base))) > limits.FOLD_BITS:
-        raise TooLarge(node)
     if whole and isinstance(base, Fraction):
-        digits = max(abs(base.numerator), base.denominator).bit_length()
-        if abs(exponent) * digits > _EXACT_BITS:
-            raise TooLarge(node)
-        return base ** int(exponent)
-    return float(base) ** float(exponent)
+        bits = _magnitude(exponent) * _bits(base)
+        if bits > POWER_BITS:
+            raise _beyond(node)
+        if bits <= EXACT_BITS:
+            return _bounded(node, operator.pow, base, exponent)
+    return _bounded(node, operator.pow, float(base), float(exponent))
 
 
-def _bounded(node: Formula, result: Value) -> Value:
-    if isinstance(result, Fraction):
-        digits = max(abs(result.numerator), result.denominator).bit_length()
-        if digits > _EXACT_BITS or abs(result) > 2**limits.FOLD_BITS:
-            raise TooLarge(node)
-    elif isinstance(result, float) and not math.isfinite(result):
-        raise TooLarge(node)
+def _call(node: Call, function: str, values: list[Fraction | float]) -> Value:
+    if function in _EXACT:
+        return _EXACT[function](values)
+    if function not in _FLOAT or len(values) != 1:
+        return None
+    argument = values[0]
+    if function in ("log", "log10") and argument <= 0:
+        raise Undefined(node, "only numbers above 0 have a logarithm")
+    if function == "sqrt" and argument < 0:
+        raise Undefined(node, "a negative number has no real square root")
+    try:
+        result = _FLOAT[function](float(argument))
+    except OverflowError:
+        raise _beyond(node) from None
+    if function == "exp" and result == 0:
+        raise _beyond(node)
     return result
+
+
+def _magnitude(number: Fraction | float) -> Fraction | float:
+    return -number if number < 0 else number
 
 
 _FLOAT = {
@@ -139,14 +176,35 @@ _FLOAT = {
     "atan": math.atan,
     "tanh": math.tanh,
 }
+_EXACT: dict[str, Callable[[list[Fraction | float]], Fraction | float]] = {
+    "abs": lambda values: _magnitude(values[0]),
+    "min": min,
+    "max": max,
+}
 
 
-def _call(node: Formula, function: str, argument: Fraction | float) -> Value:
-    if function in ("log", "log10") and argument <= 0:
-        raise Undefined(node, "only numbers above 0 have a logarithm")
-    if function == "sqrt" and argument < 0:
-        raise Undefined(node, "a negative number has no real square root")
+def _bounded(
+    node: Node,
+    operation: Callable[[Any, Any], Fraction | float],
+    left: Fraction | float,
+    right: Fraction | float,
+) -> Fraction | float:
+    """The result of an operation where a float can hold it, rounded to one where it is long."""
     try:
-        return _FLOAT[function](float(argument))
+        result = operation(left, right)
+        rounded = float(result)
     except OverflowError:
-        raise TooLarge(node) from None
+        raise _beyond(node) from None
+    vanished = result == 0 and left != 0 and right != 0 and operation is not operator.add
+    if vanished or not math.isfinite(rounded) or (rounded == 0 and result != 0):
+        raise _beyond(node)
+    return result if isinstance(result, Fraction) and _bits(result) <= EXACT_BITS else rounded
+
+
+def _bits(number: Fraction) -> int:
+    return max(number.numerator.bit_length(), number.denominator.bit_length())
+
+
+def _beyond(node: Node) -> TooLarge:
+    why = "a number here is too large or too small to be computed with"
+    return TooLarge(node, why, "numbers go from 5e-324 to 1.8e308")

@@ -6,22 +6,25 @@ itself with the grammar's rule `statement`; a line that does not parse costs tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
-from lark.lexer import TerminalDef
 
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language import limits
-from lawdsl.language.building import Builder
-from lawdsl.language.explaining import illegal, unexpected
+from lawdsl.language.building import Builder, span_of
+from lawdsl.language.explaining import LOOKALIKES, illegal, unexpected, unprintable
 from lawdsl.language.layout import LogicalLine, logical_lines
-from lawdsl.language.tree import Document, Line, Name, Number, Span, Statement, children, walk
-from lawdsl.language.words import LATER, ascii_name
+from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
+from lawdsl.language.words import LATER, SECTIONS, ascii_name
+
+ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
 
 
 @cache
@@ -53,39 +56,77 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
     """
     source = Text(name, text.removeprefix("\ufeff"))
     if len(source.text.encode("utf-8", "surrogatepass")) > limits.BYTES:
-        return Document(()), [
-            Diagnostic("L0103", "the file is larger than 1 MiB", text=source)
-        ]
+        return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
     tokens, diagnostics = _words(source)
+    if len(tokens) > limits.TOKENS:
+        return _TOO_LARGE, [too_large(f"the file has more than {limits.TOKENS:,} words", source)]
     lines = []
     lost: set[str] = set()
+    skipping = False  # a section that is reserved, down to the next `law`
     for line in logical_lines(tokens):
         statement = None
         if line.tokens:
-            statement, found = _statement(line, source)
-            diagnostics += found
+            if line.tokens[0].type == "KIND":
+                skipping = False
+            if not skipping:
+                statement, found = _statement(line, source)
+                diagnostics += found
             if statement is None:
-                lost |= {ascii_name(word) for word in line.tokens if word.type == "NAME"}
+                lost |= _names(line, source)
+            skipping = skipping or line.tokens[0].value in SECTIONS[1:]
         lines.append(Line(statement, line.above, line.behind, line.gap))
+        if len(diagnostics) > limits.MISTAKES:
+            diagnostics.append(too_many(source))
+            lost.add(ANYTHING)
+            break
     return Document(tuple(lines), frozenset(lost)), diagnostics
+
+
+def _names(line: LogicalLine, source: Text) -> set[str]:
+    """All that may be names in a line that cannot be read, other alphabets' letters replaced."""
+    span = span_of(line.tokens)
+    plain = unicodedata.normalize("NFKC", source.text[span.start : span.end].translate(LOOKALIKES))
+    return {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
+
+
+_TOO_LARGE = Document((), frozenset({ANYTHING}))
+
+
+def too_large(message: str, source: Text) -> Diagnostic:
+    help = "a law is a few lines long; data belong into a table"
+    return Diagnostic("L0103", message, text=source, span=Span(0, 0), help=help)
+
+
+def too_many(source: Text) -> Diagnostic:
+    """The message that ends a list of mistakes which is long enough."""
+    message = f"after {limits.MISTAKES} mistakes the rest of the file is not read"
+    end = Span(len(source.text), len(source.text))
+    return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
 
 def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
     """The file's words, comments and line ends; what no terminal matches becomes a message."""
     words: list[Token] = []
     diagnostics: list[Diagnostic] = []
-    unreadable = 0  # offset up to which a broken string has swallowed the line
-    for count, token in enumerate(grammar().lex(source.text, dont_ignore=True)):
-        span = Span(token.start_pos, token.end_pos)
-        if count >= limits.TOKENS:
-            message = f"the file has more than {limits.TOKENS:,} words"
-            return [], [Diagnostic("L0103", message, text=source, span=span)]
+    unreadable = 0  # offset up to which what stands there has its message
+    reported: set[str] = set()  # characters that have theirs on this line
+    for token in grammar().lex(source.text, dont_ignore=True):
+        span = span_of(token)
         if token.type == "SPACE" or (span.start < unreadable and token.type != "NEWLINE"):
             continue
         if token.type == "ILLEGAL":
-            found, unreadable = illegal(token, source)
-            diagnostics.append(found)
+            beside = words and words[-1].type == "ILLEGAL" and words[-1].end_pos == span.start
+            if not beside and token.value not in reported:
+                found, unreadable = illegal(token, source)
+                diagnostics.append(found)
+                reported.add(token.value)
+        elif token.type in ("STRING", "COMMENT"):
+            diagnostics += unprintable(token, source)
+        elif token.type == "NEWLINE":
+            reported.clear()
         words.append(token)
+        if len(words) > limits.TOKENS or len(diagnostics) > limits.MISTAKES:
+            break
     return words, diagnostics
 
 
@@ -95,24 +136,26 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if any(token.type == "ILLEGAL" for token in line.tokens):
         return None, []  # the character has its message; what it spoils needs no second one
     if first.value in LATER:
-        span = Span(first.start_pos, first.end_pos)
         message = f"`{first.value}` is reserved for a later version of the language"
         help = "remove this line"
-        return None, [Diagnostic("L0211", message, text=source, span=span, help=help)]
+        reserved = Diagnostic("L0211", message, text=source, span=span_of(first), help=help)
+        return None, [reserved]
     if line.broken is not None:
         return None, [line.broken.to_diagnostic(source)]
+    long = list(_long_names(line.tokens, source))
+    if long:
+        return None, long
     parser = grammar().parse_interactive(start="statement")
     previous: Token | None = None
     try:
         for token in line.tokens:
             parser.feed_token(token)
             previous = token
-        tree: Any = parser.feed_eof(line.tokens[-1])
+        tree: Any = parser.feed_eof(line.tokens[-1])  # type: ignore[no-untyped-call]
     except UnexpectedToken as error:
-        known = {t.name: _spelling(t) for t in grammar().terminals}
-        accepted = {name: known.get(name, name) for name in _accepted(line, previous)}
+        accepted = {name: _spellings().get(name, name) for name in _accepted(line, previous)}
         return None, [unexpected(error.token, accepted, line.tokens, source)]
-    found = list(_oversized(tree, source))
+    found = list(_out_of_bounds(tree, source))
     return (None if any(d.severity == "error" for d in found) else tree), found
 
 
@@ -123,14 +166,16 @@ def _accepted(line: LogicalLine, last: Token | None) -> set[str]:
         parser.feed_token(token)
         if token is last:
             break
-    return parser.accepts()
+    return set(parser.accepts())  # type: ignore[no-untyped-call]
 
 
-def _spelling(terminal: TerminalDef) -> str:
-    return f"`{terminal.pattern.value}`".replace("\\", "")
+@cache
+def _spellings() -> dict[str, str]:
+    """Each terminal of the grammar as a user writes it."""
+    return {t.name: f"`{t.pattern.value}`".replace("\\", "") for t in grammar().terminals}
 
 
-def _oversized(statement: Statement, source: Text) -> Iterator[Diagnostic]:
+def _out_of_bounds(statement: Statement, source: Text) -> Iterator[Diagnostic]:
     """The limits that a single statement can break."""
     for node, depth in _with_depth(statement):
         if depth > limits.DEPTH:
@@ -141,16 +186,27 @@ def _oversized(statement: Statement, source: Text) -> Iterator[Diagnostic]:
     for count, node in enumerate(walk(statement)):
         if count > limits.NODES:
             message = f"the statement has more than {limits.NODES:,} parts"
-            yield Diagnostic("L0105", message, text=source, span=statement.span)
+            help = "simplify it, or name parts of it with `let`"
+            yield Diagnostic("L0105", message, text=source, span=statement.span, help=help)
             return
         if isinstance(node, Number):
             yield from _number(node, source)
-        elif isinstance(node, Name) and len(node.text) > limits.NAME:
-            yield long_name(node.span, source)
+        elif isinstance(node, UnitOf) and not all(
+            0 < abs(power) <= limits.UNIT_POWER for _, power in node.factors
+        ):
+            message = f"the power of a unit is a whole number from 1 to {limits.UNIT_POWER}"
+            help = "write it as token^2"
+            yield Diagnostic("L0409", message, text=source, span=node.span, help=help)
+
+
+def _long_names(tokens: Sequence[Token], source: Text) -> Iterator[Diagnostic]:
+    for token in tokens:
+        if token.type == "NAME" and len(ascii_name(token)) > limits.NAME:
+            yield long_name(span_of(token), source)
 
 
 def long_name(span: Span, source: Text) -> Diagnostic:
-    """The message for a name over the limit, wherever it stands."""
+    """The message for a name over the limit, plain or dotted."""
     message = f"this name is longer than {limits.NAME} characters"
     return Diagnostic("L0108", message, text=source, span=span, help="shorten it")
 
@@ -165,11 +221,13 @@ def _number(node: Number, source: Text) -> Iterator[Diagnostic]:
         return
     value = float(node.text)
     if value == float("inf"):
-        message = "this number is larger than any that can be computed with (1.8e308)"
-        yield Diagnostic("L0106", message, text=source, span=node.span)
+        message = "this number is larger than any that can be computed with"
+        help = "numbers go up to 1.8e308"
+        yield Diagnostic("L0106", message, text=source, span=node.span, help=help)
     elif value == 0 and digits:
         message = "this number is so small that it becomes 0"
-        yield Diagnostic("L0107", message, "warning", text=source, span=node.span)
+        help = "write 0, or a number from 5e-324 on"
+        yield Diagnostic("L0107", message, "warning", text=source, span=node.span, help=help)
 
 
 def _with_depth(statement: Statement) -> Iterator[tuple[Any, int]]:

@@ -43,7 +43,7 @@ from lawdsl.language.words import SUPERSCRIPTS
 KEYWORD = 9  # columns of the keyword: those of the longest, `parameter`
 WIDTH = 110  # a formula longer than this is broken before a term
 
-# How tightly a record binds; an operand that binds less tightly than its place asks for is bracketed.
+# How tightly a record binds; an operand that binds less than its place asks for is bracketed.
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
 
 
@@ -81,10 +81,15 @@ def _within(node: Formula, at_least: int) -> str:
 
 
 def _derivative(of: str, by: Sequence[str], order: int) -> str:
-    if order > max(SUPERSCRIPTS):
+    most = max(SUPERSCRIPTS)
+    if order > most or any("." in name for name in (of, *by)):
         return f"diff({', '.join((of, *by))})"
-    runs = [(name, len(list(run))) for name, run in groupby(by)]
-    below = "".join(f"∂{name}{SUPERSCRIPTS.get(n, '')}" for name, n in runs)
+    below = ""
+    for name, run in groupby(by):
+        left = len(list(run))
+        while left:
+            below += f"∂{name}{SUPERSCRIPTS.get(min(left, most), '')}"
+            left -= min(left, most)
     return f"∂{SUPERSCRIPTS.get(order, '')}{of}/{below}"
 
 
@@ -211,7 +216,7 @@ def _aligned(paragraph: Sequence[Line]) -> list[str]:
             rows.append((line, _row(line.statement, widths)))
     behind = max((len(t) for line, t in rows if line.behind and len(t) <= WIDTH), default=0)
     texts = iter(rows)
-    printed = []
+    printed: list[str] = []
     for line in paragraph:
         printed += line.above
         if line.statement is not None:
@@ -242,7 +247,7 @@ def _broken(text: str) -> list[str]:
 
 
 def _break(text: str) -> int:
-    """Where a line may be broken: after the last outer ` + ` or ` - ` that fits, never in a text."""
+    """Where a line may be broken: after the last outer ` + ` or ` - ` that fits, not in a text."""
     best = depth = 0
     quoted = False
     for i, char in enumerate(text[:WIDTH]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Call(Node):
 class Derivative(Node):
     """∂ⁿ of a name by one or more names: `by` repeats a name that is derived by twice.
 
-    `order` is the n as written; `checking` reports one that is not the number of names.
+    `order` is the n as written; `formulas` reports one that is not the number of names.
     """
 
     of: str
@@ -275,7 +276,7 @@ class Line:
 class Document:
     """A whole file in order of its lines.
 
-    `lost` are the words of the lines that could not be read: what they may have declared is unknown.
+    `lost` are the words of the lines that could not be read: they may have been declared there.
     """
 
     lines: tuple[Line, ...]
@@ -288,8 +289,8 @@ class Document:
 
 def children(node: Node) -> Iterator[Node]:
     """The records directly inside a record, in the order of the text."""
-    for spec in fields(node):
-        yield from _nodes(getattr(node, spec.name))
+    for name in _parts(type(node)):  # type: ignore[arg-type]
+        yield from _nodes(getattr(node, name))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -299,6 +300,12 @@ def walk(node: Node) -> Iterator[Node]:
         top = stack.pop()
         yield top
         stack.extend(reversed(list(children(top))))
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of record in which other records may be."""
+    return tuple(spec.name for spec in fields(kind) if spec.name not in ("span", "text", "name"))
 
 
 def _nodes(value: object) -> Iterator[Node]:

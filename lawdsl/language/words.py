@@ -5,10 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SECTIONS = ("law", "question", "pipeline")
 STATEMENTS = (
-    "law",
-    "question",
-    "pipeline",
+    *SECTIONS,
     "source",
     "extends",
     "variable",
@@ -37,8 +36,8 @@ FUNCTIONS = {
     "atan": (1, 1),
     "tanh": (1, 1),
     "abs": (1, 1),
-    "min": (2, 64),
-    "max": (2, 64),
+    "min": (2, 8),
+    "max": (2, 8),
 }
 """Function names and how many arguments each takes; what they mean is `lawdsl.functions`."""
 
@@ -47,6 +46,21 @@ SPECIAL = ("diff", "huber", "squared")
 RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *SPECIAL, "sum"))
 
 VERDICTS = ("proved", "conditional", "refuted", "undecided")
+
+INSTEAD = {
+    "ln": "log(x)",
+    "log2": "log(x)/log(2)",
+    "pow": "a^b",
+    "arctan": "atan(x)",
+    "sigmoid": "1/(1 + exp(-x))",
+    "sum": "a + b",
+    "e": "exp(x)",
+    "inf": "oo",
+    "Inf": "oo",
+    "infty": "oo",
+    "infinity": "oo",
+}
+"""What other languages call it -> how it is written here."""
 
 GREEK = dict(
     zip(
@@ -71,5 +85,9 @@ def ascii_name(text: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that a mistyped one most likely stands for."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    words = [w for w in known if abs(len(w) - len(word)) <= 4]
+    for other in words:
+        if other.lower() == word.lower():
+            return other
+    found = difflib.get_close_matches(word, words, n=1, cutoff=0.7)
     return found[0] if found else None

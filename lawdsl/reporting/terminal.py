@@ -96,11 +96,14 @@ def printable_lines(text: str) -> str:
 def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
     """One claim: its verdict, and under it the proof, condition, witness or blame."""
     word = Text(f"{verdict.verdict.upper():12}", style=STYLES[verdict.verdict])
-    line = word + Text(f"{verdict.claim:{width}}")
+    line = word + Text(verdict.claim)
+    beside = Text()
     if not verdict.ok:
-        line += Text(f"   expected: {verdict.expect}", style="red")
+        beside = Text(f"expected: {verdict.expect}", style="red")
     elif verdict.expect != "proved":
-        line += Text("   as expected", style="dim")
+        beside = Text("as expected", style="dim")
+    if beside:
+        line += Text(" " * (width - len(verdict.claim) + 2)) + beside
     out.print(line, soft_wrap=True)
     indent = " " * 14
     if verdict.condition is not None:
@@ -108,7 +111,10 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
         out.print(Text(f"{indent}{kind} {verdict.condition}"), soft_wrap=True)
     if verdict.verdict == "refuted":
         place = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
-        out.print(Text(indent + (f"at {place}: " if place else "") + (verdict.value or "")), soft_wrap=True)
+        out.print(
+            Text(indent + (f"at {place}: " if place else "") + (verdict.value or "")),
+            soft_wrap=True,
+        )
     elif verdict.blame is not None:
         out.print(Text(indent + verdict.blame), soft_wrap=True)
     elif proofs:
@@ -136,12 +142,14 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
     out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
-    table = _grid("parameter", "value", "")
+    rows = []
     for name, p in fit.parameters.items():
         notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
         notes += [] if p.identified else ["not identified"]
-        table.add_row(name, number(p.value), ", ".join(notes))
-    out.print(table)
+        rows.append((name, p.value, ", ".join(notes)))
+    noted = any(row[-1] for row in rows)
+    headers = ("parameter", "value", "") if noted else ("parameter", "value")
+    show_rows(headers, [row[: len(headers)] for row in rows], out)
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
 
 

@@ -1,0 +1,86 @@
+"""Conditions that choose rows of a table: `size = 70M`, `step > 0`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.table import Table, number
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.words import nearest
+
+RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+}
+
+_FORM = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One relation between a column and a value; `value` is None where `text` is no number."""
+
+    column: str
+    relation: str
+    text: str
+    value: float | None
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the column must hold numbers: text can only be equal or not."""
+        return self.relation in RELATIONS
+
+    def holds(self, table: Table) -> NDArray[np.bool_]:
+        """Which rows meet the condition; numbers are compared as numbers, 70 = 70.0.
+
+        Raises:
+            LawdslError: an order is asked for of a cell that is no number; D0106.
+        """
+        if self.of_numbers:
+            return RELATIONS[self.relation](table.numbers(self.column), self.value)
+        same = self._same(table)
+        return ~same if self.relation == "!=" else same
+
+    def _same(self, table: Table) -> NDArray[np.bool_]:
+        if self.value is not None:
+            try:
+                equal: NDArray[np.bool_] = table.numbers(self.column) == self.value
+                return equal
+            except LawdslError:
+                pass  # some cells are text: look at each
+        wanted = (self.text, self.value)
+        cells = table.texts(self.column)
+        return np.array(
+            [c == wanted[0] or (wanted[1] is not None and number(c) == wanted[1]) for c in cells],
+            dtype=bool,
+        )
+
+
+def condition(text: str, table: Table) -> Condition:
+    """A condition as it is written, for the columns of a table.
+
+    Raises:
+        LawdslError: no such form or column; D0115.
+    """
+    found = _FORM.fullmatch(text)
+    if found is None or not found["value"]:
+        help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
+        raise LawdslError(Diagnostic("D0115", f"`{text}` is no condition", help=help))
+    name, relation, value = found["column"], found["op"], found["value"].strip("\"'")
+    if name not in table.columns:
+        alike = nearest(name, table.columns)
+        help = f"did you mean `{alike}`?" if alike else f"the columns are {', '.join(table.columns)}"
+        message = f"`{text}` names no column of the table"
+        raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
+    made = Condition(name, relation, value, number(value))
+    if made.of_numbers and made.value is None:
+        message = f"`{value}` in `{text}` is no number"
+        raise LawdslError(Diagnostic("D0115", message, help="compare text with = or !="))
+    return made

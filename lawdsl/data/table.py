@@ -1,0 +1,150 @@
+"""A table as it was read: named columns of cells, and the number by which the user finds a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.units import SPELLINGS
+
+SHOWN = 5  # bad rows named in one message
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read.
+
+    Attributes:
+        name: the file's name, or what the frame is.
+        columns: column name -> its cells, headers' units removed.
+        units: column name -> the unit in its header, `N [Mparam]`.
+        rows: for each row the number by which the user finds it: the line of a file, else the
+            row counted from 1.
+        notes: the comment lines at the top of the file.
+        typed: whether its columns have types, so that text in them is no number; the cells of
+            a CSV are all text, and stand for what they say.
+    """
+
+    name: str
+    columns: Mapping[str, Any]
+    units: Mapping[str, str] = field(default_factory=dict)
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    notes: tuple[str, ...] = ()
+    typed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def keep(self, rows: NDArray[np.bool_]) -> Table:
+        """The table with only the rows that are marked."""
+        mask = pa.array(rows)
+        kept = {name: column.filter(mask) for name, column in self.columns.items()}
+        return replace(self, columns=kept, rows=self.rows[rows])
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column as float64.
+
+        Raises:
+            LawdslError: a cell that is no number, with its row; D0106.
+        """
+        column = self.columns[name]
+        kind = column.type
+        if _is_number(kind):
+            nulls = column.is_null().to_numpy()
+            if nulls.any():
+                raise self._bad(name, nulls, "")
+            floats = column.cast(pa.float64(), safe=False).to_numpy()
+            return np.ascontiguousarray(floats, dtype=np.float64)
+        if not _is_text(kind):
+            message = f"column {name} holds {kind}, not numbers"
+            place = f"{self.name} column {name}"
+            raise LawdslError(Diagnostic("D0106", message, place=place, help="bind another column"))
+        if not self.typed:
+            try:
+                return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+            except pa.ArrowInvalid:
+                pass  # some cell is no plain number: look at each
+        cells = self.texts(name)
+        values = [number(cell) for cell in cells]
+        bad = np.array([value is None for value in values], dtype=bool)
+        if bad.any():
+            raise self._bad(name, bad, cells[int(np.argmax(bad))])
+        if self.typed and len(self):
+            help = "turn the column into numbers first"
+            message = f'column {name}: "{cells[0][:40]}" is text, not a number'
+            raise LawdslError(bad_rows("D0106", self, name, np.arange(len(self)), message, help))
+        return np.array(values, dtype=np.float64)
+
+    def readable(self, name: str) -> NDArray[np.bool_]:
+        """Which rows have a number in a column."""
+        column = self.columns[name]
+        if _is_text(column.type):
+            if self.typed:
+                return np.zeros(len(self), dtype=bool)
+            return np.array([number(c) is not None for c in self.texts(name)], dtype=bool)
+        valid: NDArray[np.bool_] = column.is_valid().to_numpy()
+        return valid
+
+    def texts(self, name: str) -> list[str]:
+        """A column as text, without the spaces around it."""
+        return ["" if c is None else str(c).strip() for c in self.columns[name].to_pylist()]
+
+    def _bad(self, name: str, bad: NDArray[np.bool_], cell: str) -> LawdslError:
+        why = f'"{cell[:40]}" is not a number' if cell else "is empty"
+        message, help = f"column {name}: {why}", _advice(name, cell)
+        return LawdslError(bad_rows("D0106", self, name, np.flatnonzero(bad), message, help))
+
+
+def bad_rows(
+    code: str, table: Table, column: str, rows: NDArray[np.int64], message: str, help: str
+) -> Diagnostic:
+    """A diagnostic about some rows of a column: the first is its place, the next are listed."""
+    lines = [str(table.rows[i]) for i in rows[:SHOWN]]
+    more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+    notes = (f"rows {', '.join(lines)}{more}",) if len(rows) > 1 else ()
+    place = f"{table.name}:{lines[0]} column {column}"
+    return Diagnostic(code, message, place=place, notes=notes, help=help)
+
+
+def number(cell: str) -> float | None:
+    """What a cell says as a number. Python would also read `1_000` and the digits of any script."""
+    if "_" in cell or not cell.isascii():
+        return None
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _is_number(kind: Any) -> bool:
+    test = pa.types
+    return bool(
+        test.is_integer(kind)
+        or test.is_floating(kind)
+        or test.is_decimal(kind)
+        or test.is_null(kind)
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _advice(name: str, cell: str) -> str:
+    """What to do about a cell that is no number."""
+    if not cell:
+        return "fill it in, or leave such rows out with --drop-bad"
+    if cell.translate(str.maketrans("", "", ",._ ")).lstrip("+-").isdigit():
+        return "write numbers without separators, with a point: 1000000 or 2.5"
+    if number(cell[:-1]) is not None and cell[-1].isalpha():
+        return f"write it out (1e9), or give the column a unit: `{name} [Gtoken]`"
+    if cell.lower() in ("na", "n/a", "none", "null", "-", "?", "<na>"):
+        return "leave such rows out with --drop-bad"
+    known = ", ".join(sorted(set(SPELLINGS.values())))
+    return f"a cell is a plain number; units ({known}) go in the header, as `{name} [Gtoken]`"

@@ -1,0 +1,195 @@
+"""Formulas looked at where they stand: their names, calls, derivatives, numbers and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lawdsl.language import limits, tree, words
+from lawdsl.language.declared import Relation
+from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
+from lawdsl.language.numbers import TooLarge, Undefined, Value, value
+from lawdsl.language.scope import CLAIM, CONDITION, TARGET, Place, Scope
+from lawdsl.language.tree import Formula, Span
+from lawdsl.units import PREFIXES, UNITS, canonical
+
+
+def check_formula(
+    scope: Scope, formula: Formula, place: Place, fresh: frozenset[str] = frozenset()
+) -> Powers:
+    """Report what is wrong with a formula.
+
+    Args:
+        scope: what is known so far.
+        formula: the formula.
+        place: where it stands.
+        fresh: names that it brings in itself.
+
+    Returns:
+        Its unit; None where that is unknown.
+    """
+    before = len(scope.diagnostics)
+    for node in tree.walk(formula):
+        match node:
+            case tree.Product(((_, tree.Name(above)), ("/", tree.Name(below)))) if _differentials(
+                scope, above, below
+            ):
+                of, by = above[1:], below[1:]
+                help = f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
+                scope.say("L0301", f"unknown name `{above}`", node.span, help)
+                fresh |= {above, below}
+            case tree.Name(text):
+                scope.use(text, node.span, place, fresh)
+            case tree.Call():
+                _check_call(scope, node, place)
+            case tree.Derivative():
+                _check_derivative(scope, node, place)
+    if len(scope.diagnostics) > before:
+        return None
+    try:
+        value(formula, scope.numbers)
+    except Undefined as found:
+        scope.say("L0501", found.why, found.node.span, "correct the formula")
+        return None
+    except TooLarge as found:
+        scope.say("L0502", found.why, found.node.span, found.help)
+        return None
+    powers, mistakes = powers_in(formula, lambda name: scope.units.get(name), scope.numbers)
+    for code, part, why in mistakes:
+        if code == "L0410":
+            help = "convert one of them, or give a parameter between them a unit of its own"
+            scope.say(code, f"the units differ: {why}", part.span, help)
+        else:
+            help = "divide by a reference value, or let the unit be part of the law's meaning"
+            scope.say(code, why, part.span, help, severity="warning")
+    return None if mistakes else powers
+
+
+def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: Span) -> None:
+    """Report a value whose unit is not the one that its place has."""
+    if one is not None and other is not None and one != other:
+        message = f"the units differ: {what} is in {shown(one)}, this in {shown(other)}"
+        scope.say("L0410", message, span, "convert one of them")
+
+
+def number(scope: Scope, formula: Formula) -> Value:
+    """The value of a formula that was checked; None where it is no number, or has a message."""
+    try:
+        return value(formula, scope.numbers)
+    except (Undefined, TooLarge):
+        return None
+
+
+def check_domain(
+    scope: Scope, domain: tree.Domain | None, place: Place, of: str
+) -> tuple[Relation, ...]:
+    """A domain as relations."""
+    if domain is None:
+        return ()
+    if isinstance(domain, tree.Bound):
+        relations: tuple[Relation, ...] = ((domain.relation, domain.limit),)
+    else:
+        relations = (
+            (">=" if domain.left == "[" else ">", domain.lower),
+            ("<=" if domain.right == "]" else "<", domain.upper),
+        )
+    for _, limit in relations:
+        powers = check_formula(scope, limit, place)
+        check_same_unit(scope, scope.units.get(of), powers, f"`{of}`", limit.span)
+    if place is CONDITION:
+        check_nonempty(scope, relations, domain.span)
+    return relations
+
+
+def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> None:
+    """Report a domain whose numbers leave nothing in it."""
+    known = [(relation, number(scope, limit)) for relation, limit in relations]
+    for above, lower in known:
+        for below, upper in known:
+            if above[0] == ">" and below[0] == "<" and lower is not None and upper is not None:
+                if lower > upper or (lower == upper and (above, below) != (">=", "<=")):
+                    help = "write the smaller number first, as in [0, 1]"
+                    scope.say("L0406", "nothing lies in this domain", span, help)
+                    return
+
+
+def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
+    """The powers of a declared unit."""
+    for name, _ in unit.factors if unit else ():
+        if canonical(name) is None:
+            alike = words.nearest(name, [p + u for p in ("", *PREFIXES) for u in UNITS])
+            listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
+            help = f"did you mean `{alike}`?" if alike else listed
+            assert unit is not None
+            scope.say("L0409", f"unknown unit `{name}`", unit.span, help)
+    return powers_of(unit.factors) if unit else None
+
+
+def check_varies(scope: Scope, name: str, span: Span) -> None:
+    """Report a name by which nothing can be derived, and which cannot be given a value."""
+    symbol = scope.use(name, span, CLAIM)
+    if symbol is not None and symbol.kind not in ("variable", "parameter", "let"):
+        message = f"the {symbol.kind} `{name}` does not vary"
+        scope.say("L0308", message, span, "name a variable, a parameter or a let")
+
+
+def _differentials(scope: Scope, *names: str) -> bool:
+    """Whether unknown names are a d before a known one: the dL and dN of dL/dN."""
+    return all(
+        name.startswith("d")
+        and name not in scope.symbols
+        and (name[1:] in scope.symbols or scope.excused(name[1:]))
+        for name in names
+    )
+
+
+def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
+    function = node.function
+    symbol = scope.symbols.get(function)
+    if symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
+        names = [name for name, _ in node.keywords]
+        if node.arguments or len(set(names)) < len(names):
+            help = f"write `{function}(name = value)`, each name once"
+            scope.say("L0305", "a law is taken at named values", node.span, help)
+        for name in names:
+            check_varies(scope, name, scope.within(node.span, name))
+        scope.used.add(function)
+    elif symbol is not None:
+        help = f"write `{function}*(…)` for a product"
+        scope.say("L0304", f"`{function}` is a {symbol.kind}, not a function", node.span, help)
+    elif function in words.SPECIAL:
+        help = "write `diff(L, N)` with plain names"
+        help = help if function == "diff" else "write it behind `minimize`"
+        scope.say("L0304", f"`{function}` cannot stand here", node.span, help)
+    elif function not in words.FUNCTIONS:
+        if not scope.excused(function):
+            alike = words.nearest(function, words.FUNCTIONS)
+            help = f"the functions are {', '.join(words.FUNCTIONS)}"
+            if function in scope.later:
+                help = f"write `{function}*(…)` for a product"
+            elif function in words.INSTEAD:
+                help = f"write `{words.INSTEAD[function]}`"
+            elif alike:
+                help = f"did you mean `{alike}`?"
+            scope.say("L0304", f"unknown function `{function}`", node.span, help)
+    else:
+        low, high = words.FUNCTIONS[function]
+        if node.keywords or not low <= len(node.arguments) <= high:
+            count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
+            scope.say("L0305", f"`{function}` takes {count}", node.span, f"give it {count}")
+
+
+def _check_derivative(scope: Scope, node: tree.Derivative, place: Place) -> None:
+    if place not in (CLAIM, TARGET):
+        message = "a derivative stands only in a claim"
+        scope.say("L0308", message, node.span, "use it in `require`")
+        return
+    if node.order != len(node.by):
+        message = f"the order is {node.order}, the number of names below {len(node.by)}"
+        help = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²"
+        scope.say("L0210", message, node.span, help)
+    elif node.order > limits.ORDER:
+        message = f"derivatives go up to order {limits.ORDER}"
+        scope.say("L0105", message, node.span, "lower the order")
+    scope.use(node.of, scope.within(node.span, node.of), place)
+    for name in dict.fromkeys(node.by):
+        check_varies(scope, name, scope.within(node.span, name, last=True))

@@ -1,0 +1,193 @@
+"""What a file says about its fit: the objective, and where the search starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from lawdsl.language import limits, tree
+from lawdsl.language.checking import check_formula
+from lawdsl.language.declared import Objective, Target
+from lawdsl.language.numbers import TooLarge, Undefined, value
+from lawdsl.language.printing import print_formula
+from lawdsl.language.scope import ANY, GRID, POINT, Scope
+from lawdsl.language.tree import Formula, Span
+
+
+def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Objective | None:
+    """The objective of a `minimize` line; None, and a message, where it is none."""
+    found = read_objective(statement.objective, output)
+    if found is None:
+        forms = ("huber(log({}), 1e-3)", "huber({}, d)", "squared(log({}))", "squared({})")
+        *most, last = (form.format(output) for form in forms)
+        help = f"write {', '.join(most)} or {last}"
+        scope.say("L0404", "this is no objective", statement.span, help)
+    return found
+
+
+def read_objective(formula: Formula, output: str) -> Objective | None:
+    """`huber(log(L), 1e-3)` and its like as an objective; None where it is something else."""
+    match formula:
+        case tree.Call("huber", (of, delta), ()):
+            try:
+                size = value(delta)
+            except (Undefined, TooLarge):
+                return None
+            if size is None or not size > 0:
+                return None
+            loss = Objective("huber", delta=float(size))
+        case tree.Call("squared", (of,), ()):
+            loss = Objective("squared")
+        case _:
+            return None
+    match of:
+        case tree.Name(name) if name == output:
+            return replace(loss, log=False)
+        case tree.Call("log", (tree.Name(name),), ()) if name == output:
+            return loss
+    return None
+
+
+def read_target(formula: Formula) -> Target | None:
+    """`A`, `log(A)` or `log(C - C0)` as what a grid gives values to; None for something else."""
+    match formula:
+        case tree.Name(name):
+            return Target(name)
+        case tree.Call("log", (tree.Name(name),), ()):
+            return Target(name, log=True)
+        case tree.Call("log", (tree.Sum(((_, tree.Name(name)), *rest)),), ()):
+            if [sign for sign, _ in rest] == ["-"]:
+                return Target(name, log=True, less=rest[0][1])
+            turned = [("-" if sign == "+" else "+", term) for sign, term in rest]
+            less = tree.Sum((("+", tree.Number("0")), *turned))
+            return Target(name, log=True, less=less)
+    return None
+
+
+def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
+    """Report what is wrong with `start log(A), log(B) in {-1, 0, ..., 5}`."""
+    for formula in statement.targets:
+        target = read_target(formula)
+        if target is None:
+            message = f"`{print_formula(formula)}` cannot have a start"
+            help = "write `A`, `log(A)` or `log(A - limit)`"
+            scope.say("L0405", message, formula.span, help)
+            continue
+        _check_parameter(scope, target.name, scope.within(formula.span, target.name))
+        if target.less is not None:
+            check_formula(scope, target.less, GRID)
+            _check_made_above(scope, target.name, target.less)
+    try:
+        spread(statement.values)
+    except ValueError as error:
+        listed = [v.span for v in statement.values if v is not None] or [statement.span]
+        span = Span(listed[0].start, listed[-1].end)
+        scope.say("L0405", str(error), span, "write as {-1, 0, ..., 5}")
+
+
+def check_point(scope: Scope, statement: tree.StartPoint) -> None:
+    """Report what is wrong with `start b1 = 500, b2 = 1e-4`."""
+    for name, at in statement.values:
+        _check_parameter(scope, name, scope.within(statement.span, name))
+        check_formula(scope, at, POINT)
+    names = [name for name, _ in statement.values]
+    if len(set(names)) < len(names):
+        scope.say("L0405", "a name has two values here", statement.span, "write it once")
+
+
+def crossed(
+    scope: Scope, inherited: Iterable[tree.StartGrid], own: Sequence[tree.StartGrid]
+) -> tuple[tree.StartGrid, ...]:
+    """The grids of a law: its own, and of those inherited what its own do not give again."""
+    given: set[str] = set()
+    for grid in own:
+        for formula in grid.targets:
+            target = read_target(formula)
+            if target is not None and target.name in given:
+                message = f"`{target.name}` has two grids"
+                scope.say("L0405", message, formula.span, "remove one")
+            elif target is not None:
+                given.add(target.name)
+    kept = []
+    for grid in inherited:
+        left = [t for t in grid.targets if (found := read_target(t)) and found.name not in given]
+        if left:
+            kept.append(replace(grid, targets=tuple(left)))
+    grids = (*kept, *own)
+    if own and math.prod(_size(grid) for grid in grids) > limits.STARTS:
+        message = f"the grids make more than {limits.STARTS:,} starts"
+        scope.say("L0405", message, own[-1].span, "make them coarser")
+    return grids
+
+
+def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
+    """The numbers of `{-1, 0, ..., 5}`: the dots go on in steps of the two numbers before them.
+
+    Raises:
+        ValueError: dots without two numbers before and one behind, steps that miss the end, or
+            something that is no number.
+    """
+    numbers = [None if v is None else _number(v) for v in values]
+    found: list[float] = []
+    for i, here in enumerate(numbers):
+        if here is not None:
+            found.append(float(here))
+            continue
+        beside = (*numbers[max(i - 2, 0) : i], *numbers[i + 1 : i + 2])
+        around = [n for n in beside if n is not None]
+        if len(around) < 3:
+            raise ValueError("`...` needs two numbers before it and one behind")
+        first, second, last = around
+        step = second - first
+        count = float((last - second) / step) if step else 0.0
+        if not 1 <= count <= 1000 or abs(count - round(count)) > 1e-9:
+            way = f"from {float(second):g} to {float(last):g}"
+            raise ValueError(f"steps of {float(step):g} do not lead {way}")
+        found += [float(second + k * step) for k in range(1, round(count))]
+    return tuple(found)
+
+
+def _number(formula: Formula) -> Fraction | float:
+    try:
+        found = value(formula)
+    except (Undefined, TooLarge) as error:
+        raise ValueError(f"a start in a grid is a number: {error}") from None
+    if found is None:
+        raise ValueError("a start in a grid is a number")
+    return found
+
+
+def _size(grid: tree.StartGrid) -> int:
+    try:
+        return int(len(spread(grid.values)) ** len(grid.targets))
+    except ValueError:
+        return 1  # it has its message
+
+
+def _check_parameter(scope: Scope, name: str, span: Span) -> None:
+    symbol = scope.use(name, span, ANY)
+    if symbol is not None and symbol.kind != "parameter":
+        message = f"`{name}` is a {symbol.kind}; only parameters have starts"
+        scope.say("L0405", message, span, "remove it")
+
+
+def _check_made_above(scope: Scope, name: str, formula: Formula) -> None:
+    """Starts are set in the order of the declarations: C0 is known where C starts from it."""
+    names = list(scope.symbols)
+    if name not in names:
+        return
+    above = set(names[: names.index(name)])
+    made_of, waiting = set(), [formula]
+    while waiting:
+        for node in tree.walk(waiting.pop()):
+            symbol = scope.symbols.get(node.text) if isinstance(node, tree.Name) else None
+            if symbol is not None and symbol.name not in made_of:
+                made_of.add(symbol.name)
+                if symbol.kind == "let" and symbol.formula is not None:
+                    waiting.append(symbol.formula)
+    late = sorted(made_of - above)
+    if late:
+        message = f"a start of `{name}` is made of `{late[0]}`, which is not declared above it"
+        scope.say("L0405", message, formula.span, f"declare `{name}` below `{late[0]}`")

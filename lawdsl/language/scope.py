@@ -1,0 +1,222 @@
+"""The names of a file, what each may be used for, and the mistakes found so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import limits, words
+from lawdsl.language.declared import Declarations, Find, Symbol
+from lawdsl.language.dimensions import Powers
+from lawdsl.language.numbers import Value
+from lawdsl.language.parsing import ANYTHING, long_name, too_many
+from lawdsl.language.tree import Span
+
+
+class TooManyMistakes(Exception):
+    """There are so many that the rest of the file is not looked at."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a formula stands, and the kinds of names that it may use there."""
+
+    text: str
+    sees: tuple[str, ...]
+    endless: bool = False  # whether `oo` may stand there
+
+
+_LAW = ("setting", "parameter", "variable", "let", "law")
+SETTING = Place("a setting", ())
+VARIABLE = Place("the domain of a variable", ("setting",))
+PARAMETER = Place("the domain of a parameter", ("setting", "parameter", "let"))
+CONDITION = Place("a condition", ("setting", "parameter", "let"))
+LET = Place("a let", _LAW)
+OUTPUT = Place("the law", _LAW)
+CLAIM = Place("a claim", (*_LAW, "output"))
+TARGET = Place("a limit", (*_LAW, "output"), endless=True)
+APPROACH = Place("a value that is approached", ("setting",), endless=True)
+POINT = Place("a start", ("setting",))
+GRID = Place("a start", ("setting", "parameter", "let"))
+ANY = Place("this", (*_LAW, "output"))
+
+
+@dataclass
+class Scope:
+    """What is known while a file is read.
+
+    Attributes:
+        text: the file.
+        find: finds the laws that it names.
+        lost: words of the lines that could not be read; nothing is said of unknown names that
+            stand there, as they may have been declared.
+        later: the place of each name that the file declares anywhere.
+        made_of: for each of them, the names that its formula or domain is made of.
+    """
+
+    text: Text
+    find: Find
+    lost: frozenset[str]
+    later: Mapping[str, Span] = field(default_factory=dict)
+    made_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    own: dict[str, Span] = field(default_factory=dict)  # those declared in this file
+    used: set[str] = field(default_factory=set)
+    laws: dict[str, Declarations] = field(default_factory=dict)
+    units: dict[str, Powers] = field(default_factory=dict)
+    numbers: dict[str, Value] = field(default_factory=dict)  # lets that are plain numbers
+    varying: set[str] = field(default_factory=set)  # lets that change with a variable
+    circles: set[str] = field(default_factory=set)  # names made of themselves, already reported
+
+    def say(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        help: str,
+        notes: Iterable[str] = (),
+        severity: str = "error",
+    ) -> None:
+        self.add(
+            Diagnostic(
+                code,
+                message,
+                severity,
+                text=self.text,
+                span=span,
+                notes=tuple(notes),
+                help=help,
+            )
+        )
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+        if len(self.diagnostics) > limits.MISTAKES:
+            self.diagnostics.append(too_many(self.text))
+            raise TooManyMistakes
+
+    def line(self, span: Span) -> int:
+        return self.text.position(span.start)[0]
+
+    def within(self, span: Span, name: str, last: bool = False) -> Span:
+        """Where a name stands in a part of the text; the whole part if it is spelled in Greek."""
+        word = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])")
+        found = list(word.finditer(self.text.text, span.start, span.end))
+        return Span(*found[-1 if last else 0].span()) if found else span
+
+    def law(self, name: str, span: Span) -> Declarations | None:
+        """The law of that name; None, and a message, where there is none to be used."""
+        if len(name) > limits.NAME:
+            self.add(long_name(span, self.text))
+            return None
+        try:
+            found = self.find(name)
+        except LawdslError as error:
+            first = error.diagnostics[0]
+            message = first.message
+            if first.text is not None:
+                message = f"the law `{name}` is in error: {first.message}"
+            self.say(first.code, message, span, first.help or "correct that file first")
+            return None
+        self.laws |= {**found.laws, found.name: found}
+        return found
+
+    def declare(self, symbol: Symbol) -> bool:
+        """Add a name of this file; False, and a message, where it cannot be declared."""
+        name, span = symbol.name, symbol.span
+        if name in words.RESERVED:
+            what = "a function" if name in words.FUNCTIONS else "a word with a fixed meaning"
+            message = f"`{name}` is {what} and cannot be declared"
+            self.say("L0303", message, span, "choose another name")
+        elif name in self.symbols:
+            earlier = self.own.get(name)
+            where = f"on line {self.line(earlier)}" if earlier else "in the extended law"
+            note = (f"`{name}` is a {self.symbols[name].kind}, declared {where}",)
+            self.say("L0302", f"`{name}` is declared twice", span, "choose another name", note)
+        else:
+            self.own[name] = span
+            self.symbols[name] = symbol
+            return True
+        return False
+
+    def use(
+        self, name: str, span: Span, place: Place, fresh: frozenset[str] = frozenset()
+    ) -> Symbol | None:
+        """The symbol that a name in a formula stands for; a message where there is none."""
+        if name == "oo" and not place.endless:
+            help = "leave that side of the domain open, as in `x > 0`"
+            if place not in (VARIABLE, PARAMETER, CONDITION):
+                help = "write `L finite`, or `L -> E as N -> oo`"
+            self.say("L0308", "`oo` stands only behind `->`", span, help)
+        if name in fresh or name in words.CONSTANTS:
+            return None
+        symbol = self.symbols.get(name)
+        if symbol is None:
+            self._unknown(name, span)
+            return None
+        self.used.add(name)
+        if symbol.kind not in place.sees:
+            *most, last = ("numbers", *(f"{kind}s" for kind in place.sees))
+            message = f"{place.text} cannot use the {symbol.kind} `{name}`"
+            self.say("L0308", message, span, f"it may use {', '.join(most)} and {last}")
+        elif name in self.varying and place in (PARAMETER, GRID):
+            message = f"{place.text} cannot change with a variable, and `{name}` does"
+            self.say("L0308", message, span, "use settings and parameters")
+        return symbol
+
+    def _unknown(self, name: str, span: Span) -> None:
+        if name in self.later:
+            self._declared_later(name, span)
+        elif name in words.FUNCTIONS:
+            self.say("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
+        elif name in words.RESERVED:
+            self.say("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
+        elif not self.excused(name):
+            self.say("L0301", f"unknown name `{name}`", span, self._instead(name))
+
+    def excused(self, name: str) -> bool:
+        """Whether the name may have been declared in a line that could not be read."""
+        return name in self.lost or ANYTHING in self.lost
+
+    def _instead(self, name: str) -> str:
+        """What an unknown name may have been meant to be."""
+        if name in words.INSTEAD:
+            return f"write `{words.INSTEAD[name]}`"
+        of, _, by = name.replace("_", "").removeprefix("d").partition("d")
+        if name.startswith("d") and of in self.symbols and by in self.symbols:
+            return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
+        alike = words.nearest(name, self.symbols)
+        if alike is None:
+            return f"declare it: `parameter {name}` or `variable {name}`"
+        where = f", declared on line {self.line(self.own[alike])}" if alike in self.own else ""
+        return f"did you mean `{alike}`? (a {self.symbols[alike].kind}{where})"
+
+    def _declared_later(self, name: str, span: Span) -> None:
+        circle = self._circle(name)
+        if circle and self.circles.isdisjoint(circle):
+            self.circles.update(circle)
+            message = f"`{name}` is made of itself: {' -> '.join(circle)}"
+            self.say("L0307", message, span, "define one of them without the others")
+        elif not circle:
+            help = f"move its line ({self.line(self.later[name])}) above this one"
+            self.say("L0306", f"`{name}` is used before it is declared", span, help)
+
+    def _circle(self, name: str) -> list[str] | None:
+        """The path by which a definition comes back to itself."""
+        came_from: dict[str, str] = {}
+        waiting = [name]
+        while waiting:
+            here = waiting.pop()
+            for part in self.made_of.get(here, ()):
+                if part == name:
+                    path = [here]
+                    while path[-1] != name:
+                        path.append(came_from[path[-1]])
+                    return [*reversed(path), name]
+                if part not in came_from:
+                    came_from[part] = here
+                    waiting.append(part)
+        return None

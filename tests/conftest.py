@@ -1,0 +1,21 @@
+"""What every test gets: strict arithmetic warnings, and the real data where they are present."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder of real measurements that lies beside a checkout; not part of the project."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"needs the measurements in {folder.relative_to(ROOT.parent)}")
+    return folder

@@ -1,0 +1,126 @@
+"""Random syntax trees, built from the records themselves and not by way of the grammar."""
+
+from __future__ import annotations
+
+import string
+
+from hypothesis import strategies as st
+
+from lawdsl.language import limits, tree
+from lawdsl.language.words import KEYWORDS, SPECIAL, TRENDS, VERDICTS
+
+NAMES = ("E", "I", "N", "S", "Q", "D", "r", "x1", "beta", "gamma", "lambda", "zeta", "D_min", "_a")
+
+plain_names = st.one_of(
+    st.sampled_from(NAMES),
+    st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=8).filter(
+        lambda name: not name[0].isdigit() and name not in (*KEYWORDS, *SPECIAL)
+    ),
+)
+paths = st.lists(plain_names, min_size=1, max_size=3).map(".".join)
+numbers = st.one_of(
+    st.sampled_from(("0", "1", "0.1311", "1e-3", "2.50E+10", "007", "1.0")),
+    st.integers(0, 10**limits.DIGITS - 1).map(str),
+    st.floats(0, 1e300, allow_subnormal=False).map(lambda x: f"{x:.6f}" if x < 1e6 else f"{x:.3e}"),
+).map(tree.Number)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf"), exclude_characters='"'))
+comments = texts.map(lambda text: f"#{text}".rstrip())
+
+
+def several(strategy, least=1, most=3):
+    return st.lists(strategy, min_size=least, max_size=most).map(tuple)
+
+
+def signed(first: str, other: str, parts):
+    """Two or more parts with their signs; the first has the first sign."""
+    rest = several(st.tuples(st.sampled_from((first, other)), parts))
+    return st.tuples(parts, rest).map(lambda found: ((first, found[0]), *found[1]))
+
+
+def derivatives():
+    """Of any order that can be written, right or not, and of dotted names in the spelling `diff`."""
+    matching = st.tuples(paths, several(paths, most=10)).map(
+        lambda found: tree.Derivative(found[0], found[1], len(found[1]))
+    )
+    other = st.builds(tree.Derivative, plain_names, several(plain_names, most=12), st.integers(1, 9))
+    return st.one_of(matching, other)
+
+
+def formulas(depth: int = 6):
+    leaf = st.one_of(numbers, paths.map(tree.Name), derivatives())
+    if depth == 0:
+        return leaf
+    inner = formulas(depth - 1)
+    keyword = st.tuples(plain_names, inner)
+    return st.one_of(
+        leaf,
+        inner.map(tree.Negative),
+        signed("+", "-", inner).map(tree.Sum),
+        signed("*", "/", inner).map(tree.Product),
+        st.builds(tree.Power, inner, inner),
+        st.builds(tree.Call, plain_names, several(inner), st.just(())),
+        st.builds(tree.Call, plain_names, several(inner, least=0, most=1), several(keyword)),
+    )
+
+
+small = formulas(2)
+domains = st.one_of(
+    st.builds(tree.Bound, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.Interval, st.sampled_from("[("), small, small, st.sampled_from("])")),
+)
+powers = st.integers(1, limits.UNIT_POWER).flatmap(lambda n: st.sampled_from((n, -n)))
+units = several(st.tuples(st.one_of(st.just("token"), plain_names), powers)).map(tree.UnitOf)
+claims = st.one_of(
+    st.builds(tree.Comparison, small, st.sampled_from(("<", "<=", ">", ">=")), small),
+    small.map(tree.Finite),
+    st.builds(tree.Trend, small, st.sampled_from(TRENDS), plain_names),
+    st.builds(tree.Limit, small, small, several(st.tuples(plain_names, small))),
+    st.builds(tree.Reduction, small, paths),
+)
+statements = st.one_of(
+    st.builds(tree.Section, st.just("law"), paths, st.none() | texts),
+    texts.map(tree.Source),
+    paths.map(tree.Extends),
+    st.builds(
+        tree.Declaration,
+        st.sampled_from(("variable", "parameter")),
+        several(st.builds(tree.Item, plain_names, st.none() | domains)),
+        st.none() | units,
+        st.none() | texts,
+    ),
+    st.builds(
+        tree.Definition,
+        st.sampled_from(("setting", "let", "output")),
+        plain_names,
+        formulas(3),
+        st.none() | units,
+        st.none() | texts,
+    ),
+    st.builds(
+        tree.Require,
+        claims,
+        several(st.builds(tree.Item, plain_names, domains), least=0),
+        st.none() | st.sampled_from(VERDICTS),
+    ),
+    small.map(tree.Minimize),
+    st.builds(tree.StartGrid, several(small), several(st.none() | small, most=5)),
+    several(st.tuples(plain_names, small)).map(tree.StartPoint),
+)
+
+
+@st.composite
+def documents(draw):
+    """Paragraphs of statements with comments above and behind; a paragraph may end in comments."""
+    lines = []
+    for _ in range(draw(st.integers(0, 4))):
+        paragraph = [
+            tree.Line(statement, draw(several(comments, least=0)), draw(st.none() | comments))
+            for statement in draw(st.lists(statements, max_size=4))
+        ]
+        trailing = draw(several(comments, least=0 if paragraph else 1))
+        if trailing:
+            paragraph.append(tree.Line(None, trailing))
+        for i, line in enumerate(paragraph):
+            gap = i == 0 and bool(lines)
+            lines.append(tree.Line(line.statement, line.above, line.behind, gap))
+    return tree.Document(tuple(lines))

@@ -1,0 +1,129 @@
+"""Every shipped law: reads, prints back, checks as it says, computes what it means."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import lawdsl
+from lawdsl.compiling.arrays import evaluate, evaluate_with_gradient
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.library import shipped, shipped_folder
+
+NAMES = sorted(shipped())
+
+EXPECTED = {
+    "chinchilla",
+    "cmr.domain",
+    "cmr.general",
+    "cmr.ratio",
+    "cmr.share",
+    "dcpt.l1",
+    "dcpt.l2",
+    "dcpt.l3",
+    "dcpt.l4",
+    "dcpt.l5",
+    "dcpt.share",
+    "kaplan",
+    "mixing.size",
+    "mixing.step",
+    "mixing.two_domain",
+}
+
+
+def admissible(law: lawdsl.Law, seed: int) -> dict[sp.Symbol, Fraction]:
+    """Random short rational values of everything, inside all domains."""
+    rng = np.random.default_rng(seed)
+    point = {q.symbol: Fraction(repr(q.value)) for q in law.settings}
+    for q in (*law.variables, *law.parameters):
+        at = {s: sp.Rational(v) for s, v in point.items()}
+        lows = [float(b.limit.xreplace(at)) for b in q.bounds if b.lower]
+        highs = [float(b.limit.xreplace(at)) for b in q.bounds if not b.lower]
+        low, high = max(lows, default=-2.0), min(highs, default=max(lows, default=-2.0) + 3)
+        point[q.symbol] = Fraction(f"{low + (high - low) * rng.uniform(0.1, 0.9):.6f}")
+    return point
+
+
+def exact(expression: sp.Expr, point: dict[sp.Symbol, Fraction]) -> mpmath.mpf:
+    with mpmath.workdps(50):
+        names = list(point)
+        compute = sp.lambdify(names, expression, "mpmath")
+        return compute(*(mpmath.mpf(v.numerator) / v.denominator for v in point.values()))
+
+
+def test_the_laws_that_ship():
+    assert set(NAMES) == EXPECTED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_where_it_comes_from(name: str):
+    law = lawdsl.load(name)
+    assert law.title != law.name
+    assert any("arXiv:" in source for source in law.sources)
+    assert all(q.doc for q in law.variables)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_verdicts_are_the_recorded_ones(name: str):
+    check = lawdsl.check(name, seconds=5)
+    assert [v.claim for v in check.claims if not v.ok] == []
+    assert check.claims and not check.warnings
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_compiled_law_is_its_expression_at_50_digits(name: str):
+    law = lawdsl.load(name)
+    for seed in range(3):
+        point = admissible(law, seed)
+        tape = compile_tape([law.expression], list(point))
+        computed = float(evaluate(tape, [float(v) for v in point.values()])[0])
+        assert computed == pytest.approx(float(exact(law.expression, point)), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exact_derivatives_equal_the_compiled_ones_and_finite_differences(name: str):
+    law = lawdsl.load(name)
+    point = admissible(law, 7)
+    symbols = list(point)
+    tape = compile_tape([law.expression], symbols)
+    values = np.array([float(v) for v in point.values()])
+    _, slopes = evaluate_with_gradient(tape, list(values), range(len(values)))
+    for i, symbol in enumerate(symbols):
+        if symbol.name not in {q.name for q in (*law.variables, *law.parameters)}:
+            continue
+        symbolic = float(exact(law.derivative(symbol.name), point))
+        assert slopes[i] == pytest.approx(symbolic, rel=1e-11, abs=1e-13)
+        step = 1e-6 * max(abs(values[i]), 1e-2)
+        ahead, behind = values.copy(), values.copy()
+        ahead[i] += step
+        behind[i] -= step
+        difference = (evaluate(tape, list(ahead))[0] - evaluate(tape, list(behind))[0]) / (2 * step)
+        assert difference == pytest.approx(symbolic, rel=1e-5, abs=1e-7)
+
+
+def test_every_shipped_table_says_its_source():
+    tables = sorted((shipped_folder() / "data").glob("*.csv"))
+    assert len(tables) >= 6
+    for table in tables:
+        notes = [line for line in table.read_text(encoding="utf-8").splitlines() if line[0] == "#"]
+        assert any("arXiv:" in note for note in notes), table.name
+
+
+def test_a_law_shows_as_latex_and_as_one_line():
+    law = lawdsl.load("dcpt.l3")
+    assert law._repr_latex_().startswith("$\\displaystyle L = ")
+    assert repr(law) == "<Law dcpt.l3: L = E + A/N^alpha + B*r^eta/D^beta + C/(r + epsilon)^gamma>"
+
+
+def test_dropping_the_coupled_bound_leaves_its_sign():
+    law = lawdsl.load("dcpt.l3").without("C>C0")
+    assert {q.name: q.domain for q in law.parameters}["C"] == "C > 0"
+
+
+def test_another_setting_changes_the_digest():
+    law = lawdsl.load("dcpt.l3")
+    assert law.with_settings(D_min=1.84).digest != law.digest

@@ -1,0 +1,72 @@
+"""Imports go one way: text -> tree -> law -> proof, compiled law, data -> fit -> report -> command."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent / "lawdsl"
+
+# A room may import from those before it, never from those behind it.
+ORDER = (
+    "units",
+    "language",  # with diagnostics, which speak of its spans
+    "messages",
+    "library",
+    "budget",
+    "functions",
+    "formulas",
+    "law",
+    "compiling",
+    "proof",
+    "data",
+    "fitting",
+    "reporting",
+    "demo",
+    "cli",
+)
+TOGETHER = {"diagnostics": "language", "messages_data": "messages"}
+HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "mpmath", "narwhals"}
+LIGHT = ("language", "diagnostics", "units", "messages", "library")
+
+
+def room(path: Path) -> str:
+    first = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    return TOGETHER.get(first, first)
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+    return found
+
+
+MODULES = sorted(p for p in ROOT.rglob("*.py") if p.name not in ("__init__.py", "__main__.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path: Path):
+    own = room(path)
+    assert own in ORDER, f"{own} has no place in the order"
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "lawdsl" or len(parts) < 2 or parts[1] == "__version__":
+            continue
+        other = TOGETHER.get(parts[1], parts[1])
+        assert ORDER.index(other) <= ORDER.index(own), f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_language_loads_no_algebra_and_no_arrays(path: Path):
+    if path.relative_to(ROOT).parts[0].removesuffix(".py") in LIGHT:
+        assert not HEAVY & {name.split(".")[0] for name in imports(path)}
+
+
+def test_nothing_imports_torch():
+    assert not [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))]

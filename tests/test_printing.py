@@ -1,0 +1,146 @@
+"""What is printed is read back as the same tree, and printing what was read changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import strategies
+from hypothesis import given, settings
+
+from lawdsl.language import tree
+from lawdsl.language.parsing import parse
+from lawdsl.language.printing import print_document, print_formula, print_statement
+
+ROOT = Path(__file__).resolve().parent.parent
+LAWS = sorted([*ROOT.glob("laws/**/*.law"), *ROOT.glob("tests/fixtures/nist/*.law")])
+
+
+def read(text: str) -> tree.Document:
+    document, mistakes = parse(text)
+
+    assert mistakes == []
+    return document
+
+
+def formula(text: str) -> tree.Formula:
+    (statement,) = read(f"L = {text}\n").statements
+
+    assert isinstance(statement, tree.Definition)
+    return statement.formula
+
+
+@pytest.mark.parametrize("path", LAWS, ids=lambda p: p.stem)
+def test_every_law_is_in_the_canonical_style(path: Path):
+    text = path.read_text(encoding="utf-8")
+
+    assert print_document(read(text)) == text
+
+
+@settings(max_examples=300, deadline=None)
+@given(strategies.formulas())
+def test_any_formula_is_read_back_as_itself(node: tree.Formula):
+    assert formula(print_formula(node)) == node
+
+
+@settings(max_examples=200, deadline=None)
+@given(strategies.statements)
+def test_any_statement_is_read_back_as_itself(statement: tree.Statement):
+    assert read(print_statement(statement) + "\n").statements == (statement,)
+
+
+@settings(max_examples=200, deadline=None)
+@given(strategies.documents())
+def test_any_document_is_read_back_as_itself_and_printed_the_same(document: tree.Document):
+    text = print_document(document)
+
+    assert read(text) == document
+    assert print_document(read(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("(a*b)*c", "(a*b)*c"),
+        ("((a))", "a"),
+        ("a*(b*c)", "a*(b*c)"),
+        ("a/(b/c)", "a/(b/c)"),
+        ("(a + b) + c", "(a + b) + c"),
+        ("a-(b-c)", "a - (b - c)"),
+        ("-a^2", "-a^2"),
+        ("(-a)^2", "(-a)^2"),
+        ("a^b^c", "a^b^c"),
+        ("(a^b)^c", "(a^b)^c"),
+        ("a^-b", "a^-b"),
+        ("a*-b", "a*-b"),
+        ("-(a*b)", "-(a*b)"),
+        ("-a*b", "-a*b"),
+        ("--a", "--a"),
+        ("α_1+β", "alpha_1 + beta"),
+        ("1E5", "1E5"),
+    ],
+)
+def test_brackets_are_kept_where_they_change_the_tree_and_nowhere_else(typed: str, printed: str):
+    assert print_formula(formula(typed)) == printed
+    assert formula(printed) == formula(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("diff(L, D, r)", "∂²L/∂D∂r"),
+        ("diff(L, N, r, r)", "∂³L/∂N∂r²"),
+        ("∂L/∂N", "∂L/∂N"),
+        ("diff(dcpt.l3, N)", "diff(dcpt.l3, N)"),
+        ("diff(L, N, N, N, N, N, N, N, N, N, N)", "diff(L, N, N, N, N, N, N, N, N, N, N)"),
+    ],
+)
+def test_derivatives_have_one_spelling(typed: str, printed: str):
+    (before,) = read(f"require {typed} < 0\n").statements
+    text = print_statement(before)
+
+    assert text == f"require {printed} < 0"
+    assert read(text + "\n").statements == (before,)
+
+
+def test_columns_line_up_within_a_paragraph():
+    text = """\
+law a.b "Title"
+source "x"
+variable N>0 unit param "size"
+variable r in [0,1] "share"
+
+parameter E, A>0 "doc"   # behind
+parameter alpha   # behind too
+L=E+A/N^alpha unit nat/token
+"""
+    expected = """\
+law a.b "Title"
+source    "x"
+variable  N > 0        unit param  "size"
+variable  r in [0, 1]              "share"
+
+parameter E, A > 0  "doc"  # behind
+parameter alpha            # behind too
+L = E + A/N^alpha  unit nat/token
+"""
+
+    assert print_document(read(text)) == expected
+
+
+def test_a_long_formula_is_broken_before_a_term():
+    terms = " + ".join(f"A{i}/N^alpha{i}" for i in range(30))
+    printed = print_document(read(f"L = {terms}  # behind\n"))
+
+    assert all(len(line) <= 110 for line in printed.splitlines())
+    assert printed.count("\n") > 1
+    assert read(printed) == read(f"L = {terms}  # behind\n")
+
+
+def test_several_blank_lines_become_one():
+    assert print_document(read("\n\nlaw a\n\n\n\nL = 1\n\n")) == "law a\n\nL = 1\n"
+
+
+def test_an_empty_file_stays_empty():
+    assert print_document(read("")) == ""
+    assert print_document(read("\n \n")) == ""
