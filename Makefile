@@ -3,16 +3,19 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test slow lint clean
+.PHONY: demo test slow bench lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lawdsl demo
 
 test: $(VENV)/.tested lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 slow: $(VENV)/.tested
 	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.tested
+	$(BIN)/python tests/benchmarks/bench_fit.py
 
 lint: $(VENV)/.tested
 	$(BIN)/ruff check lawdsl tests

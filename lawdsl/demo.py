@@ -32,27 +32,35 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
     sizes = list(dict.fromkeys(data.texts("size")))
     verdicts = check(law)
     if out is not None:
-        out.rule("the law")
+        _heading(out, "the law")
         show_law(law, out)
-        out.rule("what it promises")
+        _heading(out, "what it promises")
         show_check(verdicts, out)
-        out.rule("fitted to four shares of domain data, for each model size")
-    rows = []
+        _heading(out, "fitted to four shares of domain data, for each model size")
+    rows: list[tuple[str | float, ...]] = []
+    errors = []
     for size in sizes:
         found = fit(law, data, where=[f"size = {size}", "R > 0.3"])
         held_out = data.numbers("R") == 0.25
         own = [cell == size for cell in data.texts("size")]
         measured = float(data.numbers("L")[held_out & own][0])
         predicted = float(found.predict({"R": [0.25]})[0])
-        rows.append((size, *found.values.values(), predicted, measured, predicted / measured - 1))
+        errors.append(predicted / measured - 1)
+        rows.append((size, *found.values.values(), predicted, measured, f"{errors[-1]:+.4%}"))
         if out is not None and size == sizes[-1]:
             show_fit(found, out)
-    ok = all(abs(row[-1]) < WITHIN for row in rows)
     if out is not None:
-        out.rule("the loss at R = 0.25, which no fit has seen")
+        _heading(out, "the loss at R = 0.25, which no fit has seen")
         headers = ("size", *(q.name for q in law.parameters), "predicted", "measured", "off by")
-        show_rows(headers, [(*row[:-1], f"{row[-1]:+.4%}") for row in rows], out)
+        show_rows(headers, rows, out)
         out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
-    keys = ("size", "predicted", "measured", "relative_error")
-    plain = [dict(zip(keys, (row[0], *row[-3:]), strict=True)) for row in rows]
-    return {"law": law.name, "claims": verdicts.to_json()["claims"], "held_out": plain}, ok
+    plain = [
+        {"size": row[0], "predicted": row[-3], "measured": row[-2], "relative_error": error}
+        for row, error in zip(rows, errors, strict=True)
+    ]
+    result = {"law": law.name, "claims": verdicts.to_json()["claims"], "held_out": plain}
+    return result, all(abs(error) < WITHIN for error in errors)
+
+
+def _heading(out: Console, words: str) -> None:
+    out.print(f"\n== {words} ==\n", style="bold")

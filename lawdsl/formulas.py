@@ -1,11 +1,128 @@
-"""SymPy expressions -> text in the spelling of the language."""
+"""SymPy expressions -> text in the spelling of the language, as a paper would print them.
+
+What is printed reads back: `B*eta*r^(eta - 1)/D^beta`, with what has a negative exponent below the
+line, plain symbols before powers, and sums led by a positive term.
+"""
 
 from __future__ import annotations
 
 import sympy as sp
 
+from lawdsl.functions import NAMES
+
+_SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text binds
+
 
 def text(expression: sp.Expr) -> str:
     """An expression as the language writes it: A/N^alpha."""
-    shown = sp.sstr(expression).replace("**", "^")
-    return shown.replace("Abs(", "abs(").replace("Max(", "max(").replace("Min(", "min(")
+    return _written(expression)[0]
+
+
+def _written(e: sp.Expr) -> tuple[str, int]:
+    if e.is_Rational:
+        return _number(e)
+    if e.is_Add:
+        return _sum(e), _SUM
+    if e.is_Mul or e.is_Pow:
+        return _product(e)
+    if e is sp.E:
+        return "exp(1)", _ATOM
+    if type(e) in NAMES:
+        parts = e.args[:1] if NAMES[type(e)] == "step" else sorted(e.args, key=str)
+        return f"{NAMES[type(e)]}({', '.join(text(part) for part in parts)})", _ATOM
+    return sp.sstr(e).replace("**", "^"), _ATOM if e.is_Symbol or e.is_NumberSymbol else _SUM
+
+
+def _within(e: sp.Expr, at_least: int) -> str:
+    shown, binding = _written(e)
+    return shown if binding >= at_least else f"({shown})"
+
+
+def _number(e: sp.Rational) -> tuple[str, int]:
+    """A whole number or a short decimal; else a fraction."""
+    p, q = int(e.p), int(e.q)
+    places = next((n for n in range(1, 19) if 10**n % q == 0), None)
+    if q == 1:
+        shown, binding = str(p), _ATOM
+    elif q > 10 and places is not None:
+        digits = str(abs(p) * 10**places // q).rjust(places + 1, "0")
+        shown, binding = f"{digits[:-places]}.{digits[-places:]}", _ATOM
+        shown = "-" * (p < 0) + shown
+    else:
+        shown, binding = f"{p}/{q}", _PRODUCT
+    return shown, _SUM if p < 0 else binding
+
+
+def _sum(e: sp.Expr) -> str:
+    terms = e.as_ordered_terms()
+    first = next((t for t in terms if not _negative(t)), terms[0])
+    terms.remove(first)
+    shown = _within(first, _PRODUCT) if not _negative(first) else text(first)
+    for term in terms:
+        shown += f" - {_within(-term, _PRODUCT)}" if _negative(term) else f" + {text(term)}"
+    return shown
+
+
+def _negative(e: sp.Expr) -> bool:
+    """Whether every term has a minus in front, so that it is better put before the whole."""
+    return all(_parts(term)[0].is_negative for term in sp.Add.make_args(e))
+
+
+def _parts(product: sp.Expr) -> tuple[sp.Rational, list[sp.Expr]]:
+    """Coefficient and factors, the signs of wholly negative sums taken out."""
+    coefficient, rest = product.as_coeff_Mul()
+    if rest.is_Add or not rest.args:
+        return coefficient, [rest]
+    factors = []
+    for factor in sp.Mul.make_args(rest):
+        if factor.is_Add and _negative(factor):
+            coefficient, factor = -coefficient, -factor
+        factors.append(factor)
+    return coefficient, factors
+
+
+def _product(e: sp.Expr) -> tuple[str, int]:
+    """The factors, those with a negative exponent below a line."""
+    coefficient, factors = _parts(e)
+    above: list[sp.Expr] = []
+    below: list[sp.Expr] = []
+    for factor in sorted(factors, key=_place):
+        if factor.is_Pow and _negative(factor.exp):
+            below.append(sp.Pow(factor.base, -factor.exp))
+        else:
+            above.append(factor)
+    size = abs(coefficient)
+    over = [] if size.p == 1 and above else [str(size.p)]
+    under = [] if size.q == 1 else [str(size.q)]
+    if _number(size)[1] == _ATOM and size.q > 1:  # a short decimal
+        over, under = [_number(size)[0]], []
+    over += [_factor(f) for f in above]
+    under += [_factor(f) for f in below]
+    shown = "*".join(over)
+    if under:
+        shown += "/" + (under[0] if len(under) == 1 else f"({'*'.join(under)})")
+    if coefficient.is_negative:
+        return f"-{shown}", _SUM
+    if len(over) > 1 or under:
+        return shown, _PRODUCT
+    return shown, _ATOM if e.is_Pow and e.exp == sp.S.Half else _POWER
+
+
+def _place(factor: sp.Expr) -> tuple[int, str]:
+    """Numbers come first, then plain symbols, their powers, functions, sums."""
+    base, exponent = (factor.base, factor.exp) if factor.is_Pow else (factor, sp.S.One)
+    if factor.is_number:
+        rank = 0
+    elif base.is_Symbol:
+        rank = 1 if exponent.is_Integer else 2
+    else:
+        rank = 4 if base.is_Add else 3
+    return rank, str(factor)
+
+
+def _factor(e: sp.Expr) -> str:
+    if not e.is_Pow:
+        return _within(e, _POWER)
+    if e.exp == sp.S.Half:
+        return f"sqrt({text(e.base)})"
+    return f"{_within(e.base, _ATOM)}^{_within(e.exp, _ATOM)}"

@@ -305,7 +305,8 @@ class _Building:
         number, _ = found.as_coeff_Mul()
         if number.is_Rational and max(number.p.bit_length(), number.q.bit_length()) > WRITTEN_BITS:
             raise OutOfTime
-        if found in (sp.zoo, sp.nan) or (found.is_Pow or found.is_Function) and found.has(sp.I):
+        imaginary = isinstance(node, (tree.Power, tree.Call)) and found.has(sp.I)
+        if imaginary or found in (sp.zoo, sp.nan):
             raise Undefined(node, f"`{print_formula(node)}` has no real value")
         return found
 

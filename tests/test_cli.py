@@ -206,7 +206,7 @@ def test_new_writes_a_law_that_checks_and_never_overwrites(tmp_path: Path):
 
 def test_show_prints_derivatives_and_latex(tmp_path: Path):
     shown = lawdsl("show", "dcpt.l3", cwd=tmp_path).stdout
-    assert "∂L/∂D = -B*D^(-beta - 1)*beta*r^eta" in shown and "D-CPT Law" in shown
+    assert "∂L/∂D = -B*beta*r^eta/D^(beta + 1)" in shown and "D-CPT Law" in shown
     assert lawdsl("show", "chinchilla", "--latex", cwd=tmp_path).stdout.startswith("L = ")
 
 

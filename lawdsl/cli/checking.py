@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,8 @@ from lawdsl.cli.options import as_json, changed_law, finish, quiet, settings, wi
 
 if TYPE_CHECKING:
     from lawdsl.diagnostics import Diagnostic
-    from lawdsl.proof.verdicts import Check
+    from lawdsl.law import Law
+    from lawdsl.proof.verdicts import Check, Verdict
 
 
 @click.command("check")
@@ -59,16 +61,14 @@ def check(
             show=lambda: click.echo("\n".join(f"{name}: no mistakes" for name in laws)),
         )
     from lawdsl import proof
-    from lawdsl.reporting.terminal import console, show_check
 
     checks: list[Check] = []
     for name in laws:
         law = changed_law(name, settings, without)
-        found = proof.check(law, seconds=time_limit)
+        on_verdict = None if as_json else _printer(law, proofs=not quiet)
+        found = proof.check(law, seconds=time_limit, on_verdict=on_verdict)
         checks.append(found)
         warnings += found.warnings
-        if not as_json:
-            show_check(found, console(), proofs=not quiet)
     claims = [{"law": c.law, **v.to_json()} for c in checks for v in c.claims]
     summary = [{"law": c.law, "digest": c.digest, "ok": c.ok} for c in checks]
     return finish(
@@ -79,6 +79,17 @@ def check(
         as_json=as_json,
         show=lambda: None,
     )
+
+
+def _printer(law: Law, *, proofs: bool) -> Callable[[Verdict], None]:
+    """Prints each verdict as soon as it is reached, so that an interruption leaves those so far."""
+    from lawdsl.proof.claims import claim_text
+    from lawdsl.reporting.terminal import console, show_verdict
+
+    out = console()
+    out.print(law.name, style="bold")
+    width = max((len(claim_text(claim)) for claim in law.claims), default=0)
+    return lambda verdict: show_verdict(verdict, out, width=width, proofs=proofs)
 
 
 COMMANDS = (check,)

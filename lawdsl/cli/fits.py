@@ -81,7 +81,7 @@ def fit(
             drop_bad=drop_bad,
             seed=seed,
             progress=progress,
-            **_bindings(columns),
+            columns=_bindings(columns),
         )
     if output:
         found.save(output)

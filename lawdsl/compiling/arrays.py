@@ -18,14 +18,10 @@ Array = NDArray[np.float64]
 Gradient = dict[int, Array]  # number of the input -> derivative by it; absent means 0
 
 
-def _power(base: Array, exponent: Array) -> Array:
-    return np.power(base, exponent)
-
-
 VALUES: dict[str, Callable[..., Array]] = {
     "add": lambda *x: reduce(np.add, x),
     "multiply": lambda *x: reduce(np.multiply, x),
-    "power": _power,
+    "power": np.power,
     "exp": np.exp,
     "log": np.log,
     "sin": np.sin,
@@ -136,11 +132,15 @@ def _gradient(op: str, arguments: list[Array], parts: list[Gradient], value: Arr
 def _power_rule(
     arguments: list[Array], parts: list[Gradient], value: Array
 ) -> list[tuple[Array, Gradient]]:
-    """x^y: by x it is y·x^(y - 1), by y it is x^y·log x, which goes to 0 with x for y > 0."""
+    """x^y: by x it is y·x^(y - 1), by y it is x^y·log x, which goes to 0 with x for y > 0.
+
+    x^0 is constant, at x = 0 too.
+    """
     base, exponent = arguments
     rules = []
     if parts[0]:
-        rules.append((exponent * np.power(base, exponent - 1), parts[0]))
+        slope = np.where(exponent == 0, 0.0, exponent * np.power(base, exponent - 1))
+        rules.append((slope, parts[0]))
     if parts[1]:
         slope = np.where((base == 0) & (exponent > 0), 0.0, value * np.log(base))
         rules.append((slope, parts[1]))

@@ -13,7 +13,7 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from lawdsl.compiling.tape import Instruction, Tape
+from lawdsl.compiling.tape import Tape
 
 DIGITS = 50
 
@@ -33,7 +33,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     context = mpmath.iv
     before, context.dps = context.dps, DIGITS
     try:
-        value = _run(tape, [context.mpf(x.numerator) / x.denominator for x in inputs])
+        value = _run(tape, [_exact(x) for x in inputs])
     except (NoInterval, ValueError, ZeroDivisionError, ArithmeticError):
         return None
     finally:
@@ -54,25 +54,31 @@ def _run(tape: Tape, inputs: list[Interval]) -> Interval:
         if step.op == "input":
             results.append(inputs[step.value])  # type: ignore[index]
         elif step.op == "constant":
-            results.append(_constant(step))
+            results.append(_constant(step.value))
         else:
-            results.append(_OPERATIONS[step.op](*(results[i] for i in step.arguments)))
+            results.append(OPERATIONS[step.op](*(results[i] for i in step.arguments)))
     return results[tape.outputs[0]]
 
 
-def _constant(step: Instruction) -> Interval:
-    number = step.value
-    if isinstance(number, sp.Rational):
-        return mpmath.iv.mpf(int(number.p)) / int(number.q)
-    if number == sp.pi:
+def _constant(number: sp.Expr) -> Interval:
+    if number is sp.pi:
         return mpmath.iv.pi
-    # other numbers (log 10, 2^(1/3)): SymPy's digits, widened by far more than their error
-    value = sp.N(number, DIGITS + 10)
-    around = mpmath.iv.mpf([str(value), str(value)])
-    return around * (1 + mpmath.iv.mpf([-1, 1]) * mpmath.iv.mpf(10) ** (5 - DIGITS))
+    if number is sp.E:
+        return mpmath.iv.e
+    exact = sp.Rational(number)
+    return _exact(Fraction(int(exact.p), int(exact.q)))
+
+
+def _exact(number: Fraction) -> Interval:
+    return mpmath.iv.mpf(number.numerator) / number.denominator
 
 
 def _power(base: Interval, exponent: Interval) -> Interval:
+    """x^y: a whole y as a product, so that x may be negative; else through the logarithm of x > 0.
+
+    0^y is 0 for y > 0. 0^0 is 1, as in the derivative x^0 of x; whether a law may say it at all is
+    looked at elsewhere.
+    """
     iv = mpmath.iv
     if exponent.a == exponent.b and exponent.a == int(exponent.a):
         whole = int(exponent.a)
@@ -81,30 +87,49 @@ def _power(base: Interval, exponent: Interval) -> Interval:
         return base**whole
     if base.a == base.b == 0 and exponent.a > 0:
         return iv.mpf(0)
-    if base.a <= 0:
+    if not base.a > 0:
         raise NoInterval
     return iv.exp(exponent * iv.log(base))
 
 
 def _log(x: Interval) -> Interval:
-    if x.a <= 0:
+    if not x.a > 0:
         raise NoInterval
     return mpmath.iv.log(x)
+
+
+def _tan(x: Interval) -> Interval:
+    cosine = mpmath.iv.cos(x)
+    if cosine.a <= 0 <= cosine.b:
+        raise NoInterval
+    return mpmath.iv.sin(x) / cosine
+
+
+def _atan(x: Interval) -> Interval:
+    """Increasing, so its end points bound it; mpmath has it on numbers only: widened by far more
+    than its error there."""
+    with mpmath.workdps(DIGITS + 10):
+        low, high = mpmath.atan(mpmath.mpf(x.a)), mpmath.atan(mpmath.mpf(x.b))
+        error = mpmath.mpf(10) ** -DIGITS
+        return mpmath.iv.mpf([low - error * abs(low), high + error * abs(high)])
 
 
 def _tanh(x: Interval) -> Interval:
     return 1 - 2 / (mpmath.iv.exp(2 * x) + 1)
 
 
-def _abs(x: Interval) -> Interval:
-    return abs(x)
+def _step(before: int, after: int) -> Callable[[Interval], Interval]:
+    def stepping(x: Interval) -> Interval:
+        if x.a > 0:
+            return mpmath.iv.mpf(after)
+        if x.b < 0:
+            return mpmath.iv.mpf(before)
+        raise NoInterval
+
+    return stepping
 
 
-def _unknown(*x: Interval) -> Interval:
-    raise NoInterval
-
-
-_OPERATIONS: dict[str, Callable[..., Interval]] = {
+OPERATIONS: dict[str, Callable[..., Interval]] = {
     "add": lambda *x: reduce(lambda a, b: a + b, x),
     "multiply": lambda *x: reduce(lambda a, b: a * b, x),
     "power": _power,
@@ -112,12 +137,12 @@ _OPERATIONS: dict[str, Callable[..., Interval]] = {
     "log": _log,
     "sin": lambda x: mpmath.iv.sin(x),
     "cos": lambda x: mpmath.iv.cos(x),
-    "tan": lambda x: mpmath.iv.sin(x) / mpmath.iv.cos(x),
-    "atan": _unknown,
+    "tan": _tan,
+    "atan": _atan,
     "tanh": _tanh,
-    "abs": _abs,
+    "abs": abs,
     "min": lambda *x: mpmath.iv.mpf([min(v.a for v in x), min(v.b for v in x)]),
     "max": lambda *x: mpmath.iv.mpf([max(v.a for v in x), max(v.b for v in x)]),
-    "sign": _unknown,
-    "step": _unknown,
+    "sign": _step(-1, 1),
+    "step": _step(0, 1),
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.functions import NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class Instruction:
     """One operation on earlier results.
 
     `op` is input, constant, add, multiply, power, or the name of a function; `arguments` are
-    positions of earlier instructions; `value` is the constant, or the number of the input.
+    positions of earlier instructions; `value` is the number of the input, or the constant: a
+    fraction, pi or e. Other numbers (log 10) are computed, so that their error is bounded too.
     """
 
     op: str
@@ -47,18 +49,7 @@ OPERATIONS: dict[type[sp.Basic], str] = {
     sp.Add: "add",
     sp.Mul: "multiply",
     sp.Pow: "power",
-    sp.exp: "exp",
-    sp.log: "log",
-    sp.sin: "sin",
-    sp.cos: "cos",
-    sp.tan: "tan",
-    sp.atan: "atan",
-    sp.tanh: "tanh",
-    sp.Abs: "abs",
-    sp.Min: "min",
-    sp.Max: "max",
-    sp.sign: "sign",
-    sp.Heaviside: "step",
+    **NAMES,
 }
 """SymPy class -> operation. What is not here cannot be computed with."""
 
@@ -82,7 +73,7 @@ def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) ->
             return known[node]
         if node in numbers:
             made = Instruction("input", value=numbers[node])
-        elif node.is_number and not node.has(sp.zoo, sp.nan, sp.oo, -sp.oo, sp.I):
+        elif node.is_NumberSymbol or node.is_Number and node.is_finite:
             made = Instruction("constant", value=node)
         elif type(node) in OPERATIONS:
             op = OPERATIONS[type(node)]

@@ -197,9 +197,7 @@ def _values(
     return values, problems, good
 
 
-def _refused(
-    table: Table, column: str, bad: Mask, code: str, why: str, help: str
-) -> Diagnostic:
+def _refused(table: Table, column: str, bad: Mask, code: str, why: str, help: str) -> Diagnostic:
     rows = np.flatnonzero(bad)
     cell = str(table.columns[column][int(rows[0])].as_py()).strip()
     ways = ["correct it", "choose rows with --where", "leave such rows out with --drop-bad", help]

@@ -76,7 +76,9 @@ def condition(text: str, table: Table) -> Condition:
     name, relation, value = found["column"], found["op"], found["value"].strip("\"'")
     if name not in table.columns:
         alike = nearest(name, table.columns)
-        help = f"did you mean `{alike}`?" if alike else f"the columns are {', '.join(table.columns)}"
+        help = (
+            f"did you mean `{alike}`?" if alike else f"the columns are {', '.join(table.columns)}"
+        )
         message = f"`{text}` names no column of the table"
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
     made = Condition(name, relation, value, number(value))

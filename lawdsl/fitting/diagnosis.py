@@ -6,23 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.fitting.descent import weights
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import room, to_free, to_parameters
+from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-7  # smallest over largest singular value of the scaled Jacobian: below, a direction is unseen
-SHARE = 0.1  # of an unseen direction: a parameter with less is not named
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
+RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
+ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is nothing beside any number that it is added to
 
 
 def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
     """What makes a fit impossible before it begins."""
     rows, count = problem.rows, problem.parameters
     if rows < count:
-        message = f"{rows} rows, {count} parameters: `{law.name}` needs at least {count} rows"
+        plural = "s" if rows != 1 else ""
+        message = (
+            f"{rows} row{plural}, {count} parameters: `{law.name}` needs at least {count} rows"
+        )
         return [Diagnostic("D0110", message, help="measure more, or fit a smaller law")]
     if np.ptp(problem.target) == 0:
         message = f"the output has no variation: every row says {problem.target[0]:g}"
@@ -30,76 +32,40 @@ def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
     return []
 
 
-def unseen(law: Law, problem: Problem, free: Array) -> tuple[list[Diagnostic], frozenset[str]]:
-    """Directions in parameter space that the data do not see, and the parameters in them."""
-    residual, slopes = problem.residuals_and_slopes(free[None])
-    names = [t.name for t in problem.transforms]
-    jacobian = slopes[0] * np.sqrt(weights(problem, residual[0]))[:, None]
-    jacobian = np.nan_to_num(jacobian)
-    length = np.linalg.norm(jacobian, axis=0)
-    dead = [i for i in range(len(names)) if length[i] <= 1e-14 * max(length.max(), 1e-300)]
-    lost = {names[i] for i in dead}
-    alive = [i for i in range(len(names)) if i not in dead]
-    directions = [[names[i]] for i in dead]
-    if len(alive) > 1:
-        _, sizes, rows = np.linalg.svd(jacobian[:, alive] / length[alive], full_matrices=False)
-        for size, row in zip(sizes, rows, strict=True):
-            if size < FLAT * sizes[0]:
-                involved = [names[alive[k]] for k in np.flatnonzero(np.abs(row) > SHARE)]
-                directions.append(involved)
-                lost |= set(involved)
-    found = []
-    causes = _causes(law, problem)
-    for involved in directions:
-        listed = " and ".join(
-            [", ".join(involved[:-1]), involved[-1]] if involved[1:] else involved
-        )
-        rank = problem.parameters - len(directions)
-        message = f"{listed} cannot be told apart from these data"
-        if len(involved) == 1:
-            message = f"{listed} cannot be determined from these data"
-        notes = (f"rank {rank} of {problem.parameters}", *causes)
-        help = "measure where the law tells them apart, or fit a law without one of them"
-        found.append(Diagnostic("F0101", message, notes=notes, help=help))
-    return found, frozenset(lost)
-
-
-def _causes(law: Law, problem: Problem) -> tuple[str, ...]:
-    """Why data may not see a direction: a variable with few values, two that move together."""
-    causes = []
-    with np.errstate(all="ignore"):
-        logs = np.log(problem.columns)
-    for i, q in enumerate(law.variables):
-        values = np.unique(problem.columns[i])
-        if len(values) < 3:
-            word = "one value" if len(values) == 1 else "two values"
-            causes.append(f"{q.name} has {word}: {', '.join(f'{v:g}' for v in values)}")
-        for k in range(i):
-            ratio = logs[i] - logs[k]
-            if np.all(np.isfinite(ratio)) and len(values) > 1 and np.ptp(ratio) < 1e-9:
-                other = law.variables[k].name
-                causes.append(f"{q.name} = {np.exp(ratio[0]):g} {other} in every row")
-    return tuple(causes)
+def no_spare_rows(problem: Problem) -> list[Diagnostic]:
+    """A warning where there are as many parameters as rows: any data would be met exactly."""
+    if problem.rows > problem.parameters:
+        return []
+    message = (
+        f"{problem.rows} rows, {problem.parameters} parameters: no row is left to test the law"
+    )
+    return [Diagnostic("F0102", message, "warning", help="measure more, or fit a smaller law")]
 
 
 def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic], dict[str, str]]:
     """Parameters that the fit has pushed onto a bound of their domain: name -> lower | upper."""
-    values = dict(zip((t.name for t in problem.transforms), theta, strict=True))
     base = problem.predictions(theta[None])[0]
+    size = float(np.max(np.abs(base)))
+    names = [q.name for q in law.parameters]
+    rooms = room(problem.transforms, dict(zip(names, theta, strict=True)))
     found, where = [], {}
     for i, q in enumerate(law.parameters):
-        near = room(problem.transforms, values).get(q.name)
-        if near is None:
+        if q.name not in rooms:
             continue
-        side, distance = near
-        moved = theta.copy()
-        moved[i] += -distance if side == "lower" else distance
-        there = problem.predictions(moved[None])[0]
+        side, distance = rooms[q.name]
+        inwards = 1.0 if side == "lower" else -1.0
+
+        def change(step: float, i: int = i) -> float:
+            """How far the predictions move with the parameter; inf where they have no value."""
+            moved = theta.copy()
+            moved[i] += step
+            there = problem.predictions(moved[None])[0]
+            return float(np.max(np.abs(there - base))) if np.all(np.isfinite(there)) else np.inf
+
         on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
-        same = np.all(np.isfinite(there)) and np.max(np.abs(there - base)) <= BOUND * np.max(
-            np.abs(base)
-        )
-        if on_it or same:
+        # what changes nothing anywhere is not pushed to its bound: it has no effect at all
+        idle = change(inwards * (1 + abs(theta[i]))) <= BOUND**2 * size
+        if on_it or (change(-inwards * distance) <= BOUND * size and not idle):
             where[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
             message = f"{q.name} lies on its bound {q.name} {bound.relation} {bound.text}"
@@ -112,30 +78,30 @@ def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
     """The same fit with parameters that have run off towards a bound put where rounding ends.
 
     A bound that is only approached leaves its free number at an arbitrary large value; this makes
-    the result the same from every start.
+    the result the same from every start. A parameter without any effect stays where it is.
     """
     settled = free.copy()
     for i, transform in enumerate(problem.transforms):
-        if transform.lower is None and transform.upper is None:
+        if abs(settled[i]) <= RUN_OFF or transform.lower is transform.upper:
             continue
-        for extreme in (
-            (-60.0, 60.0)
-            if transform.lower is not None and transform.upper is not None
-            else (-60.0,)
-        ):
-            trial = settled.copy()
-            trial[i] = extreme
-            theta = to_parameters(problem.transforms, trial[None])
-            kept = problem.losses(to_free(problem.transforms, theta)[0][None])[0]
-            if abs(settled[i]) > 15 and kept <= loss * (1 + 1e-10):
+        both = transform.lower is not None and transform.upper is not None
+        for extreme in (-ROUNDING_ENDS, ROUNDING_ENDS) if both else (-ROUNDING_ENDS,):
+            trial, inside = settled.copy(), settled.copy()
+            trial[i], inside[i] = extreme, 0.0
+            kept, other = problem.losses(np.stack([trial, inside]))
+            if kept <= loss * (1 + 1e-10) and abs(other - kept) > 1e-12 * abs(kept):
                 settled = trial
                 break
     return settled
 
 
-def agreement_findings(starts: int, agreed: int, given: bool) -> list[Diagnostic]:
+def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:
     """How far the number of starts that reached the best minimum can be trusted."""
-    if given or agreed > max(1, starts // 20):
+    if starts == 1:
+        message = "one start: whether another leads lower is not known"
+        help = "compare with starts that the engine chooses: --starts 24"
+        return [Diagnostic("F0104", message, "warning", help=help)]
+    if agreed > max(1, starts // 20):
         return []
     message = f"only {agreed} of {starts} starts reached the best minimum"
     help = "ask for more: --starts 100"

@@ -14,9 +14,11 @@ from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.descent import EVALUATIONS, NOISE, PATIENCE, Descent, descend, polish
-from lawdsl.fitting.fitted import (
+from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.identifiability import unseen
+from lawdsl.fitting.problem import Problem, problem_of, rho
+from lawdsl.fitting.records import (
     Agreement,
-    Fit,
     FittedData,
     FittedLaw,
     Loss,
@@ -24,7 +26,6 @@ from lawdsl.fitting.fitted import (
     ObjectiveValue,
     Parameter,
 )
-from lawdsl.fitting.problem import Problem, problem_of, rho
 from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.resolving import Objective
@@ -33,6 +34,7 @@ from lawdsl.law import Law, load
 Array = NDArray[np.float64]
 
 STARTS = 24
+MOST_STARTS = 100_000
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
 LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
 
@@ -45,13 +47,14 @@ def fit(
     starts: int | str | Mapping[str, float] = STARTS,
     objective: str | None = None,
     delta: float | None = None,
-    where: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     settings: Mapping[str, float] | None = None,
-    without: Sequence[str] = (),
+    without: str | Sequence[str] = (),
     drop_bad: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-    **columns: str,
+    columns: Mapping[str, str] | None = None,
+    **named_columns: str,
 ) -> Fit:
     """Fit a law to measurements.
 
@@ -62,13 +65,15 @@ def fit(
             or one start, parameter -> value.
         objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
         delta: Huber's delta in place of the law's own.
-        where: conditions that rows must meet, `"size = 70M"`.
+        where: one condition that rows must meet, `"size = 70M"`, or several.
         settings: values in place of those of the law's settings.
-        without: bounds of the law to leave out, `"C > C0"`.
+        without: one bound of the law to leave out, `"C > C0"`, or several.
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         seed: of the starts; the same seed gives the same fit.
         progress: called with how many starts are done, and of how many.
-        columns: variable or output of the law -> column, where the names differ: L="loss".
+        columns: variable or output of the law -> column, where the names differ.
+        named_columns: the same in another form, L="loss"; a variable that is called like one of
+            the options above is bound by `columns`.
 
     Returns:
         The fit. One that is not trusted is returned too; its `verdict` and `diagnostics` say why.
@@ -79,11 +84,17 @@ def fit(
     law = load(law) if isinstance(law, str) else law
     if settings:
         law = law.with_settings(**settings)
-    for bound in without:
+    for bound in (without,) if isinstance(without, str) else without:
         law = law.without(bound)
+    where = (where,) if isinstance(where, str) else tuple(where)
+    bindings = {**(columns or {}), **named_columns}
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        message = f"the seed is a whole number from 0, not `{seed}`"
+        help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
     chosen = chosen_objective(law, objective, delta)
     runs = bind(
-        law, read_table(table), columns, where=where, drop_bad=drop_bad, positive=chosen.log
+        law, read_table(table), bindings, where=where, drop_bad=drop_bad, positive=chosen.log
     )
     assert runs.target is not None
     problem = problem_of(law, runs.columns, runs.target, chosen)
@@ -94,7 +105,7 @@ def fit(
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
         free = _starts(law, problem, starts, seed, notes)
         best, agreement = _search(problem, free, seed, progress)
-        return _fitted(law, problem, runs, best, agreement, tuple(where), seed, notes)
+        return _fitted(law, problem, runs, best, agreement, where, seed, notes)
 
 
 OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
@@ -115,8 +126,12 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
         loss, _, scale = name.rstrip(")").partition("(")
         found = replace(found, loss=loss, log=scale == "log")
     if delta is not None:
-        if not delta > 0:
-            raise LawdslError(Diagnostic("L0404", "Huber's delta must be above 0"))
+        if found.loss != "huber":
+            help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"
+            raise LawdslError(Diagnostic("L0404", "a squared loss has no delta", help=help))
+        if not 0 < delta < np.inf:
+            message = f"Huber's delta is a number above 0, not {delta:g}"
+            raise LawdslError(Diagnostic("L0404", message, help="write --delta 1e-3"))
         found = replace(found, delta=float(delta))
     return found
 
@@ -136,9 +151,9 @@ def _starts(
             message = f"{outside:,} declared starts lie outside the domain and were left out"
             notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
         return free
-    if isinstance(starts, str) or starts < 1:
+    if not isinstance(starts, (int, np.integer)) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is no number of starts"
-        help = "give a number from 1, `declared`, or values of the parameters"
+        help = f"give a number from 1 to {MOST_STARTS:,}, `declared`, or values of the parameters"
         raise LawdslError(Diagnostic("F0106", message, help=help))
     free = chosen_starts(law, problem, starts, seed)
     if len(free) == 0:
@@ -169,8 +184,7 @@ def _search(
         message = "the law has no value on these data wherever the search goes"
         help = "declare starts in the law, or domains that keep it defined"
         raise LawdslError(Diagnostic("F0107", message, help=help))
-    scale = max(abs(best.loss), np.finfo(float).tiny)
-    agreed = int(np.sum(losses <= best.loss + SAME * scale))
+    agreed = int(np.sum(losses <= best.loss + max(SAME * abs(best.loss), sample.exact)))
     if sample is not problem:
         best = descend(problem, best.free)
     settled = diagnosis.on_bounds(problem, best.free, best.loss)
@@ -193,11 +207,9 @@ def _fitted(
 ) -> Fit:
     theta = to_parameters(problem.transforms, best.free[None])[0]
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
-    flat, lost = diagnosis.unseen(law, problem, best.free)
-    flat = [d for d in flat if not _only_bounds(d, bounds)]
-    lost -= set(bounds)
-    found = [*runs.warnings, *notes, *flat, *bound_notes]
-    found += diagnosis.agreement_findings(agreement.starts, agreement.agreed, agreement.starts == 1)
+    flat, lost = unseen(law, problem, theta, bounds)
+    found = [*runs.warnings, *notes, *flat, *bound_notes, *diagnosis.no_spare_rows(problem)]
+    found += diagnosis.agreement_findings(agreement.starts, agreement.agreed)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"
         help = "start elsewhere, or ask for more starts"
@@ -230,13 +242,8 @@ def _fitted(
             where,
             dict(runs.ranges),
         ),
-        seed=seed,
+        seed=int(seed),
     )
-
-
-def _only_bounds(found: Diagnostic, bounds: Mapping[str, str]) -> bool:
-    """A parameter on its bound has no slope; that has its own message."""
-    return any(found.message.startswith(f"{name} cannot be determined") for name in bounds)
 
 
 def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:

@@ -19,7 +19,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
-from lawdsl.language.resolving import spread
+from lawdsl.language.resolving import read_target, spread
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
@@ -181,6 +181,9 @@ def given_start(law: Law, problem: Problem, start: Mapping[str, float]) -> Array
             help = f"its parameters are {', '.join(names)}"
             message = f"`{law.name}` has no parameter `{name}`"
             raise LawdslError(Diagnostic("F0106", message, help=help))
+        if not np.isfinite(start[name]):
+            message = f"the start of `{name}` is no finite number"
+            raise LawdslError(Diagnostic("F0106", message, help="give it a value in its domain"))
     theta = placed(law, {k: sp.Float(float(v), 17) for k, v in start.items()})
     if theta is None:
         domains = "; ".join(q.domain for q in law.parameters if q.bounds)
@@ -235,24 +238,12 @@ def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
 
 def _axis(law: Law, target: tree.Formula, numbers: tuple[float, ...]) -> tuple[str, list[sp.Expr]]:
     """Parameter and values of one grid target: A, log(A) or log(A - limit)."""
-    exact = [sp.Float(x, 17) for x in numbers]
-    if isinstance(target, tree.Name):
-        return target.text, exact
-    assert isinstance(target, tree.Call)
-    inside = target.arguments[0]
-    raised = [sp.exp(x) for x in exact]
-    if isinstance(inside, tree.Name):
-        return inside.text, raised
-    assert isinstance(inside, tree.Sum)
-    (_, first), *rest = inside.terms
-    assert isinstance(first, tree.Name)
-    limit = law.to_sympy(tree.Sum((("+", tree.Number("0")), *rest)))
-    return first.text, [x - limit for x in raised]
-
-
-def grid_size(law: Law) -> int:
-    """How many starts the file declares."""
-    size = 1 if law.declarations.grids else 0
-    for grid in law.declarations.grids:
-        size *= len(spread(grid.values)) ** len(grid.targets)
-    return size + len(law.declarations.points)
+    found = read_target(target)
+    assert found is not None  # the file was checked
+    values = [sp.Float(x, 17) for x in numbers]
+    if found.log:
+        values = [sp.exp(x) for x in values]
+    if found.less is not None:
+        limit = law.to_sympy(found.less)
+        values = [limit + x for x in values]
+    return found.name, values

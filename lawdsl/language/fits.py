@@ -77,8 +77,10 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
             continue
         _check_parameter(scope, target.name, scope.within(formula.span, target.name))
         if target.less is not None:
+            before = len(scope.diagnostics)
             check_formula(scope, target.less, GRID)
-            _check_made_above(scope, target.name, target.less)
+            if len(scope.diagnostics) == before:
+                _check_made_above(scope, target.name, target.less)
     try:
         spread(statement.values)
     except ValueError as error:

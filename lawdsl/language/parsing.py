@@ -68,7 +68,10 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
         if line.tokens:
             if line.tokens[0].type == "KIND":
                 skipping = False
-            if not skipping:
+            if skipping:
+                span = span_of(line.tokens)
+                diagnostics = [d for d in diagnostics if not d.span or d.span.start < span.start]
+            else:
                 statement, found = _statement(line, source)
                 diagnostics += found
             if statement is None:

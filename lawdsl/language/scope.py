@@ -116,10 +116,12 @@ class Scope:
             found = self.find(name)
         except LawdslError as error:
             first = error.diagnostics[0]
-            message = first.message
-            if first.text is not None:
-                message = f"the law `{name}` is in error: {first.message}"
-            self.say(first.code, message, span, first.help or "correct that file first")
+            message, help = first.message, first.help or "correct that file"
+            if first.text is not None and first.span is not None and first.code != "L0311":
+                line, _ = first.text.position(first.span.start)  # and nothing that stands there
+                message = f"the law `{name}` is in error (line {line})"
+                help = "check that file by itself first"
+            self.say(first.code, message, span, help)
             return None
         self.laws |= {**found.laws, found.name: found}
         return found

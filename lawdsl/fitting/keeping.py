@@ -1,0 +1,195 @@
+"""A fit as a file: written whole or not at all, and read without trusting what it says."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.fitting.records import (
+    Agreement,
+    FittedData,
+    FittedLaw,
+    Loss,
+    Metrics,
+    ObjectiveValue,
+    Parameter,
+)
+from lawdsl.language.parsing import parse
+from lawdsl.language.resolving import Declarations, resolve
+
+SCHEMA = 1
+LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
+VERDICTS = ("trusted", "caution", "not trusted")
+NO_FIT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What reading content of another form ends in."""
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all, keeping its permissions.
+
+    Raises:
+        OSError: it cannot be written; a file that was there before is as it was.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "this is no regular file")
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        # names of files may hold bytes that are no UTF-8, which JSON writes as \udc80
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: Path) -> str:
+    """The text of a file that may be a fit.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too large, or no UTF-8.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"larger than {LARGEST // 2**20} MiB")
+    return content.decode("utf-8")
+
+
+def without_infinities(value: Any) -> Any:
+    """The same plain data with null for numbers that JSON lacks, and lists for tuples."""
+    if isinstance(value, dict):
+        return {key: without_infinities(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_infinities(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def fields(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a Fit, from the plain data that `Fit.to_json` makes.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError, OverflowError: it is no such data.
+    """
+    if content["schema"] != SCHEMA:
+        raise ValueError(f"schema {content['schema']!r}")
+    objective, metrics, law = content["objective"], content["metrics"], content["law"]
+    data, agreement = content["data"], content["agreement"]
+    return {
+        "parameters": {name: _parameter(p) for name, p in content["parameters"].items()},
+        "objective": ObjectiveValue(
+            str(objective["name"]),
+            _or_nan(objective["sum"]),
+            _or_nan(objective["mean"]),
+            _loss(objective["log"]),
+            _loss(objective["raw"]),
+        ),
+        "metrics": Metrics(*(_or_nan(metrics[name]) for name in ("r2", "r2_log", "mae"))),
+        "agreement": Agreement(int(agreement["starts"]), int(agreement["agreed"])),
+        "converged": bool(content["converged"]),
+        "stopped": str(content["stopped"]),
+        "verdict": _one_of(VERDICTS, content["verdict"]),
+        "diagnostics": tuple(_diagnostic(d) for d in content["diagnostics"]),
+        "law": FittedLaw(
+            str(law["name"]),
+            str(law["digest"]),
+            {name: str(text) for name, text in law["texts"].items()},
+            {name: _number(value) for name, value in law["settings"].items()},
+            tuple(map(str, law["dropped"])),
+        ),
+        "data": FittedData(
+            str(data["name"]),
+            str(data["digest"]),
+            int(data["rows"]),
+            int(data["dropped"]),
+            {name: str(column) for name, column in data["columns"].items()},
+            tuple(map(str, data["where"])),
+            {name: (_number(r[0]), _number(r[1])) for name, r in data["ranges"].items()},
+        ),
+        "seed": int(content["seed"]),
+    }
+
+
+def declarations(law: FittedLaw) -> Declarations:
+    """Read a law again from the texts that a fit carries; no other file is looked at.
+
+    Raises:
+        LawdslError: the texts do not make that law.
+    """
+    done: dict[str, Declarations] = {}
+    path: list[str] = []
+
+    def find(name: str) -> Declarations:
+        if name not in law.texts:
+            raise altered(f"it lacks the law `{name}`")
+        if name in path:
+            raise altered(f"its laws are built on each other: {' -> '.join([*path, name])}")
+        if name not in done:
+            path.append(name)
+            text = Text(f"{name} (kept in the fit)", law.texts[name])
+            document, mistakes = parse(text.text, text.name)
+            found, more = resolve(document, text, find)
+            if found is None or any(d.severity == "error" for d in (*mistakes, *more)):
+                raise LawdslError([*mistakes, *more])
+            done[name] = found
+            path.pop()
+        return done[name]
+
+    return find(law.name)
+
+
+def altered(why: str) -> LawdslError:
+    """The error of a fit whose parts do not belong together."""
+    help = "make the fit again: `lawdsl fit LAW DATA -o FIT.json`"
+    return LawdslError(Diagnostic("F0108", f"the fit has been altered: {why}", help=help))
+
+
+def _parameter(content: Mapping[str, Any]) -> Parameter:
+    at_bound = _one_of((None, "lower", "upper"), content["at_bound"])
+    return Parameter(_number(content["value"]), at_bound, bool(content["identified"]))
+
+
+def _loss(content: Mapping[str, Any]) -> Loss:
+    return Loss(_or_nan(content["sum"]), _or_nan(content["mean"]))
+
+
+def _diagnostic(content: Mapping[str, Any]) -> Diagnostic:
+    help = content["help"]
+    return Diagnostic(
+        str(content["code"]),
+        str(content["message"]),
+        _one_of(("error", "warning"), content["severity"]),
+        place=str(content["place"] or ""),
+        notes=tuple(map(str, content["notes"])),
+        help=None if help is None else str(help),
+    )
+
+
+def _one_of(known: tuple[Any, ...], value: Any) -> Any:
+    if value not in known:
+        raise ValueError(f"{value!r} is none of {known}")
+    return value
+
+
+def _or_nan(value: Any) -> float:
+    return math.nan if value is None else _number(value)
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, (str, bool)) or not math.isfinite(number):
+        raise ValueError(f"{value!r} is no number")
+    return number

@@ -1,0 +1,89 @@
+"""The parts of a fit: frozen records of what was found, from what, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A fitted parameter.
+
+    Attributes:
+        value: in the law's units.
+        at_bound: lower or upper where the fit lies on that bound, else None.
+        identified: whether the data determine it.
+    """
+
+    value: float
+    at_bound: str | None = None
+    identified: bool = True
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A total over the rows, and the mean of it."""
+
+    sum: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class ObjectiveValue:
+    """The objective at the fit.
+
+    Attributes:
+        name: as the language writes it: huber(log(L), 0.001).
+        sum: the sum over rows that was minimised.
+        mean: the same divided by the number of rows.
+        log: the same loss of log residuals (nan where a prediction is not above 0).
+        raw: the same loss of raw residuals.
+    """
+
+    name: str
+    sum: float
+    mean: float
+    log: Loss
+    raw: Loss
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How well the fit describes its own data: R² of raw and of log values, mean absolute error."""
+
+    r2: float
+    r2_log: float
+    mae: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many starts there were, and how many reached the best minimum (relative 1e-6)."""
+
+    starts: int
+    agreed: int
+
+
+@dataclass(frozen=True)
+class FittedLaw:
+    """Which law was fitted: its digest, and all text needed to read it again."""
+
+    name: str
+    digest: str
+    texts: Mapping[str, str]
+    settings: Mapping[str, float]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FittedData:
+    """Which data were fitted: their digest, the columns, and the range of every variable."""
+
+    name: str
+    digest: str
+    rows: int
+    dropped: int
+    columns: Mapping[str, str]
+    where: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
