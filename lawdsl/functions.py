@@ -21,7 +21,8 @@ class Function:
     Attributes:
         build: SymPy expression -> SymPy expression.
         known_as: the SymPy class of what `build` returns; None where that is made of others.
-        domain: where it is defined: all, positive, nonnegative, nonzero, or somewhere.
+        domain: where it is defined: all, positive, nonnegative or nonzero.
+        divides_by: what it divides by, which must not be 0 either.
         increasing: whether it is strictly increasing on its whole domain.
         zero: the only argument at which its value is 0; None where it has none, or several.
         range: the least and the greatest value (None: unbounded); those of an increasing function
@@ -33,6 +34,7 @@ class Function:
     build: Callable[[Any], Any]
     known_as: type[sp.Basic] | None = None
     domain: str = "all"
+    divides_by: Callable[[Any], Any] | None = None
     increasing: bool = False
     zero: int | None = None
     range: tuple[sp.Expr | None, sp.Expr | None] = (None, None)
@@ -49,7 +51,7 @@ FUNCTIONS: dict[str, Function] = {
     "sqrt": Function(sp.sqrt, None, "nonnegative"),
     "sin": Function(sp.sin, sp.sin, range=(-_ONE, _ONE), reached=True),
     "cos": Function(sp.cos, sp.cos, range=(-_ONE, _ONE), reached=True),
-    "tan": Function(sp.tan, sp.tan, "somewhere"),
+    "tan": Function(sp.tan, sp.tan, divides_by=sp.cos),
     "atan": Function(sp.atan, sp.atan, increasing=True, zero=0, range=(-_RIGHT, _RIGHT)),
     "tanh": Function(sp.tanh, sp.tanh, increasing=True, zero=0, range=(-_ONE, _ONE)),
     "abs": Function(sp.Abs, sp.Abs, zero=0, range=(_ZERO, None), reached=True),

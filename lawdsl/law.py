@@ -171,7 +171,8 @@ class Law:
         opaque = tuple(n for n in names if self.declarations.symbols[n].kind == "let")
         formula = self.declarations.output.formula
         assert formula is not None
-        expression, symbols = self.to_sympy(formula, opaque), [self.symbols[n] for n in names]
+        expression = self.to_sympy(formula, opaque) if opaque else self.expression
+        symbols = [self.symbols[n] for n in names]
         with _algebra(self.declarations):
             return derivative(expression, *symbols)
 

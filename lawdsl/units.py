@@ -38,6 +38,9 @@ SPELLINGS = {
 }
 """Other spellings, understood in the headers of tables."""
 
+POWERS = {str(n): n for n in range(-9, 10) if n}
+"""What may follow `^` in a header."""
+
 Dimension = tuple[tuple[str, int], ...]
 
 
@@ -99,16 +102,19 @@ def parse_unit(text: str) -> tuple[tuple[str, int], ...]:
     """
     factors = []
     sign = 1
-    for i, part in enumerate(text.replace("/", " / ").replace("*", " * ").split()):
+    parts = text.replace("/", " / ").replace("*", " * ").split()
+    if len(parts) % 2 == 0:
+        raise ValueError(text)
+    for i, part in enumerate(parts):
         if i % 2:
-            if part not in "*/":
+            if part not in ("*", "/"):
                 raise ValueError(text)
             sign = -1 if part == "/" else 1
             continue
-        name, _, power = part.partition("^")
+        name, caret, power = part.partition("^")
         if not known(name):
             raise KeyError(name)
-        factors.append((name, sign * (int(power) if power else 1)))
-    if not factors:
-        raise ValueError(text)
+        if caret and power not in POWERS:
+            raise ValueError(text)
+        factors.append((name, sign * POWERS.get(power, 1)))
     return tuple(factors)

@@ -23,7 +23,9 @@ numbers = st.one_of(
     st.integers(0, 10**limits.DIGITS - 1).map(str),
     st.floats(0, 1e300, allow_subnormal=False).map(lambda x: f"{x:.6f}" if x < 1e6 else f"{x:.3e}"),
 ).map(tree.Number)
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf"), exclude_characters='"'))
+texts = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cf"), exclude_characters='"')
+)
 comments = texts.map(lambda text: f"#{text}".rstrip())
 
 
@@ -42,7 +44,9 @@ def derivatives():
     matching = st.tuples(paths, several(paths, most=10)).map(
         lambda found: tree.Derivative(found[0], found[1], len(found[1]))
     )
-    other = st.builds(tree.Derivative, plain_names, several(plain_names, most=12), st.integers(1, 9))
+    other = st.builds(
+        tree.Derivative, plain_names, several(plain_names, most=12), st.integers(1, 9)
+    )
     return st.one_of(matching, other)
 
 

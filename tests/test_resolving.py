@@ -44,7 +44,8 @@ def bounds(found: Declarations, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["E", "I", "N", "S", "Q", "O", "C", "beta", "gamma", "lambda", "zeta", "S1", "_x", "oo2"]
+    "name",
+    ["E", "I", "N", "S", "Q", "O", "C", "beta", "gamma", "lambda", "zeta", "S1", "_x", "oo2"],
 )
 def test_every_letter_and_greek_name_is_a_plain_name(name: str):
     found = law(f"law a\nvariable x > 0\nparameter {name} > 0\nL = {name}*x\n")
@@ -229,7 +230,9 @@ L = {formula}
     ],
 )
 def test_terms_in_different_units_do_not_add(formula: str, expected: list[str]):
-    text = UNITS.format(s="Gparam", N="Gparam", D="Gtoken", formula=f"s*N*D*B^alpha + A*({formula})")
+    text = UNITS.format(
+        s="Gparam", N="Gparam", D="Gtoken", formula=f"s*N*D*B^alpha + A*({formula})"
+    )
 
     assert codes(text) == expected
 
@@ -419,7 +422,11 @@ def test_a_law_in_a_folder_has_a_dotted_name():
         ("circle/a", "L0311", "laws are built on each other: a -> b -> c -> a"),
         ("wrong_name", "L0310", "the file of `misnamed` holds the law `something_else`"),
         ("on_error", "L0204", "the law `broken` is in error (line 3)"),
-        ("other_side", "L0408", "the equation is for `z`, that of the extended law for another name"),
+        (
+            "other_side",
+            "L0408",
+            "the equation is for `z`, that of the extended law for another name",
+        ),
     ],
 )
 def test_laws_that_cannot_be_extended(name: str, code: str, message: str):

@@ -132,8 +132,8 @@ def _bound_columns(
     for name, column in bound.items():
         if column in table.columns:
             continue
-        listed = ", ".join(table.columns)
-        alike = nearest(column, table.columns)
+        listed = ", ".join(table.columns) or "none"
+        alike = _alike(column, table)
         meant = f"did you mean `{alike}`? " if alike else ""
         help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
         kind = "output" if name == law.output else "variable"
@@ -142,6 +142,12 @@ def _bound_columns(
     if problems:
         raise LawdslError(problems)
     return bound
+
+
+def _alike(column: str, table: Table) -> str | None:
+    """The column that was probably meant: another case, or a slip of the pen."""
+    same = [name for name in table.columns if name.casefold() == column.casefold()]
+    return same[0] if same else nearest(column, table.columns)
 
 
 def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
@@ -251,5 +257,5 @@ def _digest(law: Law, data: Array, output: Array | None) -> str:
     named = [*zip((q.name for q in law.variables), data, strict=True)]
     for name, values in named if output is None else [*named, (law.output, output)]:
         digest.update(f"{name}\n".encode())
-        digest.update(np.ascontiguousarray(values, dtype="<f8"))
+        digest.update(np.ascontiguousarray(values, dtype="<f8").data)
     return digest.hexdigest()

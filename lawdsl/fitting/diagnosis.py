@@ -20,6 +20,9 @@ ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is nothing beside any number that it is
 def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
     """What makes a fit impossible before it begins."""
     rows, count = problem.rows, problem.parameters
+    if count == 0:
+        message = f"`{law.name}` has no parameters: there is nothing to fit"
+        return [Diagnostic("F0111", message, help="declare some: `parameter A, alpha > 0`")]
     if rows < count:
         plural = "s" if rows != 1 else ""
         message = (

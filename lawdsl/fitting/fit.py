@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -253,7 +254,7 @@ def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> O
             "log": np.log(predicted) - np.log(problem.target),
             "raw": predicted - problem.target,
         }
-    totals = {name: float(np.sum(rho(r, problem.objective))) for name, r in residuals.items()}
+    totals = {n: _known(np.sum(rho(r, problem.objective))) for n, r in residuals.items()}
     both = {name: Loss(t, t / problem.rows) for name, t in totals.items()}
     name = problem.objective.name.replace("L", law.output)
     return ObjectiveValue(name, loss, loss / problem.rows, both["log"], both["raw"])
@@ -265,10 +266,15 @@ def _metrics(problem: Problem, theta: Array) -> Metrics:
         return Metrics(
             r2=_r_squared(problem.target, predicted),
             r2_log=_r_squared(np.log(problem.target), np.log(predicted)),
-            mae=float(np.mean(np.abs(predicted - problem.target))),
+            mae=_known(np.mean(np.abs(predicted - problem.target))),
         )
 
 
 def _r_squared(measured: Array, predicted: Array) -> float:
     spread = float(np.sum((measured - np.mean(measured)) ** 2))
-    return 1 - float(np.sum((measured - predicted) ** 2)) / spread
+    return _known(1 - float(np.sum((measured - predicted) ** 2)) / spread)
+
+
+def _known(value: float) -> float:
+    """A number, or the one nan: so a fit equals the one that is read back."""
+    return float(value) if np.isfinite(value) else math.nan

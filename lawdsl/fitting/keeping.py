@@ -49,7 +49,7 @@ def write(path: Path, text: str) -> None:
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 

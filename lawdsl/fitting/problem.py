@@ -130,13 +130,13 @@ def problem_of(law: Law, columns: Array, target: Array, objective: Objective) ->
 
 def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
     """A tape whose inputs from `count` on have become constants."""
-    steps = tuple(
-        replace(step, op="constant", value=sp.Rational(repr(values[step.value - count])))
-        if step.op == "input" and step.value >= count  # type: ignore[operator]
-        else step
-        for step in tape.instructions
-    )
-    return Tape(steps, count, tape.outputs)
+    steps = []
+    for step in tape.instructions:
+        number = step.value if step.op == "input" else None
+        if isinstance(number, int) and number >= count:
+            step = replace(step, op="constant", value=sp.Rational(repr(values[number - count])))
+        steps.append(step)
+    return Tape(tuple(steps), count, tape.outputs)
 
 
 def rho(residual: Array, objective: Objective) -> Array:

@@ -80,10 +80,9 @@ def _draw(law: Law, problem: Problem, i: int, draws: int, rng: np.random.Generat
     size = np.exp(rng.uniform(np.log(0.03), np.log(3.0), draws))
     if not _in_exponent(law.expression, q.symbol):
         near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
-        for scale in (lambda x: x, lambda x: 1 / x):
-            for column in near:
-                picked = scale(rng.choice(column, draws)) * np.exp(rng.uniform(-3, 3, draws))
-                size = np.where(rng.uniform(size=draws) < 0.35 / len(near), picked, size)
+        for sizes in (*near, *(1 / column for column in near)):
+            picked = rng.choice(sizes, draws) * np.exp(rng.uniform(-3, 3, draws))
+            size = np.where(rng.uniform(size=draws) < 0.35 / len(near), picked, size)
     lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
     upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
     if lower and upper:

@@ -70,7 +70,7 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
                 skipping = False
             if skipping:
                 span = span_of(line.tokens)
-                diagnostics = [d for d in diagnostics if not d.span or d.span.start < span.start]
+                diagnostics = [d for d in diagnostics if not _inside(d, span)]
             else:
                 statement, found = _statement(line, source)
                 diagnostics += found
@@ -85,10 +85,16 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
     return Document(tuple(lines), frozenset(lost)), diagnostics
 
 
+def _inside(diagnostic: Diagnostic, span: Span) -> bool:
+    return diagnostic.span is not None and span.start <= diagnostic.span.start < span.end
+
+
 def _names(line: LogicalLine, source: Text) -> set[str]:
     """All that may be names in a line that cannot be read, other alphabets' letters replaced."""
     span = span_of(line.tokens)
-    plain = unicodedata.normalize("NFKC", source.text[span.start : span.end].translate(LOOKALIKES))
+    end = source.text.find("\n", span.end)
+    text = source.text[span.start : end if end > 0 else None]
+    plain = unicodedata.normalize("NFKC", text.translate(LOOKALIKES))
     return {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
 
 

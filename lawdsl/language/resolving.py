@@ -91,7 +91,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         scope, base.grids if base else (), [s for s in body if isinstance(s, tree.StartGrid)]
     )
     _check_sizes(scope, body)
-    if header is None or output is None or any(d.severity == "error" for d in scope.diagnostics):
+    if header is None or output is None or scope.errors:
         return None
     _check_unused(scope, output)
     claims = [*(base.claims if base else ()), *claims]
@@ -225,7 +225,7 @@ def _sort_symbols(scope: Scope) -> None:
     place = {name: i for i, name in enumerate(needs)}
     if all(place[part] < place[name] for name in needs for part in needs[name]):
         return
-    if any(d.severity == "error" for d in scope.diagnostics):
+    if scope.errors:
         return  # a circle of definitions, which has its message
     try:
         order = list(TopologicalSorter(needs).static_order())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.diagnostics import SHOWN, Diagnostic, LawdslError, Text
 from lawdsl.language import limits, words
 from lawdsl.language.declared import Declarations, Find, Symbol
 from lawdsl.language.dimensions import Powers
@@ -62,6 +62,7 @@ class Scope:
     later: Mapping[str, Span] = field(default_factory=dict)
     made_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    errors: int = 0  # how many of them are errors
     symbols: dict[str, Symbol] = field(default_factory=dict)
     own: dict[str, Span] = field(default_factory=dict)  # those declared in this file
     used: set[str] = field(default_factory=set)
@@ -94,7 +95,8 @@ class Scope:
 
     def add(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
-        if len(self.diagnostics) > limits.MISTAKES:
+        self.errors += diagnostic.severity == "error"
+        if self.errors > limits.MISTAKES:
             self.diagnostics.append(too_many(self.text))
             raise TooManyMistakes
 
@@ -190,7 +192,7 @@ class Scope:
         of, _, by = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and of in self.symbols and by in self.symbols:
             return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
-        alike = words.nearest(name, self.symbols)
+        alike = words.nearest(name, self.symbols if self.errors < SHOWN else ())
         if alike is None:
             return f"declare it: `parameter {name}` or `variable {name}`"
         where = f", declared on line {self.line(self.own[alike])}" if alike in self.own else ""

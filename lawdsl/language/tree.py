@@ -287,10 +287,16 @@ class Document:
         return tuple(line.statement for line in self.lines if line.statement is not None)
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
+    found: list[Node] = []
     for name in _parts(type(node)):  # type: ignore[arg-type]
-        yield from _nodes(getattr(node, name))
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, found)
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -299,7 +305,7 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top))))
+        stack += reversed(children(top))
 
 
 @cache
@@ -308,9 +314,9 @@ def _parts(kind: type) -> tuple[str, ...]:
     return tuple(spec.name for spec in fields(kind) if spec.name not in ("span", "text", "name"))
 
 
-def _nodes(value: object) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _nodes(part)
+def _collect(parts: tuple[object, ...], found: list[Node]) -> None:
+    for part in parts:
+        if isinstance(part, Node):
+            found.append(part)
+        elif isinstance(part, tuple):
+            _collect(part, found)

@@ -88,13 +88,16 @@ class Box:
 
     def declared(self, e: sp.Expr) -> sp.Expr:
         """The expression in the law's own quantities: slacks and lets written out."""
-        for _ in range(len(self.meaning) + len(self.lets)):
-            e = e.xreplace({**self.meaning, **self.lets})
-        return e
+        return e.xreplace(self.meaning).xreplace(self.lets)
+
+    @property
+    def numbers(self) -> dict[sp.Symbol, sp.Rational]:
+        """The settings' values, for substitution."""
+        return {s: sp.Rational(v.numerator, v.denominator) for s, v in self.settings.items()}
 
     def settled(self) -> Box:
         """The box at the values of its settings."""
-        numbers = {s: sp.Rational(v.numerator, v.denominator) for s, v in self.settings.items()}
+        numbers = self.numbers
 
         def at(end: End | None) -> End | None:
             return end and End(end.at.xreplace(numbers), end.closed)

@@ -2,6 +2,10 @@
 
 The condition comes out of the same steps that prove: one factor of unknown sign, or one bad term
 against one good one, bounded over the variables; what is left is an inequality between parameters.
+
+It is sufficient, because the bound is one for all points. It is necessary too (`exact`) where the
+bound is the infimum over the variables: at the corner where it is attained, or as near to it as one
+likes, the claim fails with the inequality.
 """
 
 from __future__ import annotations
@@ -11,14 +15,16 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.law import derivative, merge_powers
-from lawdsl.proof.payment import expanded, largest
-from lawdsl.proof.signs import Sign, Signs
+from lawdsl.law import derivative
+from lawdsl.proof.monomials import expanded, powers
+from lawdsl.proof.payment import largest
+from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs import Signs
 
 
 @dataclass(frozen=True)
 class Condition:
-    """`positive > 0` is what the parameters must satisfy; `strict` as the inequality has it.
+    """`positive > 0` is what the parameters must satisfy; not strict: `positive >= 0`.
 
     `exact` says that it is necessary too; `shown` is the inequality as text.
     """
@@ -30,43 +36,81 @@ class Condition:
     steps: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Bound:
+    """The claim follows from `positive > 0` (not strict: `>= 0`); `tight`: and only from that."""
+
+    positive: sp.Expr
+    strict: bool
+    tight: bool
+    shown: str
+    step: str | None
+
+
 def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
     """A condition on the parameters under which e > 0 (or e >= 0) on the whole box, or None."""
-    found = _of_factor(signs, e, strict) or _of_payment(signs, e, strict)
-    if found is None or found.positive.free_symbols & signs.box.variables:
+    box = signs.box
+    split = _unknown_factor(signs, e)
+    if split is None:
         return None
-    if signs.sign(found.positive).within(Sign.NONPOSITIVE if found.strict else Sign.NEGATIVE):
-        return None  # no admissible parameters satisfy it
-    return found
-
-
-def _of_factor(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
-    """e is a product of which only one part has an unknown sign."""
-    unknown, known = [], []
-    for factor in sp.Mul.make_args(e):
-        (known if signs.sign(factor) in (Sign.POSITIVE, Sign.NEGATIVE) else unknown).append(factor)
-    outside = signs.sign(sp.Mul(*known))
-    if not unknown or outside not in (Sign.POSITIVE, Sign.NEGATIVE):
-        return None
-    inner = sp.Mul(*unknown)
+    inner, outside = split
     if not signs.finite(inner):
         return None
     wanted = inner if outside == Sign.POSITIVE else -inner
-    varies = wanted.free_symbols & signs.box.variables
-    least = _least(signs, sp.expand_mul(wanted) if varies else wanted)
-    if least is None:
+    found = _by_payment(signs, wanted, strict) or _by_least(signs, wanted, strict)
+    if found is None or found.positive.free_symbols & box.variables:
         return None
-    value, attained = least
-    inequality = strict and attained
-    steps = [f"all factors but {text(inner)} are {outside.name.lower()}"]  # type: ignore[union-attr]
-    return Condition(value, inequality, signs.box.exact, _shown(value, inequality), tuple(steps))
+    if signs.sign(found.positive).within(Sign.NONPOSITIVE if found.strict else Sign.NEGATIVE):
+        return None  # no admissible parameters satisfy it
+    exact = found.tight and not box.ragged and not wanted.free_symbols & set(box.lets)
+    steps = [found.step] if found.step else []
+    if inner != e:
+        steps.insert(0, f"all factors but {text(inner)} are {str(outside.name).lower()}")
+    return Condition(found.positive, found.strict, exact, found.shown, tuple(steps))
 
 
-def _least(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, bool] | None:
-    """The infimum of e over the variables, and whether it is attained."""
+def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
+    """The part of a product whose sign is not known, and the sign of all the rest."""
+    unknown = [f for f in sp.Mul.make_args(e) if not signs.sign(f).definite]
+    if not unknown:
+        return None
+    inner = sp.Mul(*unknown)
+    outside = signs.sign(sp.Mul(*(f for f in sp.Mul.make_args(e) if f not in unknown)))
+    return (inner, outside) if outside.definite else None
+
+
+def _by_payment(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
+    """e is one good and one bad term: the largest ratio of them must be below 1."""
+    found = expanded(signs, e)
+    if found is None or len(found[1]) != 2:
+        return None
+    good = [t for t in found[1] if signs.sign(t) == Sign.POSITIVE]
+    bad = [-t for t in found[1] if signs.sign(t).within(Sign.NONPOSITIVE)]
+    if len(good) != 1 or len(bad) != 1:
+        return None
+    top = largest(signs, bad[0] / good[0], only=signs.box.variables)
+    if top is None:
+        return None
+    numerator, denominator = _fraction(top.value)
+    if signs.sign(denominator) != Sign.POSITIVE:
+        numerator, denominator = top.value, sp.S.One
+    strictly = strict and top.attained is not False
+    step = None
+    if top.corner:
+        step = f"{text(bad[0])} against {text(good[0])}: their ratio is largest at {top.place}"
+    shown = _shown(numerator, denominator, strictly)
+    tight = not strict or top.attained is not None
+    return _Bound(denominator - numerator, strictly, tight, shown, step)
+
+
+def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
+    """e is monotone in each variable: its infimum over them must be positive."""
     attained = True
-    for symbol in sorted(e.free_symbols & signs.box.variables, key=str):
-        slope = signs.sign(derivative(e, symbol))
+    corner = []
+    varies = e.free_symbols & signs.box.variables
+    least = sp.expand_mul(e) if varies else e
+    for symbol in sorted(varies, key=str):
+        slope = signs.sign(derivative(least, symbol))
         domain = signs.box.range(symbol)
         if slope.within(Sign.NONNEGATIVE):
             end = domain.lower
@@ -74,61 +118,38 @@ def _least(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, bool] | None:
             end = domain.upper
         else:
             return None
-        if end is None or (not end.closed and Sign.ZERO in slope):
+        if end is None or (not end.closed and not slope.definite):
             return None
-        e = merge_powers(e.xreplace({symbol: end.at}))
+        value = signs.at(least, symbol, end)
+        if value is None or not signs.finite(value):
+            return None
+        least = value
         attained = attained and end.closed
-    return (e, attained) if signs.finite(e) else None
-
-
-def _of_payment(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
-    """e is one good and one bad term: the largest ratio of them must be below 1."""
-    outer, terms = expanded(signs, e)
-    outside = signs.sign(outer)
-    if len(terms) != 2 or outside not in (Sign.POSITIVE, Sign.NEGATIVE):
-        return None
-    if outside == Sign.NEGATIVE:
-        terms = [-t for t in terms]
-    by_sign = {signs.sign(term): term for term in terms}
-    good, bad = by_sign.get(Sign.POSITIVE), None
-    for sign, term in by_sign.items():
-        if sign.within(Sign.NONPOSITIVE):
-            bad = -term
-    if good is None or bad is None:
-        return None
-    top = largest(signs, bad / good, only=signs.box.variables)
-    if top is None:
-        return None
-    numerator, denominator = _fraction(top.value)
-    value = denominator - numerator
-    inequality = strict and top.attained
-    place = ", ".join(f"{s} = {text(at)}" for s, at in top.corner)
-    step = f"{text(bad)} against {text(good)}: their ratio is largest at {place}"
-    shown = f"{text(numerator)} {'<' if inequality else '<='} {text(denominator)}"
-    return Condition(value, inequality, signs.box.exact, shown, (step,))
+        corner.append(f"{symbol} = {text(end.at)}")
+    strictly = strict and attained
+    step = f"{text(e)} is least at {', '.join(corner)}" if corner else None
+    more = [t for t in sp.Add.make_args(least) if not t.could_extract_minus_sign()]
+    less = [-t for t in sp.Add.make_args(least) if t.could_extract_minus_sign()]
+    shown = _shown(sp.Add(*less), sp.Add(*more), strictly)
+    return _Bound(least, strictly, True, shown, step)
 
 
 def _fraction(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A positive monomial as numerator and denominator, each exponent kept positive where it can be."""
+    """A positive monomial as numerator and denominator, exponents positive where they can be."""
     above, below = [], []
-    for factor in sp.Mul.make_args(ratio):
-        base, exponent = factor.as_base_exp()
-        if exponent.could_extract_minus_sign():
+    for base, exponent in powers(ratio):
+        if base.is_Rational and exponent == 1:
+            above.append(sp.Integer(base.p))
+            below.append(sp.Integer(base.q))
+        elif exponent.could_extract_minus_sign():
             below.append(sp.Pow(base, -exponent))
         else:
-            above.append(factor)
+            above.append(sp.Pow(base, exponent))
     return sp.Mul(*above), sp.Mul(*below)
 
 
-def _shown(value: sp.Expr, strict: bool) -> str:
-    """`value > 0` with the subtracted terms on the other side: sigma < D_min."""
-    if not value.is_Add:
-        if value.could_extract_minus_sign():
-            return f"{text(-value)} {'<' if strict else '<='} 0"
-        return f"{text(value)} {'>' if strict else '>='} 0"
-    more = [t for t in value.args if not t.could_extract_minus_sign()]
-    less = [-t for t in value.args if t.could_extract_minus_sign()]
-    left, right = sp.Add(*less), sp.Add(*more)
-    if left.is_number and not right.is_number:
-        return f"{text(right)} {'>' if strict else '>='} {text(left)}"
-    return f"{text(left)} {'<' if strict else '<='} {text(right)}"
+def _shown(less: sp.Expr, more: sp.Expr, strict: bool) -> str:
+    """less < more, a number on the right: sigma < D_min, alpha*s < 0, eta > 1."""
+    if less.is_number and not more.is_number:
+        return f"{text(more)} {'>' if strict else '>='} {text(less)}"
+    return f"{text(less)} {'<' if strict else '<='} {text(more)}"

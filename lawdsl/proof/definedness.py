@@ -1,91 +1,203 @@
-"""Where a law has a finite real value: each division, power, root and logarithm in it is looked at.
+"""Where a formula has a finite real value: each division, power, root and logarithm is looked at.
 
-The formula is taken as it was written, before algebra can cancel what has no value.
+The formula is taken as it was written, before algebra can cancel what has no value. If every part
+has a value wherever its own parts have, the whole has one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
+from lawdsl.formulas import text
+from lawdsl.functions import FUNCTIONS
 from lawdsl.language import tree
 from lawdsl.language.printing import print_formula
 from lawdsl.law import Law
-from lawdsl.proof.sampling import Domain, Point, find_point
+from lawdsl.proof.box import Box
+from lawdsl.proof.sampling import Point, Wanted, certain_sign, find_point
+from lawdsl.proof.sign import DOMAINS, Sign
 from lawdsl.proof.signs import Signs
+
+Places = Mapping[sp.Symbol, sp.Expr]
+
+_BITS = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A part that is not proved to have a value, as syntax and as algebra."""
+    """A part that is not proved to have a value: where its argument has one of the signs, it has.
+
+    Attributes:
+        node: the part.
+        shown: the part as text.
+        argument: what decides whether it has a value, in the box's symbols.
+        allowed: the signs of it that are fine.
+        said: the argument as text.
+    """
 
     node: tree.Formula
-    of: sp.Expr
-    why: str
     shown: str
+    argument: sp.Expr
+    allowed: Sign
+    said: str
+
+    @property
+    def blame(self) -> str:
+        return f"{self.shown} may have no value"
+
+    def proved(self, signs: Signs) -> bool:
+        """Whether it has a value on the whole box."""
+        return signs.sign(signs.box.independent(self.argument)).within(self.allowed)
+
+    def holds(self, box: Box, point: Point) -> bool:
+        """Whether it certainly has a value at a point."""
+        sign = certain_sign(box, self.argument, point)
+        return sign is not None and _BITS[sign] in self.allowed
+
+    def broken(self, box: Box) -> tuple[Point, str] | None:
+        """A verified point at which it has none, and what is wrong there."""
+        wrong = tuple(sign for sign, bit in _BITS.items() if bit not in self.allowed)
+        found = find_point(box, [Wanted(self.argument, wrong)])
+        relation = {(-1,): "< 0", (0,): "= 0", (-1, 0): "<= 0"}[wrong]
+        return (found, f"{self.said} {relation}") if found else None
 
 
-def doubts(law: Law, formula: tree.Formula, signs: Signs) -> Iterator[Doubt]:
-    """The parts of a formula (its lets included) that may have no finite real value."""
-    seen: set[str] = set()
-    stack: list[tree.Formula] = [formula]
-    while stack:
-        top = stack.pop()
-        for node in tree.walk(top):
+@dataclass(frozen=True)
+class Place(Doubt):
+    """A place at which a law is taken, which must lie in its domain."""
+
+    @property
+    def blame(self) -> str:
+        return f"whether {self.shown} lies in the domain is not known"
+
+
+@dataclass(frozen=True)
+class PowerDoubt:
+    """A power with an exponent that is no whole number: base > 0, or base = 0 and exponent > 0."""
+
+    node: tree.Formula
+    shown: str
+    base: sp.Expr
+    exponent: sp.Expr
+    said: str
+
+    @property
+    def blame(self) -> str:
+        return f"{self.shown} may have no value"
+
+    def proved(self, signs: Signs) -> bool:
+        box = signs.box
+        under = signs.sign(box.independent(self.base))
+        exponent = box.independent(self.exponent)
+        if under == Sign.POSITIVE:
+            return signs.finite(exponent)
+        return under.within(Sign.NONNEGATIVE) and signs.sign(exponent) == Sign.POSITIVE
+
+    def holds(self, box: Box, point: Point) -> bool:
+        under = certain_sign(box, self.base, point)
+        return under == 1 or under == 0 and certain_sign(box, self.exponent, point) == 1
+
+    def broken(self, box: Box) -> tuple[Point, str] | None:
+        """0 to a power that is not positive; a negative number to the power 1/2."""
+        zero = [Wanted(self.base, (0,)), Wanted(self.exponent, (-1, 0))]
+        found = find_point(box, zero)
+        if found is not None:
+            return found, f"{self.said} = 0"
+        if self.exponent.is_Rational:
+            found = find_point(box, [Wanted(self.base, (-1,))])
+            return (found, f"{self.said} < 0") if found else None
+        return None
+
+
+AnyDoubt = Doubt | PowerDoubt
+
+
+def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[AnyDoubt]:
+    """The parts of formulas (lets and laws included) that may have no value on the box."""
+    found = (part for formula in formulas for part in _Parts(law, signs.box).of(formula))
+    return [part for part in found if not part.proved(signs)]
+
+
+class _Parts:
+    """The parts of a formula that decide whether it has a value."""
+
+    def __init__(self, law: Law, box: Box) -> None:
+        self.law = law
+        self.opaque = tuple(s.name for s in box.lets if s.name in law.symbols)
+        self.extra = {s.name: s for s in box.relations if s.name not in law.symbols}
+        self.seen: set[tuple[str, tuple[tuple[sp.Symbol, sp.Expr], ...]]] = set()
+
+    def of(self, formula: tree.Formula, places: Places | None = None) -> Iterator[AnyDoubt]:
+        """The parts of a formula in which symbols stand for what `places` says."""
+        places = places or {}
+        for node in tree.walk(formula):
             match node:
-                case tree.Name(name):
-                    symbol = law.declarations.symbols.get(name)
-                    if symbol and symbol.formula and name not in seen and symbol.kind != "setting":
-                        seen.add(name)
-                        stack.append(symbol.formula)
+                case tree.Name(name) | tree.Derivative(name):
+                    yield from self._definition(name, places)
                 case tree.Product(factors):
                     for operator, factor in factors:
                         if operator == "/":
-                            yield from _doubt(law, signs, factor, "divides", "/ {}")
-                case tree.Power():
-                    yield from _doubt(law, signs, node, "power", "{}")
-                case tree.Call("log" | "log10" | "sqrt" | "tan"):
-                    yield from _doubt(law, signs, node, "function", "{}")
+                            yield self._division(factor, places)
+                case tree.Power(base, exponent):
+                    yield from self._power(node, base, exponent, places)
+                case tree.Call(function, (argument, *_)) if function in FUNCTIONS:
+                    yield from self._function(node, function, argument, places)
+                case tree.Call(output, (), keywords):
+                    yield from self._taken_at(node, output, keywords, places)
 
+    def _algebra(self, node: tree.Formula, places: Places) -> sp.Expr:
+        return self.law.to_sympy(node, self.opaque, self.extra).xreplace(dict(places))
 
-def _doubt(
-    law: Law, signs: Signs, node: tree.Formula, why: str, shown: str
-) -> Iterator[Doubt]:
-    e = signs.box.independent(law.to_sympy(node))
-    whole = sp.Pow(e, -1, evaluate=False) if why == "divides" else e
-    if not signs.finite(whole):
-        yield Doubt(node, law.to_sympy(node), why, shown.format(print_formula(node)))
+    def _definition(self, name: str, places: Places) -> Iterator[AnyDoubt]:
+        symbol = self.law.declarations.symbols.get(name)
+        key = name, tuple(places.items())
+        if symbol and symbol.formula and symbol.kind != "setting" and key not in self.seen:
+            self.seen.add(key)
+            yield from self.of(symbol.formula, places)
 
+    def _division(self, factor: tree.Formula, places: Places) -> Doubt:
+        whole = tree.Product((("*", tree.Number("1")), ("/", factor)))
+        at = self._algebra(factor, places)
+        return Doubt(factor, print_formula(whole), at, Sign.NONZERO, print_formula(factor))
 
-def breaking_point(domain: Domain, law: Law, doubt: Doubt) -> tuple[Point, str] | None:
-    """A verified point at which a doubtful part has no value, and why."""
+    def _power(
+        self, node: tree.Formula, base: tree.Formula, exponent: tree.Formula, places: Places
+    ) -> Iterator[AnyDoubt]:
+        under, over = self._algebra(base, places), self._algebra(exponent, places)
+        shown, said = print_formula(node), print_formula(base)
+        if not over.is_Integer:
+            yield PowerDoubt(node, shown, under, over, said)
+        elif not over.is_positive:
+            yield Doubt(node, shown, under, Sign.NONZERO, said)
 
-    def zero(values: np.ndarray) -> np.ndarray:
-        return np.abs(values) == 0
+    def _function(
+        self, node: tree.Call, function: str, argument: tree.Formula, places: Places
+    ) -> Iterator[Doubt]:
+        row, shown, said = FUNCTIONS[function], print_formula(node), print_formula(argument)
+        at = self._algebra(argument, places)
+        if row.domain != "all":
+            yield Doubt(node, shown, at, DOMAINS[row.domain], said)
+        if row.divides_by is not None:
+            divisor = row.divides_by(at)
+            yield Doubt(node, shown, divisor, Sign.NONZERO, text(divisor))
 
-    def below(values: np.ndarray) -> np.ndarray:
-        return values < 0
-
-    match doubt.node, doubt.why:
-        case _, "divides":
-            found = find_point(domain, doubt.of, zero, (0,))
-            return (found[0], f"{print_formula(doubt.node)} = 0") if found else None
-        case tree.Power(base, exponent), "power":
-            power = law.to_sympy(exponent)
-            under = law.to_sympy(base)
-            if power.is_Integer and power < 0:
-                found = find_point(domain, under, zero, (0,))
-                return (found[0], f"{print_formula(base)} = 0") if found else None
-            if power.is_Rational and not power.is_Integer:
-                found = find_point(domain, under, below, (-1,))
-                return (found[0], f"{print_formula(base)} < 0") if found else None
-        case tree.Call("log" | "log10", (argument,)), _:
-            found = find_point(domain, law.to_sympy(argument), lambda v: v <= 0, (-1, 0))
-            return (found[0], f"{print_formula(argument)} <= 0") if found else None
-        case tree.Call("sqrt", (argument,)), _:
-            found = find_point(domain, law.to_sympy(argument), below, (-1,))
-            return (found[0], f"{print_formula(argument)} < 0") if found else None
-    return None
+    def _taken_at(
+        self,
+        node: tree.Call,
+        output: str,
+        keywords: Sequence[tuple[str, tree.Formula]],
+        places: Places,
+    ) -> Iterator[AnyDoubt]:
+        """`L(r = 2*r)`: the places must lie in the domains; then the law is looked at there."""
+        known = {q.name: q for q in (*self.law.variables, *self.law.parameters)}
+        inner = {self.law.symbols[name]: self._algebra(at, places) for name, at in keywords}
+        for name, at in keywords:
+            for bound in known[name].bounds if name in known else ():
+                value, limit = inner[self.law.symbols[name]], bound.limit.xreplace(inner)
+                room = value - limit if bound.lower else limit - value
+                allowed = Sign.POSITIVE if bound.strict else Sign.NONNEGATIVE
+                yield Place(node, f"{name} = {print_formula(at)}", room, allowed, text(room))
+        yield from self._definition(output, inner)

@@ -1,71 +1,57 @@
 """Limits by rules on the expression, for exponents and coefficients of known sign.
 
+All symbols that move go to their places at once: a limit found here is that of every path within
+the box, and so also of every order of going one after another. That is true of each rule, because
+each operation is continuous at the finite values it is given, or bounded by the infinite one.
+
 A value is a finite expression, or SymPy's oo or -oo, or None where no rule applies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from lawdsl.functions import ROWS, Function
 from lawdsl.law import merge_powers
+from lawdsl.proof.sign import Sign
 
 if TYPE_CHECKING:
     from lawdsl.proof.signs import Signs
 
 Value = sp.Expr | None
+Places = Mapping[sp.Symbol, sp.Expr]
 
 
 def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> Value:
     """The limit of e as the symbol goes to infinity, if it is finite; None otherwise."""
-    value = limit(signs, e, symbol, sp.oo if direction > 0 else -sp.oo)
+    value = limit(signs, e, {symbol: sp.oo if direction > 0 else -sp.oo})
     return None if value is None or value.is_infinite else value
 
 
-def limit(signs: Signs, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> Value:
-    """The limit of e as the symbol goes to a value or to ±oo within its range."""
-    if symbol not in e.free_symbols:
-        return e
-    if e == symbol:
-        return to
+def limit(signs: Signs, e: sp.Expr, places: Places) -> Value:
+    """The limit of e as symbols go to values, or to ±oo, within the box."""
+    if e in places:
+        return places[e]
+    if not e.free_symbols & set(places):
+        return e if signs.finite(e) else None
     if e.is_Add:
-        return _sum([limit(signs, term, symbol, to) for term in e.args])
+        return _sum([limit(signs, term, places) for term in e.args])
     if e.is_Mul:
-        return _product(signs, [limit(signs, factor, symbol, to) for factor in e.args])
+        return _product(signs, [limit(signs, factor, places) for factor in e.args])
     if e.is_Pow:
-        base = limit(signs, e.base, symbol, to)
-        exponent = limit(signs, e.exp, symbol, to)
-        return _power(signs, base, exponent)
-    if isinstance(e, sp.exp):
-        inside = limit(signs, e.args[0], symbol, to)
-        if inside is None:
-            return None
-        if inside.is_infinite:
-            return sp.oo if inside == sp.oo else sp.S.Zero
-        return sp.exp(inside)
-    if isinstance(e, sp.log):
-        inside = limit(signs, e.args[0], symbol, to)
-        if inside is None or inside == sp.oo:
-            return inside
-        return sp.log(inside) if _is(signs, inside, "positive") else None
-    if isinstance(e, sp.tanh):
-        inside = limit(signs, e.args[0], symbol, to)
-        if inside is None:
-            return None
-        if inside.is_infinite:
-            return sp.S.One if inside == sp.oo else -sp.S.One
-        return sp.tanh(inside)
+        base, exponent = (limit(signs, part, places) for part in e.args)
+        return _power(signs, e, base, exponent)
+    if type(e) in ROWS:
+        inside = limit(signs, e.args[0], places)
+        return None if inside is None else _function(signs, e, ROWS[type(e)], inside)
     return None
 
 
-def _is(signs: Signs, e: sp.Expr, what: str) -> bool:
-    from lawdsl.proof.signs import Sign
-
-    return signs.sign(e) == {"positive": Sign.POSITIVE, "negative": Sign.NEGATIVE}[what]
-
-
 def _sum(terms: list[Value]) -> Value:
+    """A finite sum, or the infinity that its terms agree on; oo - oo has no rule."""
     if any(term is None for term in terms):
         return None
     infinite = {term for term in terms if term is not None and term.is_infinite}
@@ -75,6 +61,7 @@ def _sum(terms: list[Value]) -> Value:
 
 
 def _product(signs: Signs, factors: list[Value]) -> Value:
+    """A finite product, or infinity times what is surely not 0; 0·oo has no rule."""
     if any(factor is None for factor in factors):
         return None
     finite = sp.Mul(*(f for f in factors if f is not None and not f.is_infinite))
@@ -82,38 +69,68 @@ def _product(signs: Signs, factors: list[Value]) -> Value:
     if not infinite:
         return merge_powers(finite)
     direction = sp.Mul(*(sp.S.One if f == sp.oo else -sp.S.One for f in infinite))
-    if _is(signs, finite, "positive"):
-        return sp.oo * direction
-    if _is(signs, finite, "negative"):
-        return -sp.oo * direction
-    return None
+    sign = signs.sign(finite)
+    if not sign.definite:
+        return None
+    return sp.oo * direction * (1 if sign == Sign.POSITIVE else -1)
 
 
-def _power(signs: Signs, base: Value, exponent: Value) -> Value:
+def _power(signs: Signs, e: sp.Expr, base: Value, exponent: Value) -> Value:
     if base is None or exponent is None:
         return None
     if exponent.is_infinite:
-        if base.is_infinite or base.is_zero:
-            return None
-        if _is(signs, base - 1, "positive"):
-            return sp.oo if exponent == sp.oo else sp.S.Zero
-        if _is(signs, base, "positive") and _is(signs, base - 1, "negative"):
-            return sp.S.Zero if exponent == sp.oo else sp.oo
-        return None
-    if base == sp.oo:
-        if _is(signs, exponent, "positive"):
-            return sp.oo
-        return sp.S.Zero if _is(signs, exponent, "negative") else None
+        return _exponential(signs, base, exponent)
+    if base.is_infinite or base.is_zero:
+        return _of_extreme_base(signs, e, base, signs.sign(exponent))
+    if signs.sign(base) == Sign.POSITIVE and signs.finite(exponent):
+        return sp.Pow(base, exponent)
+    if e.exp.is_Integer and (e.exp.is_positive or signs.sign(base).within(Sign.NONZERO)):
+        return sp.Pow(base, e.exp) if signs.finite(base) else None
+    return None
+
+
+def _exponential(signs: Signs, base: sp.Expr, exponent: sp.Expr) -> Value:
+    """b^x for x -> ±oo: b > 1 grows without bound, 0 < b < 1 vanishes; 1^oo has no rule."""
     if base.is_infinite:
         return None
-    if base.is_zero:
-        return sp.S.Zero if _is(signs, exponent, "positive") else None
-    if not _is(signs, base, "positive") and not exponent.is_Integer:
-        return None
-    if exponent.is_Integer and exponent < 0 and not _nonzero(signs, base):
-        return None
-    return sp.Pow(base, exponent)
+    over = signs.sign(base - 1)
+    if over == Sign.NEGATIVE and signs.sign(base) == Sign.POSITIVE:
+        return sp.S.Zero if exponent == sp.oo else sp.oo
+    if over == Sign.POSITIVE:
+        return sp.oo if exponent == sp.oo else sp.S.Zero
+    return None
 
 
-def _nonzero(signs: Signs, e: sp.Expr) -> bool:
-    return _is(signs, e, "positive") or _is(signs, e, "negative")
+def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) -> Value:
+    """x^y for x -> ±oo or 0; oo^0 and 0^0 have no rule, nor 0^-1 where x may have either sign."""
+    if base == -sp.oo:
+        whole = e.exp.is_Integer
+        return (base**e.exp if e.exp > 0 else sp.S.Zero) if whole else None
+    if exponent == (Sign.POSITIVE if base == sp.oo else Sign.NEGATIVE):
+        return sp.oo if base == sp.oo or signs.sign(e.base) == Sign.POSITIVE else None
+    if exponent.definite:
+        return sp.S.Zero
+    return None
+
+
+def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> Value:
+    """At a finite value f is continuous; an increasing f goes to the ends of its range."""
+    if not inside.is_infinite:
+        value = e.func(inside, *e.args[1:])
+        if signs.finite(value):
+            return value
+        at_edge = row.domain == "positive" and inside.is_zero
+        if at_edge and row.increasing and signs.sign(e.args[0]) == Sign.POSITIVE:
+            return _bound(row.range[0], -sp.oo)
+        return None
+    if row.increasing and (inside == sp.oo or row.domain == "all"):
+        return _bound(row.range[1], sp.oo) if inside == sp.oo else _bound(row.range[0], -sp.oo)
+    if row.known_as is sp.Abs:
+        return sp.oo
+    if row.steps is not None:
+        return sp.Integer(row.steps[1 if inside == sp.oo else 0])
+    return None
+
+
+def _bound(value: sp.Expr | None, infinite: sp.Expr) -> sp.Expr:
+    return infinite if value is None else value

@@ -1,24 +1,31 @@
 """`L(r = r0) is chinchilla`: does some choice of the target's parameters give the law?
 
-Both sides are written as sums of monomials; each term of the target takes one of the law, which
-says what the target's parameters are. Where that fails, a property that every member of the target
-has (mixed derivatives vanish; x·f''/f' is constant for c·x^a) is refuted at a verified point.
+Both sides are written as sums of terms; each term of the target takes the one of the law that has
+the same variables, which says what the target's parameters are. The choice is then put in and
+compared. Where no choice is found, a property that every member of the target has (mixed
+derivatives vanish; c + a·x^b is known by its derivatives) is refuted at a verified point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.law import Bound, Law, derivative, merge_powers
+from lawdsl.law import Law, derivative, merge_powers
 from lawdsl.proof.box import Box
-from lawdsl.proof.payment import expanded, powers
-from lawdsl.proof.sampling import Domain, Point, find_point
-from lawdsl.proof.signs import Sign, Signs
+from lawdsl.proof.monomials import expanded, powers
+from lawdsl.proof.sampling import Point, Wanted, find_point
+from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs import Signs
+
+MARGIN = 1e-9  # below which a float64 value may be nothing but rounding
+
+Values = dict[sp.Symbol, sp.Expr]
+Powers = tuple[tuple[sp.Expr, sp.Expr], ...]
 
 
 @dataclass(frozen=True)
@@ -28,19 +35,18 @@ class Choice:
     values: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
     def shown(self) -> str:
-        return ", ".join(f"{s} = {text(v)}" for s, v in self.values)
+        """Those that are not just called the same: E = E + F/K0^mu."""
+        changed = [f"{s} = {text(v)}" for s, v in self.values if text(v) != s.name]
+        return ", ".join(changed) or "the same parameters"
 
 
 @dataclass(frozen=True)
 class _Term:
-    """coefficient · Π variable^exponent"""
+    """coefficient · Π base^exponent, the bases being what has variables in it."""
 
     coefficient: sp.Expr
-    exponents: tuple[tuple[str, sp.Expr], ...]
-
-    @property
-    def variables(self) -> frozenset[str]:
-        return frozenset(name for name, _ in self.exponents)
+    powers: Powers
+    variables: frozenset[sp.Symbol]
 
 
 def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> Choice | str:
@@ -52,104 +58,133 @@ def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> Choice | str:
         law: the law that e belongs to.
         target: the law that e is to be a member of.
     """
-    shared = {q.name for q in target.variables}
-    own = _terms(signs, e, shared)
-    plain = Signs(Box({q.symbol: signs.box.range(q.symbol) for q in target.variables}))
-    theirs = _terms(plain, target.expression, shared)
-    if isinstance(own, sp.Expr):
-        return text(own)
-    if isinstance(theirs, sp.Expr):
-        return f"{target.name} is no sum of powers"
-    rename = {q.symbol: law.symbols[q.name] for q in target.variables if q.name in law.symbols}
-    values: dict[sp.Symbol, sp.Expr] = {}
+    shape = _in_symbols_of(law, target, target.expression)
+    shared = frozenset(law.symbols[q.name] for q in target.variables if q.name in law.symbols)
+    own, theirs = _terms(signs, e, shared), _terms(signs, shape, shared)
+    if isinstance(own, str) or isinstance(theirs, str):
+        return own if isinstance(own, str) else f"{target.name} is no sum of powers"
     parameters = {q.symbol for q in target.parameters}
+    values: Values = {}
     for term in theirs:
         same = [t for t in own if t.variables == term.variables]
-        if term.coefficient not in parameters or term.coefficient in values or len(same) > 1:
+        given = same[0] if len(same) == 1 else _Term(sp.S.Zero, term.powers, term.variables)
+        if len(same) > 1 or not _match(term, given, parameters, values):
             return f"the term {text(term.coefficient)} of {target.name}"
-        values[term.coefficient] = same[0].coefficient if same else sp.S.Zero
-        for (_, wanted), (_, given) in zip(
-            term.exponents, same[0].exponents if same else (), strict=False
-        ):
-            sign = -1 if wanted.could_extract_minus_sign() else 1
-            if sign * wanted not in parameters:
-                if sp.expand_mul(wanted - given) != 0:
-                    return text(given)
-                continue
-            if sign * wanted in values and values[sign * wanted] != sign * given:
-                return text(given)
-            values[sign * wanted] = sp.expand_mul(sign * given)
-    taken = {term.variables for term in theirs}
-    for left in own:
-        if left.variables not in taken:
-            return text(left.coefficient)
-    difference = target.expression.xreplace({**rename, **values}) - e
-    if not _vanishes(signs, difference):
-        return text(e)
     for q in target.parameters:
-        if q.symbol not in values or not _admissible(signs, q.bounds, values, q.symbol):
-            return f"{q.domain} of {target.name}"
-    return Choice(tuple(values.items()))
+        if q.symbol not in values:
+            return f"{q.name} of {target.name}"
+        value = values[q.symbol]
+        if value.free_symbols & {v.symbol for v in law.variables}:
+            return f"{text(value)} changes with the variables"
+        for bound in q.bounds:
+            limit = _in_symbols_of(law, target, bound.limit).xreplace(values)
+            room = value - limit if bound.lower else limit - value
+            allowed = Sign.POSITIVE if bound.strict else Sign.NONNEGATIVE
+            if not signs.sign(signs.box.independent(merge_powers(room))).within(allowed):
+                return f"whether {text(value)} {bound.relation} {bound.text} is not known"
+    if not _vanishes(signs, shape.xreplace(values) - e):
+        return text(e)
+    return Choice(tuple((q.symbol, values[q.symbol]) for q in target.parameters))
 
 
-def _admissible(
-    signs: Signs, bounds: Iterable[Bound], values: Mapping[sp.Symbol, sp.Expr], symbol: sp.Symbol
-) -> bool:
-    for bound in bounds:
-        limit = bound.limit.xreplace(values)
-        room = values[symbol] - limit if bound.lower else limit - values[symbol]
-        allowed = Sign.POSITIVE if bound.strict else Sign.NONNEGATIVE
-        if not signs.sign(signs.box.independent(merge_powers(room))).within(allowed):
-            return False
-    return True
+def _in_symbols_of(law: Law, target: Law, e: sp.Expr) -> sp.Expr:
+    """An expression of the target with the law's variables, and settings where they agree."""
+    ours = {q.name: q for q in law.settings}
+    places = {q.symbol: law.symbols[q.name] for q in target.variables if q.name in law.symbols}
+    for q in target.settings:
+        if q.name in ours and ours[q.name].value == q.value:
+            places[q.symbol] = ours[q.name].symbol
+        elif q.value is not None:
+            places[q.symbol] = sp.Rational(repr(q.value))
+    return e.xreplace(places)
+
+
+def _terms(signs: Signs, e: sp.Expr, shared: frozenset[sp.Symbol]) -> list[_Term] | str:
+    """A sum as terms by their powers of the shared variables; the part that is no such power."""
+    found = expanded(signs, e)
+    if found is None or found[0] != 1:
+        return text(e if found is None else found[0])
+    collected: dict[Powers, list[sp.Expr]] = {}
+    for monomial in found[1]:
+        coefficient, varying = [], []
+        for base, exponent in powers(monomial):
+            if _variables((base, exponent), shared):
+                varying.append((base, exponent))
+            else:
+                coefficient.append(sp.Pow(base, exponent))
+        varying.sort(key=lambda power: (sorted(map(str, _variables(power, shared))), str(power)))
+        collected.setdefault(tuple(varying), []).append(sp.Mul(*coefficient))
+    return [
+        _Term(sp.Add(*parts), key, frozenset().union(*(_variables(p, shared) for p in key)))
+        for key, parts in collected.items()
+    ]
+
+
+def _variables(power: tuple[sp.Expr, sp.Expr], shared: frozenset[sp.Symbol]) -> set[sp.Symbol]:
+    base, exponent = power
+    return (base.free_symbols | exponent.free_symbols) & shared
+
+
+def _match(wanted: _Term, given: _Term, parameters: set[sp.Symbol], values: Values) -> bool:
+    """Read off the parameters with which one term is the other."""
+    if len(wanted.powers) != len(given.powers):
+        return False
+    pairs = [(wanted.coefficient, given.coefficient)]
+    for (base, exponent), (own_base, own_exponent) in zip(wanted.powers, given.powers, strict=True):
+        pairs += [(base, own_base), (exponent, own_exponent)]
+    return all(_solve(one, other, parameters, values) for one, other in pairs)
+
+
+def _solve(wanted: sp.Expr, given: sp.Expr, parameters: set[sp.Symbol], values: Values) -> bool:
+    """wanted = given, where one parameter not yet known may stand as a term: p, -p, r + p."""
+    unknown = [s for s in wanted.free_symbols & parameters if s not in values]
+    if not unknown:
+        return bool(sp.expand_mul(wanted.xreplace(values) - given) == 0)
+    sign = wanted.coeff(unknown[0])
+    if len(unknown) > 1 or sign not in (1, -1):
+        return False
+    rest = wanted - sign * unknown[0]
+    values[unknown[0]] = sp.expand_mul(sign * (given - rest.xreplace(values)))
+    return unknown[0] not in rest.free_symbols
 
 
 def _vanishes(signs: Signs, e: sp.Expr) -> bool:
-    if e == 0:
-        return True
-    outer, terms = expanded(signs, e)
-    return not terms and len(sp.Add.make_args(e)) < 60
+    found = expanded(signs, e)
+    return found is not None and not found[1]
 
 
-def _terms(signs: Signs, e: sp.Expr, shared: set[str]) -> list[_Term] | sp.Expr:
-    """A sum as terms by their powers of the shared variables; the part that is no such power."""
-    outer, monomials = expanded(signs, e)
-    if outer != 1:
-        return outer
-    found: dict[tuple[tuple[str, sp.Expr], ...], list[sp.Expr]] = {}
-    for monomial in monomials:
-        coefficient, exponents = [], []
-        for base, exponent in powers(monomial):
-            names = {s.name for s in base.free_symbols} & shared
-            if {s.name for s in exponent.free_symbols} & shared:
-                return sp.Pow(base, exponent)
-            if not names:
-                coefficient.append(sp.Pow(base, exponent))
-            elif base.is_Symbol:
-                exponents.append((base.name, exponent))
-            else:
-                return sp.Pow(base, exponent)
-        found.setdefault(tuple(sorted(exponents, key=str)), []).append(sp.Mul(*coefficient))
-    return [_Term(sp.Add(*parts), key) for key, parts in found.items()]
-
-
-def never(domain: Domain, e: sp.Expr, law: Law, target: Law) -> tuple[Point, str] | None:
+def never(box: Box, e: sp.Expr, law: Law, target: Law) -> tuple[Point, str] | None:
     """A verified point that no member of the target explains, and the property it breaks."""
-    theirs = _terms(Signs(Box({})), target.expression, {q.name for q in target.variables})
-    if isinstance(theirs, sp.Expr) or any(len(t.exponents) > 1 for t in theirs):
-        return None
     shared = [law.symbols[q.name] for q in target.variables if q.name in law.symbols]
-    for property_, shown in _properties(e, shared):
+    theirs = _terms(Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared))
+    if isinstance(theirs, str) or not _sums_of_single_powers(theirs):
+        return None
+    others = [q.symbol for q in law.variables if q.symbol not in shared]
+    for property_, shown in _properties(e, shared, others):
         if property_ == 0:
             continue
-        found = find_point(domain, property_, lambda v: np.abs(v) > 1e-9, (-1, 1))
+        found = find_point(box, [Wanted(property_, (-1, 1), MARGIN)])
         if found is not None:
-            return found[0], shown
+            return found, shown
     return None
 
 
-def _properties(e: sp.Expr, variables: list[sp.Symbol]) -> Iterator[tuple[sp.Expr, str]]:
-    """What vanishes for every sum of c·x^a in single variables."""
+def _sums_of_single_powers(terms: list[_Term]) -> bool:
+    """Whether it is a constant and for each variable x at most one c·x^a."""
+    counts = Counter(s for term in terms for s in term.variables)
+    plain = all(
+        b.is_Symbol and not x.free_symbols & t.variables for t in terms for b, x in t.powers
+    )
+    once = all(count == 1 for count in counts.values())
+    return plain and once and all(len(t.powers) < 2 for t in terms)
+
+
+def _properties(
+    e: sp.Expr, variables: list[sp.Symbol], others: list[sp.Symbol]
+) -> Iterator[tuple[sp.Expr, str]]:
+    """What vanishes for every sum of c·x^a, one for each variable."""
+    for z in others:
+        yield derivative(e, z), f"it changes with {z}, which the target does not know"
     for i, x in enumerate(variables):
         for y in variables[i + 1 :]:
             yield derivative(e, x, y), f"∂²/∂{x}∂{y} is not 0, as it is in the target"

@@ -6,7 +6,7 @@ is certain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,223 +17,217 @@ from numpy.typing import NDArray
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.intervals import interval_sign
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.law import Bound, Law, Quantity
-from lawdsl.proof.box import Box, End
+from lawdsl.diagnostics import LawdslError
+from lawdsl.proof.box import Box, Relation
+from lawdsl.proof.drawing import draw_round, draw_wide
+from lawdsl.proof.signs import Signs
 
 POINTS = 4000  # a round of the search
-ROUND = [Fraction(n) for n in ("1", "2", "1/2", "3", "1/10", "10", "1/4", "5", "1/100", "100")]
+TRIED = 10  # of the points found, how many are verified
 
 Point = dict[sp.Symbol, Fraction]
 
 
 @dataclass(frozen=True)
-class Domain:
-    """What a search needs to know of a domain: its box, and the relations that hold in it."""
+class Wanted:
+    """An expression and the signs (-1, 0, 1) that it is to have; `margin` is for float64 only."""
 
-    box: Box
-    quantities: tuple[Quantity, ...]
-    conditions: tuple[tuple[sp.Symbol, Bound], ...]
-    settings: Mapping[sp.Symbol, Fraction]
+    e: sp.Expr
+    signs: tuple[int, ...]
+    margin: float = 0.0
 
-    def symbols(self, e: sp.Expr) -> list[sp.Symbol]:
-        return sorted(self.box.independent(e).free_symbols - set(self.settings), key=str)
-
-
-def domain_for(law: Law, box: Box, extra: tuple[Quantity, ...] = ()) -> Domain:
-    """The domain of a law on a box, `extra` being quantities that a claim brings in."""
-    quantities = (*law.variables, *law.parameters, *extra)
-    conditions = [(q.symbol, b) for q in quantities for b in q.bounds]
-    settings = {q.symbol: Fraction(repr(q.value)) for q in law.settings if q.value is not None}
-    return Domain(box, quantities, tuple(conditions), settings)
+    def seen(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        found = np.zeros(values.shape, dtype=bool)
+        for sign in self.signs:
+            found |= sign * values > self.margin if sign else values == 0
+        return found
 
 
 def find_point(
-    domain: Domain, e: sp.Expr, wanted: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
-    signs: tuple[int, ...], seed: int = 0,
-) -> tuple[Point, float] | None:
-    """A rational point of the domain at which e has one of the signs, verified.
+    box: Box,
+    wanted: Sequence[Wanted],
+    *,
+    accept: Callable[[Point], bool] | None = None,
+    seed: int = 0,
+) -> Point | None:
+    """A rational point of the domain at which expressions have certain signs, verified.
 
     Args:
-        domain: where to look.
-        e: the expression.
-        wanted: which float64 values of e are worth verifying.
-        signs: the signs (-1, 0, 1) that e may have there.
+        box: the domain. Its lets are written out: a point is one of the law's own quantities.
+        wanted: the expressions and their signs; none for any point of the domain.
+        accept: what else a point must satisfy.
         seed: of the search.
 
     Returns:
-        The point, with every quantity that e mentions, and the value of e there; or None.
+        The point, with every quantity that decides whether it is one; or None.
     """
-    symbols = domain.symbols(e)
-    known = [s for s in domain.settings]
-    independent = domain.box.independent(e)
-    tape = compile_tape([independent], [*symbols, *known])
-    exact = _Verifier(domain, e)
-    given = [float(domain.settings[s]) for s in known]
+    try:
+        exact = _Verifier(box, wanted)
+        given = list(box.settings)
+        tape = compile_tape([box.independent(w.e) for w in exact.wanted], [*exact.drawn, *given])
+    except LawdslError:
+        return None  # it has parts that cannot be computed
+    if exact.strange:
+        return None
+    numbers = [float(box.settings[s]) for s in given]
     rng = np.random.default_rng(seed)
-    for draw in (_round, _wide):
-        columns = [draw(domain, s, rng) for s in symbols]
-        values = np.broadcast_to(evaluate(tape, [*columns, *given])[0], (POINTS,))
-        for i in _simplest(columns, wanted(values) & np.isfinite(values)):
-            point = {s: Fraction(float(c[i])) for s, c in zip(symbols, columns, strict=True)}
+    for draw in (draw_round, draw_wide):
+        columns = [draw(box, s, rng, POINTS) for s in exact.drawn]
+        found = np.ones(POINTS, dtype=bool)
+        for w, values in zip(exact.wanted, evaluate(tape, [*columns, *numbers]), strict=True):
+            found &= w.seen(values) & np.isfinite(values)
+        for i in _simplest(columns, found):
+            point = {s: Fraction(float(c[i])) for s, c in zip(exact.drawn, columns, strict=True)}
             for rational in exact.near(point):
-                if exact.holds(rational) and exact.sign(rational) in signs:
-                    return rational, float(values[i])
+                if exact.holds(rational) and (accept is None or accept(rational)):
+                    return rational
     return None
 
 
+def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
+    """The sign of an expression at a point, settings at their values; None where not certain."""
+    values = {**box.settings, **point}
+    inputs = sorted(values, key=str)
+    try:
+        return interval_sign(compile_tape([box.declared(e)], inputs), [values[s] for s in inputs])
+    except LawdslError:
+        return None
+
+
+def value_at(box: Box, e: sp.Expr, point: Point) -> float:
+    """An expression at a point, in float64."""
+    values = {**box.settings, **point}
+    inputs = sorted(values, key=str)
+    tape = compile_tape([box.declared(e)], inputs)
+    return float(evaluate(tape, [float(values[s]) for s in inputs])[0])
+
+
 class _Verifier:
-    """Rational points near a float one, and what is certain there."""
+    """Rational points near a float one, and what is certain there.
 
-    def __init__(self, domain: Domain, e: sp.Expr) -> None:
-        self.domain = domain
-        used = set(e.free_symbols)
-        chosen = {q.symbol: q for q in domain.quantities}
-        while True:  # the limits of used quantities bring in further ones
-            limits = [b.limit for s, b in domain.conditions if s in used]
-            more = {s for limit in limits for s in limit.free_symbols if s in chosen}
-            if more <= used:
-                break
-            used |= more
-        self.symbols = sorted(used - set(domain.settings), key=str)
-        inputs = [*self.symbols, *domain.settings]
-        self.tape = compile_tape([e], inputs)
-        self.relations = [
-            (b, compile_tape([s - b.limit if b.lower else b.limit - s], inputs))
-            for s, b in self._conditions(used)
-        ]
+    Attributes:
+        wanted: what is asked for, in the law's own quantities.
+        symbols: the quantities that a point has: those asked for, and those that decide whether
+            the point is one of the domain.
+        drawn: the independent symbols behind them.
+        strange: symbols that are no quantity of the law.
+    """
 
-    def _conditions(self, used: set[sp.Symbol]) -> Iterator[tuple[sp.Symbol, Bound]]:
-        for symbol, bound in self.domain.conditions:
-            if symbol in used:
-                yield symbol, bound
-        for symbol in used:  # the claim's own conditions narrow the ranges
-            domain = self.domain.box.range(symbol)
-            for end, relation in ((domain.lower, ">"), (domain.upper, "<")):
-                if end is not None:
-                    yield symbol, Bound(relation + "=" * end.closed, end.at, "")
+    def __init__(self, box: Box, wanted: Sequence[Wanted]) -> None:
+        self.box = box
+        self.wanted = [Wanted(box.declared(w.e), w.signs, w.margin) for w in wanted]
+        stated = {
+            s: tuple(Relation(box.declared(r.positive), r.strict) for r in relations)
+            for s, relations in box.relations.items()
+        }
+        used: set[sp.Symbol] = set().union(*(w.e.free_symbols for w in self.wanted))
+        if not wanted:
+            used |= set(stated) - set(box.lets)
+        before: set[sp.Symbol] = set()
+        while used != before:
+            before = set(used)
+            for symbol, relations in stated.items():
+                if symbol in used or self._binding(symbol, relations):
+                    used |= {s for r in relations for s in r.positive.free_symbols}
+        used -= set(box.settings)
+        self.strange = used - set(stated)
+        self.symbols = [s for s in stated if s in used]
+        held = [r for s, relations in stated.items() for r in relations if self._about(s, used)]
+        independent = {x for s in self.symbols for x in box.independent(s).free_symbols}
+        self.drawn = sorted(independent - set(box.settings), key=str)
+        inputs = [*self.symbols, *box.settings]
+        self.relations = [(r.strict, compile_tape([r.positive], inputs)) for r in held]
+        self.tapes = [(w.signs, compile_tape([w.e], inputs)) for w in self.wanted]
+
+    def _about(self, symbol: sp.Symbol, used: set[sp.Symbol]) -> bool:
+        return symbol in used or symbol in self.box.lets
+
+    def _binding(self, symbol: sp.Symbol, relations: Sequence[Relation]) -> bool:
+        """Whether a quantity may have no value that goes with those of others.
+
+        One bound alone, or several on one side, leave room: a value far enough on the other side,
+        if the bounds have values themselves.
+        """
+        if symbol in self.box.lets:
+            return True
+        others = {s for r in relations for s in r.positive.free_symbols} - {symbol}
+        if not others - set(self.box.settings):
+            return False
+        if len({r.positive.coeff(symbol) for r in relations}) > 1:
+            return True
+        limits = [self.box.independent(r.positive.xreplace({symbol: sp.S.Zero})) for r in relations]
+        return not all(map(Signs(self.box).finite, limits))
 
     def near(self, point: Mapping[sp.Symbol, Fraction]) -> Iterator[Point]:
         """The point with short numbers, then with longer ones."""
         for digits in (3, 6, 12):
-            rounded: Point = {}
-            for symbol in self.symbols:
-                if symbol in point:
-                    rounded[symbol] = _short(point[symbol], digits)
-            missing = [s for s in self.symbols if s not in rounded]
-            for symbol in missing:  # coupled parameters: just inside their bound, rounded outwards
-                value = self._coupled(symbol, point, rounded)
-                if value is None:
+            rounded = {s: _short(v, digits) for s, v in point.items() if s in self.symbols}
+            waiting = [s for s in self.symbols if s not in rounded]
+            while waiting:
+                ready = [s for s in waiting if not self.box.slack[s].free_symbols & set(waiting)]
+                for symbol in ready:
+                    value = self._beyond(symbol, {**self.box.settings, **point, **rounded}, digits)
+                    if value is None:
+                        return
+                    rounded[symbol] = value
+                    waiting.remove(symbol)
+                if not ready:
                     return
-                rounded[symbol] = value
             yield rounded
 
-    def _coupled(
-        self, symbol: sp.Symbol, point: Mapping[sp.Symbol, Fraction], rounded: Point
+    def _beyond(
+        self, symbol: sp.Symbol, values: Mapping[sp.Symbol, Fraction], digits: int
     ) -> Fraction | None:
-        formula = self.domain.box.slack.get(symbol)
-        if formula is None:
-            return Fraction(1)
-        independent = self.domain.box.independent(formula)
-        values = {**self.domain.settings, **rounded, **point}
-        inputs = sorted(independent.free_symbols, key=str)
+        """A coupled quantity: bound plus slack, rounded away from the bound."""
+        formula = self.box.slack[symbol]
+        inputs = sorted(formula.free_symbols, key=str)
         if any(s not in values for s in inputs):
-            values = {**{s: Fraction(1) for s in inputs}, **values}
-        tape = compile_tape([independent], inputs)
+            return None
+        tape = compile_tape([formula], inputs)
         number = float(evaluate(tape, [float(values[s]) for s in inputs])[0])
         if not np.isfinite(number):
             return None
-        rising = self.domain.box.slack[symbol].coeff(symbol) is not None
-        return _short(Fraction(number), 3, up=rising)
+        s = next(s for s in inputs if s in self.box.meaning)
+        return _short(Fraction(number), digits, side=1 if formula.coeff(s) == 1 else -1)
 
     def _inputs(self, point: Point) -> list[Fraction]:
-        return [*(point[s] for s in self.symbols), *self.domain.settings.values()]
+        return [*(point[s] for s in self.symbols), *self.box.settings.values()]
 
     def holds(self, point: Point) -> bool:
-        """Whether the point certainly lies in the domain."""
-        for bound, tape in self.relations:
-            sign = interval_sign(tape, self._inputs(point))
-            if sign is None or sign < 0 or (sign == 0 and bound.strict):
+        """Whether the point certainly lies in the domain and is as wanted."""
+        inputs = self._inputs(point)
+        for strict, tape in self.relations:
+            sign = interval_sign(tape, inputs)
+            if sign is None or sign < 0 or (sign == 0 and strict):
                 return False
-        return True
-
-    def sign(self, point: Point) -> int | None:
-        return interval_sign(self.tape, self._inputs(point))
+        return all(interval_sign(tape, inputs) in signs for signs, tape in self.tapes)
 
 
-def _short(number: Fraction, digits: int, *, up: bool = False) -> Fraction:
-    """A number of so many significant digits near a given one; small fractions stay as they are."""
-    if number.denominator <= 1000 and abs(number.numerator) <= 10**6 and not up:
-        return number
-    if number == 0:
+def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
+    """A number of so many significant digits near a given one; small fractions stay as they are.
+
+    `side` says on which side of the number it must be: 1 above, -1 below, 0 either.
+    """
+    if number == 0 or (
+        not side and number.denominator <= 1000 and abs(number.numerator) <= 10**6
+    ):
         return number
     shown = f"{float(number):.{digits - 1}e}"
     rounded = Fraction(shown)
-    if up and rounded < number:
-        exponent = int(shown.partition("e")[2])
-        rounded += Fraction(10) ** (exponent - digits + 1)
+    if side:
+        if (rounded - number) * side < 0:
+            rounded += side * Fraction(10) ** (int(shown.partition("e")[2]) - digits + 1)
+        return rounded
     nearest = rounded.limit_denominator(100)
-    return nearest if abs(nearest - rounded) * 10**digits < abs(rounded) and not up else rounded
-
-
-def _ends(domain: Domain, symbol: sp.Symbol) -> tuple[float | None, float | None, bool, bool]:
-    found = domain.box.range(symbol)
-    low, low_closed = _end(domain, found.lower)
-    high, high_closed = _end(domain, found.upper)
-    return low, high, low_closed, high_closed
-
-
-def _end(domain: Domain, end: End | None) -> tuple[float | None, bool]:
-    if end is None:
-        return None, False
-    value = end.at.xreplace({s: sp.Rational(v) for s, v in domain.settings.items()})
-    return (float(value), end.closed) if value.is_number else (None, False)
-
-
-def _round(domain: Domain, symbol: sp.Symbol, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Small fractions and the closed ends of the range."""
-    low, high, low_closed, high_closed = _ends(domain, symbol)
-    choices = [float(x) for x in ROUND]
-    if low is None:
-        choices += [0.0, *(-x for x in choices)]
-    elif low != 0:
-        choices += [low + x for x in choices]
-    if high is not None:
-        choices += [high - x for x in choices]
-    inside = [
-        x for x in choices if (low is None or x > low) and (high is None or x < high)
-    ]
-    if low_closed and low is not None:
-        inside.insert(0, low)
-    if high_closed and high is not None:
-        inside.insert(0, high)
-    weights = 1 / (1 + np.arange(len(inside)) / 3)
-    return rng.choice(inside or [1.0], size=POINTS, p=weights / weights.sum() if inside else None)
-
-
-def _wide(domain: Domain, symbol: sp.Symbol, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Log-uniform over twelve decades from each finite end, or from 0 to both sides."""
-    low, high, low_closed, high_closed = _ends(domain, symbol)
-    size = 10 ** rng.uniform(-6, 6, POINTS)
-    if low is not None and high is not None:
-        share = rng.uniform(size=POINTS)
-        share = np.where(rng.uniform(size=POINTS) < 0.5, share, 10 ** rng.uniform(-6, 0, POINTS))
-        share = np.where(rng.uniform(size=POINTS) < 0.5, share, 1 - share)
-        values = low + (high - low) * share
-        values = np.where((values <= low) & (not low_closed), (low + high) / 2, values)
-        return np.where((values >= high) & (not high_closed), (low + high) / 2, values)
-    if low is not None:
-        return low + size
-    if high is not None:
-        return high - size
-    return size * rng.choice([-1.0, 1.0], POINTS)
+    return nearest if abs(nearest - rounded) * 10**digits < abs(rounded) else rounded
 
 
 def _simplest(columns: list[NDArray[np.float64]], found: NDArray[np.bool_]) -> list[int]:
-    """Up to ten of the points found, those of the shortest numbers first."""
+    """The first few of the points found, those of the shortest numbers first."""
     places = np.flatnonzero(found)
     if not columns:
         return [int(i) for i in places[:1]]
     cost = np.zeros(len(places))
     for column in columns:
         cost += np.abs(np.log(np.abs(column[places]) + 1e-9))
-    return [int(i) for i in places[np.argsort(cost, kind="stable")][:10]]
+    return [int(i) for i in places[np.argsort(cost, kind="stable")][:TRIED]]

@@ -50,7 +50,6 @@ DOMAINS = {
     "positive": Sign.POSITIVE,
     "nonnegative": Sign.NONNEGATIVE,
     "nonzero": Sign.NONZERO,
-    "somewhere": Sign.NONE,
 }
 """Domain of a function (`lawdsl.functions`) -> the signs that its argument may have."""
 

@@ -1,50 +1,36 @@
 """The sign of an expression on a box, symbolically, for all parameters at once.
 
-The sign is a set of the possible ones among -, 0, +, and of "may be undefined". Each rule is true
-on the whole box; where no rule says more, the answer is everything. A definite answer includes that
-the expression is defined and finite everywhere on the box.
+Each rule is true at every point of the box; where no rule says more, the answer is every sign. A
+definite answer includes that the expression is defined, finite and continuous on the whole box: a
+rule asks that of each part. (That is why 0^0, sign(0) and the step at 0 have no sign here.)
 """
 
 from __future__ import annotations
 
-from enum import Flag
+import zlib
+from collections.abc import Callable, Iterable
 
+import numpy as np
 import sympy as sp
 
-from lawdsl.formulas import text
-from lawdsl.law import derivative, merge_powers
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.intervals import interval_sign
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.diagnostics import LawdslError
+from lawdsl.functions import ROWS
+from lawdsl.law import merge_powers
 from lawdsl.proof.box import Box, End
-from lawdsl.proof.limits import at_infinity
+from lawdsl.proof.drawing import Column, draw_wide
+from lawdsl.proof.monotone import between_ends, by_end_points
+from lawdsl.proof.payment import paid
+from lawdsl.proof.sign import DOMAINS, Sign, above, add, below, largest, multiply
 
-STEPS = 3000  # rules applied for one claim
-DEPTH = 3  # of end points within end points
+STEPS = 3000  # expressions looked at for one claim
+DEPTH = 3  # of rules on sums within rules on sums
+POINTS = 48  # at which a sum is tried out before anything is proved of it
 
-
-class Sign(Flag):
-    """A set of possible signs."""
-
-    NONE = 0
-    NEGATIVE = 1
-    ZERO = 2
-    POSITIVE = 4
-    UNDEFINED = 8
-    NONNEGATIVE = 6
-    NONPOSITIVE = 3
-    NONZERO = 5
-    REAL = 7
-    UNKNOWN = 15
-
-    def __neg__(self) -> Sign:
-        swapped = self & (Sign.ZERO | Sign.UNDEFINED)
-        if self & Sign.NEGATIVE:
-            swapped |= Sign.POSITIVE
-        if self & Sign.POSITIVE:
-            swapped |= Sign.NEGATIVE
-        return swapped
-
-    def within(self, other: Sign) -> bool:
-        """Whether every sign possible here is possible there."""
-        return self & ~other == Sign.NONE
+SUM_RULES: tuple[Callable[[Signs, sp.Expr], Sign | None], ...] = (paid, by_end_points)
+"""What is tried on a sum with terms of both signs: each may say None."""
 
 
 class Signs:
@@ -52,39 +38,96 @@ class Signs:
 
     Attributes:
         box: the domain.
-        telling: the expression of which the notes are to speak.
-        notes: the steps that settled its sign, where they are more than its parts' signs.
+        telling: the expressions of which the notes are to speak.
+        notes: the steps that settled their signs, where they are more than the signs of parts.
         blame: the smallest sub-expression found whose sign is not known although its parts' are.
+        depth: of rules on sums that are under way.
     """
 
-    def __init__(self, box: Box, telling: sp.Expr | None = None) -> None:
+    def __init__(self, box: Box, telling: Iterable[sp.Expr] = ()) -> None:
         self.box = box
-        self.telling = telling
+        self.telling = frozenset(telling)
         self.notes: list[str] = []
         self.blame: sp.Expr | None = None
         self.depth = 0
-        self._known: dict[sp.Expr, Sign] = {}
+        self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
+        self._used: list[set[sp.Symbol]] = [set()]
         self._steps = 0
         self._fixed = box.fixed()
+        self._columns: dict[sp.Symbol, Column] = {}
 
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
         if e in self._known:
-            return self._known[e]
+            found, used = self._known[e]
+            self._used[-1] |= used
+            return found
         self._steps += 1
         if self._steps > STEPS:
             return Sign.UNKNOWN
-        found = self._sign(e)
+        self._used.append(set())
+        try:
+            found = self._sign(e)
+        finally:
+            used = frozenset(self._used.pop())
         open_question = found in (Sign.REAL, Sign.UNKNOWN)
         if not open_question or self.depth == 0:
-            self._known[e] = found  # deeper failures may only be for want of depth
+            self._known[e] = found, used  # deeper failures may only be for want of depth
         if open_question and self.depth == 0:
             self._blame(e)
+        if found != Sign.UNKNOWN:
+            self._used[-1] |= used
         return found
 
     def finite(self, e: sp.Expr) -> bool:
         """Whether the expression has a finite real value on the whole box."""
-        return self.sign(e).within(Sign.REAL)
+        return _polynomial(e) or self.sign(e).within(Sign.REAL)
+
+    def use(self, symbol: sp.Symbol) -> None:
+        """Remember that the range of a symbol has been looked at."""
+        self._used[-1].add(symbol)
+
+    def used(self) -> frozenset[sp.Symbol]:
+        """The symbols whose ranges have led to the answers given so far."""
+        return frozenset(s for s in self._used[0] if s in self.box.facts)
+
+    def movable(self, e: sp.Expr) -> list[sp.Symbol]:
+        """The symbols of an expression that may be moved through their ranges: variables first."""
+        free = e.free_symbols - self._fixed
+        return sorted(free, key=lambda s: (s not in self.box.variables, s.name))
+
+    def at(self, e: sp.Expr, symbol: sp.Symbol, end: End) -> sp.Expr | None:
+        """What an expression that is finite on the box has, or tends to, at an end of a range.
+
+        A closed end is a point of the box. At an open one all that depends on the symbol must be
+        finite at the end too: then it is continuous there.
+        """
+        self.use(symbol)
+        if end.closed:
+            return merge_powers(e.xreplace({symbol: end.at}))
+        return self.tends(e, symbol, end.at)
+
+    def tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
+        """What an expression tends to as a symbol goes to the end of its range; None: not known.
+
+        Every part is looked at by itself, so that nothing is lost where SymPy would simplify:
+        0·(1/0), x^0.
+        """
+        found = self._tends(e, symbol, to)
+        return None if found is None else merge_powers(found)
+
+    def _tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
+        if e == symbol:
+            return to
+        if symbol not in e.free_symbols:
+            return e if self.finite(e) else None
+        parts = [self._tends(part, symbol, to) for part in e.args]
+        if any(part is None for part in parts):
+            return None
+        if e.is_Pow and parts[1].is_zero and not self.sign(parts[0]).within(Sign.NONZERO):
+            return None
+        value = e.func(*parts)
+        return value if self.finite(value) else None
 
     def _blame(self, e: sp.Expr) -> None:
         if self.blame is None or e.count_ops() < self.blame.count_ops():
@@ -103,200 +146,134 @@ class Signs:
             return self._product(e)
         if e.is_Pow:
             return self._power(e.base, e.exp)
-        if len(e.args) == 1 or isinstance(e, (sp.Min, sp.Max)):
-            return self._function(e)
-        return Sign.UNKNOWN
+        if isinstance(e, sp.Max):
+            return largest([self.sign(part) for part in e.args])
+        if isinstance(e, sp.Min):
+            return -largest([-self.sign(part) for part in e.args])
+        return self._function(e) if type(e) in ROWS else Sign.UNKNOWN
 
     def _symbol(self, e: sp.Expr) -> Sign:
+        """What lies above a positive number is positive, and so on."""
         found = Sign.REAL
         domain = self.box.range(e)
         if domain.lower is not None:
-            found &= _above(self.sign(domain.lower.at), domain.lower.closed)
+            found &= above(self.sign(domain.lower.at), domain.lower.closed)
         if domain.upper is not None:
-            found &= -_above(-self.sign(domain.upper.at), domain.upper.closed)
+            found &= below(self.sign(domain.upper.at), domain.upper.closed)
+        if found != Sign.REAL:
+            self.use(e)
         return found
 
     def _sum(self, e: sp.Expr) -> Sign:
-        terms = [self.sign(term) for term in e.args]
-        found = _add(terms)
-        if found in (Sign.POSITIVE, Sign.NEGATIVE, Sign.ZERO, Sign.UNKNOWN) or self.depth >= DEPTH:
+        """The terms' signs, where they agree; else the rules on sums of terms that are finite."""
+        found = add([self.sign(term) for term in e.args])
+        if found.settled or found == Sign.UNKNOWN or self.depth >= DEPTH:
             return found
         self.depth += 1
         try:
-            between = self._between_ends(e)
-            if between is not None or found != Sign.REAL:
-                return found if between is None else found & between
-            from lawdsl.proof.payment import paid
-
-            return paid(self, e) or self._by_end_points(e) or found
+            found &= self._attempt(between_ends, e) or Sign.REAL
+            if found != Sign.REAL or self._seen_with_both_signs(e):
+                return found
+            for rule in SUM_RULES:
+                more = self._attempt(rule, e)
+                if more is not None:
+                    return more
+            return found
         finally:
             self.depth -= 1
 
-    def _between_ends(self, e: sp.Expr) -> Sign | None:
-        """If e is affine in a symbol with two finite ends, it lies between its values there."""
-        for symbol in self.movable(e):
-            domain = self.box.range(symbol)
-            if domain.lower is None or domain.upper is None:
-                continue
-            if symbol in derivative(e, symbol).free_symbols:
-                continue
-            ends = [merge_powers(e.xreplace({symbol: x.at})) for x in (domain.lower, domain.upper)]
-            one, other = (self.sign(end) for end in ends)
-            for definite in (Sign.POSITIVE, Sign.NEGATIVE, Sign.NONNEGATIVE, Sign.NONPOSITIVE):
-                if one.within(definite) and other.within(definite):
-                    return definite
-        return None
+    def _attempt(self, rule: Callable[[Signs, sp.Expr], Sign | None], e: sp.Expr) -> Sign | None:
+        """A rule's answer; one that fails has used nothing."""
+        before = set(self._used[-1])
+        found = rule(self, e)
+        if found is None:
+            self._used[-1] = before
+        return found
+
+    def _seen_with_both_signs(self, e: sp.Expr) -> bool:
+        """Whether random points show that there is nothing to prove. It only saves time."""
+        inputs = sorted(e.free_symbols, key=str)
+        for s in inputs:
+            if s not in self._columns:
+                rng = np.random.default_rng(zlib.crc32(s.name.encode()))
+                self._columns[s] = draw_wide(self.box, s, rng, POINTS)
+        try:
+            tape = compile_tape([e, *e.args], inputs)
+        except LawdslError:
+            return False
+        value, *terms = evaluate(tape, [self._columns[s] for s in inputs])
+        with np.errstate(all="ignore"):
+            clear = np.abs(value) > 1e-9 * sum(np.abs(term) for term in terms)
+        return bool(np.any(clear & (value > 0)) and np.any(clear & (value < 0)))
 
     def _product(self, e: sp.Expr) -> Sign:
         found = Sign.POSITIVE
         for factor in e.args:
-            found = _multiply(found, self.sign(factor))
+            found = multiply(found, self.sign(factor))
         return found
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Sign:
-        below, above = self.sign(base), self.sign(exponent)
-        if not (below.within(Sign.REAL) and above.within(Sign.REAL)):
+        """x^y is positive for x > 0; 0^y is 0 for y > 0 only; else y must be a whole number."""
+        under = self.sign(base)
+        if under == Sign.POSITIVE:
+            return Sign.POSITIVE if self.finite(exponent) else Sign.UNKNOWN
+        if not under.within(Sign.REAL):
             return Sign.UNKNOWN
-        if below == Sign.POSITIVE:
-            return Sign.POSITIVE
-        if below.within(Sign.NONNEGATIVE):
-            return below if above == Sign.POSITIVE else Sign.UNKNOWN
         if exponent.is_Integer:
-            if exponent < 0 and not below.within(Sign.NONZERO):
+            if not exponent.is_positive and not under.within(Sign.NONZERO):
                 return Sign.UNKNOWN
             if exponent % 2:
-                return below
-            return (below & Sign.ZERO) | Sign.POSITIVE
+                return under
+            return (under & Sign.ZERO) | (Sign.POSITIVE if under & Sign.NONZERO else Sign.NONE)
+        if under.within(Sign.NONNEGATIVE):
+            return under if self.sign(exponent) == Sign.POSITIVE else Sign.UNKNOWN
         return Sign.UNKNOWN
 
     def _function(self, e: sp.Expr) -> Sign:
-        parts = [self.sign(part) for part in e.args]
-        if not all(part.within(Sign.REAL) for part in parts):
+        """What the function's row says: its domain, its range, its zero, that it is increasing."""
+        row, x = ROWS[type(e)], e.args[0]
+        inside = self.sign(x)
+        if not inside.within(DOMAINS[row.domain]):
             return Sign.UNKNOWN
-        x = parts[0]
-        match e:
-            case sp.exp():
-                return Sign.POSITIVE
-            case sp.log():
-                if x != Sign.POSITIVE:
-                    return Sign.UNKNOWN
-                return self.sign(e.args[0] - 1)
-            case sp.atan() | sp.tanh():
-                return x
-            case sp.sin() | sp.cos():
-                return Sign.REAL
-            case sp.Abs():
-                return (x & Sign.ZERO) | (Sign.POSITIVE if x & Sign.NONZERO else Sign.NONE)
-            case sp.sign():
-                return x
-            case sp.Heaviside():
-                return {Sign.POSITIVE: Sign.POSITIVE, Sign.NEGATIVE: Sign.ZERO}.get(
-                    x, Sign.NONNEGATIVE
-                )
-            case sp.Max():
-                return _largest(parts)
-            case sp.Min():
-                return -_largest([-part for part in parts])
-        return Sign.UNKNOWN
-
-    def movable(self, e: sp.Expr) -> list[sp.Symbol]:
-        """The symbols of an expression that may be moved through their ranges, by name."""
-        free = e.free_symbols - self._fixed
-        return sorted(free, key=lambda s: (s not in self.box.variables, s.name))
-
-    def _by_end_points(self, e: sp.Expr) -> Sign | None:
-        """If e only falls (or only rises) as one symbol moves, its values at the ends bound it."""
-        for symbol in self.movable(e):
-            slope = self.sign(derivative(e, symbol))
-            domain = self.box.range(symbol)
-            if slope.within(Sign.NONNEGATIVE):
-                least, most = domain.lower, domain.upper
-            elif slope.within(Sign.NONPOSITIVE):
-                least, most = domain.upper, domain.lower
-            else:
-                continue
-            strict = Sign.ZERO not in slope
-            low = self._at_end(e, symbol, least, rising=slope.within(Sign.NONNEGATIVE), low=True)
-            if low.within(Sign.NONNEGATIVE):
-                open_end = least is None or not least.closed
-                return self._tell(e, symbol, least, _beyond(low, strict and open_end))
-            high = self._at_end(e, symbol, most, rising=slope.within(Sign.NONNEGATIVE), low=False)
-            if high.within(Sign.NONPOSITIVE):
-                open_end = most is None or not most.closed
-                return self._tell(e, symbol, most, -_beyond(-high, strict and open_end))
-        return None
-
-    def _at_end(
-        self, e: sp.Expr, symbol: sp.Symbol, end: End | None, *, rising: bool, low: bool
-    ) -> Sign:
-        """The sign of e where the symbol reaches an end of its range, infinite ones included."""
-        if end is not None:
-            return self.sign(merge_powers(e.xreplace({symbol: end.at})))
-        toward_plus = rising != low
-        value = at_infinity(self, e, symbol, 1 if toward_plus else -1)
-        return Sign.UNKNOWN if value is None else self.sign(value)
-
-    def _tell(self, e: sp.Expr, symbol: sp.Symbol, end: End | None, found: Sign) -> Sign:
-        if e == self.telling:
-            place = "its infinite end" if end is None else f"{symbol} = {text(end.at)}"
-            self.notes.append(f"{text(e)} is monotone in {symbol}; its bound is at {place}")
+        if row.divides_by and not self.sign(row.divides_by(x)).within(Sign.NONZERO):
+            return Sign.UNKNOWN
+        if row.steps is not None:
+            found = Sign.NONE
+            for side, value in zip((Sign.NEGATIVE, Sign.POSITIVE), row.steps, strict=True):
+                found |= _number(sp.Integer(value)) if side in inside else Sign.NONE
+            return found
+        found = Sign.REAL
+        low, high = row.range
+        if low is not None:
+            found &= above(_number(low), row.reached)
+        if high is not None:
+            found &= below(_number(high), row.reached)
+        if row.zero is not None:
+            beyond = self.sign(x - row.zero)
+            if row.increasing:
+                found &= beyond
+            elif beyond.within(Sign.NONZERO):
+                found &= Sign.NONZERO
         return found
 
 
 def _number(e: sp.Expr) -> Sign:
-    for sign, known in (
-        (Sign.POSITIVE, e.is_positive),
-        (Sign.NEGATIVE, e.is_negative),
-        (Sign.ZERO, e.is_zero),
-    ):
-        if known:
-            return sign
-    return Sign.UNKNOWN if not e.is_real else Sign.REAL
-
-
-def _above(limit: Sign, closed: bool) -> Sign:
-    """The sign of what lies above a limit of this sign."""
-    if limit == Sign.POSITIVE:
-        return Sign.POSITIVE
-    if limit.within(Sign.NONNEGATIVE):
-        return Sign.NONNEGATIVE if closed else Sign.POSITIVE
-    return Sign.REAL
-
-
-def _beyond(limit: Sign, strictly: bool) -> Sign:
-    """The sign of what is at least (strictly: more than) a nonnegative limit."""
-    return Sign.POSITIVE if strictly or limit == Sign.POSITIVE else Sign.NONNEGATIVE
-
-
-def _add(terms: list[Sign]) -> Sign:
-    if not all(term.within(Sign.REAL) for term in terms):
+    """The sign of a number: exact, or certain by intervals."""
+    if e.is_Rational:
+        return Sign.POSITIVE if e > 0 else Sign.NEGATIVE if e < 0 else Sign.ZERO
+    try:
+        certain = interval_sign(compile_tape([e], []), [])
+    except LawdslError:
         return Sign.UNKNOWN
-    if all(term.within(Sign.NONNEGATIVE) for term in terms):
-        if any(term == Sign.POSITIVE for term in terms):
-            return Sign.POSITIVE
-        return Sign.ZERO if all(term == Sign.ZERO for term in terms) else Sign.NONNEGATIVE
-    if all(term.within(Sign.NONPOSITIVE) for term in terms):
-        return -_add([-term for term in terms])
-    return Sign.REAL
+    if certain is not None:
+        return {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}[certain]
+    return Sign.REAL if e.is_real and e.is_finite else Sign.UNKNOWN
 
 
-def _multiply(one: Sign, other: Sign) -> Sign:
-    if not (one.within(Sign.REAL) and other.within(Sign.REAL)):
-        return Sign.UNKNOWN
-    found = Sign.NONE
-    for a in (Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE):
-        for b in (Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE):
-            if a in one and b in other:
-                if Sign.ZERO in (a, b):
-                    found |= Sign.ZERO
-                else:
-                    found |= Sign.POSITIVE if a == b else Sign.NEGATIVE
-    return found
-
-
-def _largest(parts: list[Sign]) -> Sign:
-    if any(part == Sign.POSITIVE for part in parts):
-        return Sign.POSITIVE
-    if all(part.within(Sign.NONPOSITIVE) for part in parts):
-        return Sign.NEGATIVE if all(p == Sign.NEGATIVE for p in parts) else Sign.NONPOSITIVE
-    return Sign.NONNEGATIVE if any(p.within(Sign.NONNEGATIVE) for p in parts) else Sign.REAL
+def _polynomial(e: sp.Expr) -> bool:
+    """Whether it is finite wherever its symbols are, by its form alone."""
+    if e.is_Add or e.is_Mul:
+        return all(map(_polynomial, e.args))
+    if e.is_Pow:
+        return bool(e.exp.is_Integer and e.exp > 0) and _polynomial(e.base)
+    return bool(e.is_Symbol or e.is_Rational)

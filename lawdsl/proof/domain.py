@@ -1,0 +1,219 @@
+"""A law and a claim on it -> the box that the claim speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+import sympy as sp
+
+from lawdsl.functions import CONSTANTS
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim
+from lawdsl.language.printing import print_formula
+from lawdsl.law import Bound, Law
+from lawdsl.proof.box import Box, End, Range, Relation, order
+from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs import Signs
+
+Settings = Mapping[sp.Symbol, Fraction]
+
+
+def domain_of(law: Law, claim: Claim | None = None) -> Box:
+    """The domain of a law, narrowed by the conditions of a claim.
+
+    The names that the claim brings in (the r0 of `L(r = r0)`) are variables with the domain of what
+    they stand for. A let that it derives by, fixes or narrows becomes a symbol of its own.
+    """
+    found = _Collected(law)
+    narrowed = _conditions(law, claim)
+    for q in law.variables:
+        found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=True)
+    given = {q.name: q.bounds for q in (*law.variables, *law.parameters)}
+    fresh = fresh_names(law, claim)
+    for symbol, names in fresh.items():
+        of = [(*given.get(n, ()), *_conditions(law, claim).get(n, ())) for n in names]
+        found.add(symbol, tuple(b for bounds in of for b in bounds), varies=True)
+    for q in law.parameters:
+        found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=False)
+    for name in opaque_lets(law, claim):
+        formula = law.to_sympy(tree.Name(name))
+        bounds = tuple(narrowed.get(name, ()))
+        stands_for = [s for s, names in fresh.items() if name in names]
+        found.add_let(law.symbols[name], formula, bounds)
+        for symbol in stands_for:
+            found.add_let(symbol, formula, bounds)
+    return found.box()
+
+
+def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
+    """The names that a claim brings in, each with the names that it stands for."""
+    found: dict[str, list[str]] = {}
+    for node in tree.walk(claim.claim) if claim else ():
+        for name, at in node.keywords if isinstance(node, tree.Call) else ():
+            if isinstance(at, tree.Name) and at.text not in law.declarations.symbols:
+                if at.text not in CONSTANTS:
+                    found.setdefault(at.text, []).append(name)
+    return {
+        sp.Symbol(text, **law.symbols[names[0]].assumptions0): names
+        for text, names in found.items()
+    }
+
+
+def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
+    """The lets that a claim derives by, fixes, or has a condition on."""
+    names = [name for name, _ in claim.conditions] if claim else []
+    for node in tree.walk(claim.claim) if claim else ():
+        if isinstance(node, tree.Derivative):
+            names += node.by
+        elif isinstance(node, tree.Trend):
+            names.append(node.name)
+        elif isinstance(node, tree.Call):
+            names += [name for name, _ in node.keywords]
+        elif isinstance(node, tree.Limit):
+            names += [name for name, _ in node.approaches]
+    kinds = law.declarations.symbols
+    return [name for name in dict.fromkeys(names) if kinds[name].kind == "let"]
+
+
+def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
+    found: dict[str, list[Bound]] = {}
+    for name, relations in claim.conditions if claim else ():
+        for relation, limit in relations:
+            bound = Bound(relation, law.to_sympy(limit), print_formula(limit))
+            found.setdefault(name, []).append(bound)
+    return found
+
+
+class _Collected:
+    """A box in the making."""
+
+    def __init__(self, law: Law) -> None:
+        self.settings: dict[sp.Symbol, Fraction] = {}
+        self.ranges: dict[sp.Symbol, Range] = {}
+        self.slack: dict[sp.Symbol, sp.Expr] = {}
+        self.meaning: dict[sp.Symbol, sp.Expr] = {}
+        self.relations: dict[sp.Symbol, tuple[Relation, ...]] = {}
+        self.lets: dict[sp.Symbol, sp.Expr] = {}
+        self.facts: dict[sp.Symbol, str] = {}
+        self.variables: set[sp.Symbol] = set()
+        self.tied = self.ragged = False
+        for q in law.settings:
+            if q.value is None:
+                continue
+            value = self.settings[q.symbol] = Fraction(repr(q.value))
+            exact = sp.Rational(value.numerator, value.denominator)
+            here = Range(End(exact, True), End(exact, True))
+            self.ranges[q.symbol] = Range(End(sp.S.Zero, False)) if value > 0 else here
+
+    def box(self) -> Box:
+        for s, value in self.settings.items():  # last in a proof
+            self.facts[s] = f"{s} > 0" if value > 0 else f"{s} = {float(value):g}"
+        return Box(
+            ranges=self.ranges,
+            slack=self.slack,
+            meaning=self.meaning,
+            variables=frozenset(self.variables),
+            settings=self.settings,
+            lets=self.lets,
+            relations=self.relations,
+            tied=self.tied,
+            ragged=self.ragged,
+            facts=self.facts,
+        )
+
+    def add(self, symbol: sp.Symbol, bounds: tuple[Bound, ...], *, varies: bool) -> None:
+        """A variable or parameter: its range, or the slack that replaces it."""
+        self.relations[symbol] = tuple(_relation(symbol, bound) for bound in bounds)
+        coupled = [b for b in bounds if b.limit.free_symbols - set(self.settings)]
+        plain = [b for b in bounds if b not in coupled]
+        if varies:
+            self.variables.add(symbol)
+        if not coupled:
+            self.ranges[symbol], fact = _range(symbol, plain, self.settings)
+            if fact:
+                self.facts[symbol] = fact
+            return
+        first = coupled[0]
+        known = {"nonnegative": True, "positive": True} if first.strict else {"nonnegative": True}
+        limit = first.text if first.text.isidentifier() else f"({first.text})"
+        name = f"({symbol} - {limit})" if first.lower else f"({limit} - {symbol})"
+        s = sp.Symbol(name, real=True, **known)
+        self.ranges[s] = Range(End(sp.S.Zero, not first.strict))
+        self.slack[symbol] = first.limit + s if first.lower else first.limit - s
+        self.meaning[s] = symbol - first.limit if first.lower else first.limit - symbol
+        tied = len(coupled) > 1 or not all(_implied(b, first) for b in plain)
+        self.tied |= tied
+        self.ragged |= varies and tied
+        shown = coupled if not tied else bounds
+        self.facts[s] = self.facts[symbol] = ", ".join(f"{symbol} {b.relation} {b.text}" for b in shown)
+        if varies or first.limit.free_symbols & self.variables:
+            self.ragged |= not varies
+            self.variables.add(s)
+
+    def add_let(self, symbol: sp.Symbol, formula: sp.Expr, bounds: tuple[Bound, ...]) -> None:
+        """A let as a symbol: at least of its formula's sign, and within the claim's conditions."""
+        so_far = self.box()
+        sign = Signs(so_far).sign(so_far.independent(formula))
+        stated = tuple(_relation(formula, bound) for bound in bounds)
+        self.relations[symbol] = self.relations.get(symbol, ()) + stated
+        self.lets[symbol] = formula
+        self.variables.add(symbol)
+        plain = [b for b in bounds if not b.limit.free_symbols - set(self.settings)]
+        if sign.within(Sign.NONNEGATIVE):
+            plain.append(Bound(">" if sign == Sign.POSITIVE else ">=", sp.S.Zero, "0"))
+        elif sign.within(Sign.NONPOSITIVE):
+            plain.append(Bound("<" if sign == Sign.NEGATIVE else "<=", sp.S.Zero, "0"))
+        self.ranges[symbol], fact = _range(symbol, plain, self.settings)
+        if fact:
+            self.facts[symbol] = fact
+        if not all(b.lower and b.limit.is_zero and sign == Sign.POSITIVE for b in bounds):
+            self.tied = self.ragged = True
+
+
+def _relation(e: sp.Expr, bound: Bound) -> Relation:
+    return Relation(e - bound.limit if bound.lower else bound.limit - e, bound.strict)
+
+
+def _implied(plain: Bound, coupled: Bound) -> bool:
+    """Whether a plain bound says nothing that the coupled one does not: C > 0 beside C > C0 > 0."""
+    same_side = plain.limit.is_zero and plain.lower and coupled.lower
+    if not same_side or not coupled.limit.is_nonnegative:
+        return False
+    return bool(coupled.strict or coupled.limit.is_positive or not plain.strict)
+
+
+def _range(
+    symbol: sp.Symbol, bounds: Iterable[Bound], settings: Settings
+) -> tuple[Range, str | None]:
+    """The intersection of plain bounds, and what it says as text."""
+    lower = _tightest([b for b in bounds if b.lower], settings, 1)
+    upper = _tightest([b for b in bounds if not b.lower], settings, -1)
+    found = Range(_end(lower), _end(upper))
+    if lower and upper:
+        left, right = "(" if lower.strict else "[", ")" if upper.strict else "]"
+        return found, f"{symbol} in {left}{lower.text}, {upper.text}{right}"
+    one = lower or upper
+    return found, f"{symbol} {one.relation} {one.text}" if one else None
+
+
+def _end(bound: Bound | None) -> End | None:
+    return None if bound is None else End(bound.limit, not bound.strict)
+
+
+def _tightest(bounds: Iterable[Bound], settings: Settings, side: int) -> Bound | None:
+    """The innermost of bounds on one side, at the values of the settings.
+
+    Where that is not certain, either one bounds the domain, and the first is kept.
+    """
+    best: Bound | None = None
+    for bound in bounds:
+        if best is None:
+            best = bound
+            continue
+        inside = order(settings, side * (bound.limit - best.limit))
+        if inside == 1 or inside == 0 and bound.strict:
+            best = bound
+    return best
+
+

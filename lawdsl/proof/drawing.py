@@ -1,0 +1,65 @@
+"""Random float64 points of a box. They decide nothing; what they suggest is verified elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.proof.box import Box, End
+
+ROUND = (1, 2, 0.5, 3, 0.1, 10, 0.25, 5, 0.01, 100)
+
+Column = NDArray[np.float64]
+
+
+def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
+    """Small fractions, and the closed ends of the range: the first ones most often."""
+    low, low_closed, high, high_closed = _ends(box, symbol)
+    choices = [float(x) for x in ROUND]
+    if low is None:
+        choices += [0.0, *(-x for x in choices)]
+    elif low != 0:
+        choices += [low + x for x in choices]
+    if high is not None:
+        choices += [high - x for x in choices]
+    inside = [x for x in choices if (low is None or x > low) and (high is None or x < high)]
+    closed = [x for x, there in ((low, low_closed), (high, high_closed)) if there]
+    found = [x for x in (*closed, *inside) if x is not None]
+    if not found:
+        return draw_wide(box, symbol, rng, count)
+    weights = 1 / (1 + np.arange(len(found)) / 3)
+    return rng.choice(found, size=count, p=weights / weights.sum())
+
+
+def draw_wide(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
+    """Log-uniform over twelve decades from each finite end, or from 0 to both sides."""
+    low, low_closed, high, high_closed = _ends(box, symbol)
+    size = 10 ** rng.uniform(-6, 6, count)
+    if low is not None and high is not None:
+        share = rng.uniform(size=count)
+        share = np.where(rng.uniform(size=count) < 0.5, share, 10 ** rng.uniform(-6, 0, count))
+        share = np.where(rng.uniform(size=count) < 0.5, share, 1 - share)
+        values = low + (high - low) * share
+        values = np.where((values <= low) & (not low_closed), (low + high) / 2, values)
+        return np.where((values >= high) & (not high_closed), (low + high) / 2, values)
+    if low is not None:
+        return low + size
+    if high is not None:
+        return high - size
+    return size * rng.choice([-1.0, 1.0], count)
+
+
+def _ends(box: Box, symbol: sp.Symbol) -> tuple[float | None, bool, float | None, bool]:
+    if symbol in box.settings:
+        value = float(box.settings[symbol])
+        return value, True, value, True
+    found = box.range(symbol)
+    return *_end(box, found.lower), *_end(box, found.upper)
+
+
+def _end(box: Box, end: End | None) -> tuple[float | None, bool]:
+    if end is None:
+        return None, False
+    value = end.at.xreplace(box.numbers)
+    return (float(value), end.closed) if value.is_number else (None, False)

@@ -1,0 +1,80 @@
+"""Claims as mathematics: the expression that is to be positive, the formulas it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim
+from lawdsl.language.printing import print_claim, print_formula, print_items
+from lawdsl.law import Law, derivative
+from lawdsl.proof.box import Box
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`larger > 0` (not strict: `>= 0`) on the whole box is what the claim says.
+
+    `shown` names the quantity that the claim speaks of, which is `sense * larger`.
+    """
+
+    larger: sp.Expr
+    strict: bool
+    shown: str
+    sense: int
+
+    @property
+    def quantity(self) -> sp.Expr:
+        return self.sense * self.larger
+
+
+def claim_text(claim: Claim) -> str:
+    """A claim as the language prints it, with its conditions."""
+    shown = print_claim(claim.claim)
+    for name, relations in claim.conditions:
+        items = [tree.Item(name, tree.Bound(r, at)) for r, at in relations]
+        shown += (", " if " for " in shown else " for ") + print_items(items)
+    return shown
+
+
+def formulas(claim: tree.Claim) -> list[tree.Formula]:
+    """The formulas that must have a value for a claim to make sense."""
+    match claim:
+        case tree.Comparison(left, _, right):
+            return [left, right]
+        case tree.Limit(formula, target):
+            infinite = isinstance(target, tree.Name) and target.text == "oo"
+            return [formula] if infinite else [formula, target]
+    return [claim.formula]
+
+
+def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
+    """What a comparison or trend asks to be positive.
+
+    `L increasing in N` says ∂L/∂N > 0, and `L convex in N` says ∂²L/∂N² >= 0. At a closed end a
+    derivative is what the derivative inside tends to, which is the one-sided derivative there.
+    """
+    if isinstance(claim, tree.Comparison):
+        sense = 1 if claim.relation in (">", ">=") else -1
+        difference = law.to_sympy(claim.left) - law.to_sympy(claim.right)
+        shown = print_formula(claim.left)
+        if claim.right != tree.Number("0"):
+            shown = print_formula(tree.Sum((("+", claim.left), ("-", claim.right))))
+        return Goal(_folded(law, box, sense * difference), claim.relation in "<>", shown, sense)
+    order = 2 if claim.word in ("convex", "concave") else 1
+    symbol = law.symbols[claim.name]
+    opaque = (claim.name,) if symbol in box.lets else ()
+    slope = derivative(law.to_sympy(claim.formula, opaque), *(symbol,) * order)
+    sense = 1 if claim.word in ("increasing", "convex") else -1
+    named = isinstance(claim.formula, tree.Name)
+    of = print_formula(claim.formula) if named else f"({print_formula(claim.formula)})"
+    shown = f"∂{of}/∂{claim.name}" if order == 1 else f"∂²{of}/∂{claim.name}²"
+    return Goal(_folded(law, box, sense * slope), order == 1, shown, sense)
+
+
+def _folded(law: Law, box: Box, e: sp.Expr) -> sp.Expr:
+    """The expression with the claim's lets as symbols wherever their formulas stand in it."""
+    own = [(s, formula) for s, formula in box.lets.items() if s.name in law.symbols]
+    return e.xreplace({formula: s for s, formula in own if formula.args})

@@ -1,0 +1,103 @@
+"""Products of powers: how they are taken apart, merged and multiplied out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.law import merge_powers
+from lawdsl.proof.sign import Sign
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs import Signs
+
+TERMS = 200  # monomials of one sum
+WHOLE = 4  # the greatest power of a sum that is multiplied out
+
+
+def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """The factors of a product as (base, exponent); exp(x) is e to the x."""
+    for factor in sp.Mul.make_args(e):
+        if isinstance(factor, sp.exp):
+            yield sp.E, factor.args[0]
+        elif factor.is_Pow:
+            yield factor.base, factor.exp
+        else:
+            yield factor, sp.S.One
+
+
+def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
+    """A product with each base once, and powers of products taken apart."""
+    exponents: dict[sp.Expr, list[sp.Expr]] = {}
+    for base, exponent in _apart(signs, powers(merge_powers(e))):
+        exponents.setdefault(base, []).append(exponent)
+    return sp.Mul(*(sp.Pow(b, sp.expand_mul(sp.Add(*x))) for b, x in exponents.items()))
+
+
+def _apart(
+    signs: Signs, factors: Iterable[tuple[sp.Expr, sp.Expr]]
+) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """(a·b^k)^x as a^x·b^(k·x), where a and b are positive.
+
+    It is not enough that b^k is: (b^2)^(1/2) is -b for a negative b.
+    """
+    for base, exponent in factors:
+        inner = list(powers(base))
+        if len(inner) > 1 and all(signs.sign(b) == Sign.POSITIVE for b, _ in inner):
+            yield from ((b, k * exponent) for b, k in inner)
+        else:
+            yield base, exponent
+
+
+def expanded(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]] | None:
+    """A sum as (common factor, monomials), like ones merged; None where there are too many.
+
+    The common factor is positive. A sum raised to powers that differ by whole numbers (S^(a - 1)
+    beside S^(a - 2)) is taken out as far as it goes, so that what remains of it can be multiplied
+    out.
+    """
+    terms = [merged(signs, term) for term in sp.Add.make_args(e)]
+    outer = sp.S.One
+    for base in _composite(terms):
+        exponents = [dict(powers(t)).get(base, sp.S.Zero) for t in terms]
+        steps = [sp.expand_mul(x - exponents[0]) for x in exponents]
+        if not all(step.is_Integer for step in steps) or signs.sign(base) != Sign.POSITIVE:
+            continue
+        least = exponents[0] + min(steps)
+        outer *= sp.Pow(base, least)
+        terms = [merge_powers(t * sp.Pow(base, -least)) for t in terms]
+    like: dict[sp.Expr, sp.Expr] = {}
+    for term in terms:
+        for coefficient, monomial in _multiplied_out(signs, term):
+            like[monomial] = like.get(monomial, sp.S.Zero) + coefficient
+            if len(like) > TERMS:
+                return None
+    return outer, [c * m for m, c in like.items() if c != 0]
+
+
+def _composite(terms: list[sp.Expr]) -> list[sp.Expr]:
+    """The sums that stand in the terms under a power."""
+    found = {
+        base: None
+        for term in terms
+        for base, exponent in powers(term)
+        if base.is_Add and not (exponent.is_Integer and exponent > 0)
+    }
+    return list(found)
+
+
+def _multiplied_out(signs: Signs, term: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """A product of sums as a sum of products: (number, monomial) pairs."""
+    products = [sp.S.One]
+    for base, exponent in powers(term):
+        whole = base.is_Add and exponent.is_Integer and 0 < exponent <= WHOLE
+        choices = list(base.args) if whole else [sp.Pow(base, exponent)]
+        for _ in range(int(exponent) if whole else 1):
+            if len(products) * len(choices) > TERMS:
+                yield sp.S.One, term
+                return
+            products = [p * c for p in products for c in choices]
+    for product in products:
+        yield merged(signs, product).as_coeff_Mul()

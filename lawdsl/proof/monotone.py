@@ -1,0 +1,86 @@
+"""Sums whose sign is that of their values at the ends of one symbol's range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.formulas import text
+from lawdsl.law import derivative
+from lawdsl.proof.box import End
+from lawdsl.proof.limits import at_infinity
+from lawdsl.proof.sign import Sign
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs import Signs
+
+
+def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
+    """If e is affine in a symbol with two finite ends, it lies between its values there."""
+    for symbol in signs.movable(e):
+        domain = signs.box.range(symbol)
+        if domain.lower is None or domain.upper is None:
+            continue
+        if symbol in derivative(e, symbol).free_symbols:
+            continue
+        ends = [signs.at(e, symbol, x) for x in (domain.lower, domain.upper)]
+        one, other = (Sign.UNKNOWN if end is None else signs.sign(end) for end in ends)
+        for shared in (Sign.POSITIVE, Sign.NEGATIVE, Sign.NONNEGATIVE, Sign.NONPOSITIVE):
+            if one.within(shared) and other.within(shared):
+                return shared
+    return None
+
+
+def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
+    """If e only falls (or only rises) as one symbol moves, its value at an end bounds it.
+
+    e is continuous, its terms being defined everywhere, and a range has no gaps; so one sign of the
+    slope is enough. Where the slope is never 0 and the end is open, the bound is not reached.
+    """
+    for symbol in signs.movable(e):
+        slope = signs.sign(derivative(e, symbol))
+        domain = signs.box.range(symbol)
+        if slope.within(Sign.NONNEGATIVE):
+            least, most = domain.lower, domain.upper
+        elif slope.within(Sign.NONPOSITIVE):
+            least, most = domain.upper, domain.lower
+        else:
+            continue
+        rising = slope.within(Sign.NONNEGATIVE)
+        strict = slope.definite
+        low = _at_end(signs, e, symbol, least, -1 if rising else 1)
+        if low.within(Sign.NONNEGATIVE):
+            _tell(signs, e, symbol, least, "rises" if rising else "falls", "least")
+            return _beyond(low, strict and _open(least))
+        high = _at_end(signs, e, symbol, most, 1 if rising else -1)
+        if high.within(Sign.NONPOSITIVE):
+            _tell(signs, e, symbol, most, "rises" if rising else "falls", "greatest")
+            return -_beyond(-high, strict and _open(most))
+    return None
+
+
+def _open(end: End | None) -> bool:
+    return end is None or not end.closed
+
+
+def _beyond(limit: Sign, strictly: bool) -> Sign:
+    """The sign of what is at least (strictly: more than) a nonnegative limit."""
+    return Sign.POSITIVE if strictly or limit == Sign.POSITIVE else Sign.NONNEGATIVE
+
+
+def _at_end(signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, direction: int) -> Sign:
+    """The sign of e where the symbol reaches an end of its range; None is the infinite one."""
+    if end is None:
+        value = at_infinity(signs, e, symbol, direction)
+    else:
+        value = signs.at(e, symbol, end)
+    return Sign.UNKNOWN if value is None else signs.sign(value)
+
+
+def _tell(
+    signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, way: str, bound: str
+) -> None:
+    if e in signs.telling:
+        at = f"where {symbol} has no bound" if end is None else f"at {symbol} = {text(end.at)}"
+        signs.notes.append(f"{text(e)} {way} with {symbol}: it is {bound} {at}")

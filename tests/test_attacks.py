@@ -1,0 +1,329 @@
+"""Hostile files: each is answered soon, with a code, and nothing in it is executed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lawdsl import library
+from lawdsl.diagnostics import LawdslError, Text
+from lawdsl.law import Law
+
+ROOT = Path(__file__).resolve().parent.parent
+STORED = sorted(ROOT.glob("tests/fixtures/attacks/*.law"))
+SECONDS = 2.0  # of processor time, not of the clock
+MEMORY = 512 << 20
+
+
+def answer(text: str, folder: Path) -> list[str]:
+    """The codes with which a text is answered once everything is made of it that is made of a law."""
+    began = time.process_time()
+    try:
+        declarations, found = library.declared(Text("attack.law", text), folder)
+        law = Law(declarations)
+        assert law.expression.free_symbols <= set(law.symbols.values())
+        law.derivative(law.variables[0].name)
+        assert repr(law) and law.digest
+    except LawdslError as error:
+        assert str(error)
+        found = list(error.diagnostics)
+    assert time.process_time() - began < SECONDS
+    return [d.code for d in found]
+
+
+def lines(*statements: str, equation: str = "L = A/N") -> str:
+    return "\n".join(["law attack", "variable N > 0", "parameter A > 0", *statements, equation, ""])
+
+
+def formula(text: str) -> str:
+    return lines(equation=f"L = A/N + {text}")
+
+
+def lets(count: int, step: str) -> str:
+    """a0 = N, and each further let made of the one before it."""
+    made = [f"let a{i} = {step.format(f'a{i - 1}')}" for i in range(1, count)]
+    return lines("let a0 = N", *made, equation=f"L = A/N + a{count - 1}")
+
+
+LEGAL: list[str] = []
+GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: any answer
+    "no text at all": (lambda: "", ["L0401", "L0402"]),
+    "a byte order mark alone": (lambda: "\ufeff", ["L0401", "L0402"]),
+    "a byte order mark": (lambda: "\ufeff" + lines(), LEGAL),
+    "CR LF": (lambda: lines().replace("\n", "\r\n"), LEGAL),
+    "CR alone": (lambda: lines().replace("\n", "\r"), ["L0101"]),
+    "tabs": (lambda: lines().replace(" ", "\t"), LEGAL),
+    "no final newline": (lambda: lines().rstrip(), LEGAL),
+    "a lone surrogate": (lambda: formula("\ud800"), ["L0101"]),
+    "a lone surrogate in a text": (lambda: lines('source "\udfff"'), ["L0101"]),
+    "a number of 5,000 digits": (lambda: formula("9" * 5_000), ["L0106"]),
+    "a fraction of 5,000 digits": (lambda: formula("0." + "3" * 5_000), ["L0106"]),
+    "an exponent of 5,000 digits": (lambda: formula("1e" + "9" * 5_000), ["L0106"]),
+    "1,000 brackets": (lambda: formula("(" * 1_000 + "N" + ")" * 1_000), ["L0104"]),
+    "1,000 signs": (lambda: formula("-" * 1_000 + "N"), ["L0104"]),
+    "1,000 powers": (lambda: formula("N^" * 1_000 + "N"), ["L0104"]),
+    "15,000 functions": (lambda: formula("exp(" * 15_000 + "N" + ")" * 15_000), ["L0104"]),
+    "20,000 open brackets": (lambda: formula("(" * 20_000), ["L0104"]),
+    "90 brackets": (lambda: formula("(" * 90 + "N" + ")" * 90), LEGAL),
+    "90 exp": (lambda: formula("exp(-" * 45 + "N" + ")" * 45), LEGAL),
+    "95 sin": (lambda: formula("sin(" * 95 + "N" + ")" * 95), LEGAL),
+    "95 abs": (lambda: formula("abs(" * 95 + "N" + ")" * 95), LEGAL),
+    "95 sqrt": (lambda: formula("sqrt(" * 95 + "N" + ")" * 95), LEGAL),
+    "45 powers": (lambda: formula("(1 + N^" * 45 + "A" + ")" * 45), LEGAL),
+    "90 powers": (lambda: formula("N^" * 90 + "A"), LEGAL),
+    "a sum of 5,000 terms": (
+        lambda: formula(" + ".join(f"N^{i % 50}" for i in range(5_000))),
+        LEGAL,
+    ),
+    "a sum of 5,000 names": (lambda: formula(" + ".join(["N", "A"] * 2_500)), LEGAL),
+    "a product of 5,000 names": (lambda: formula("*".join(["N", "A"] * 2_500)), LEGAL),
+    "a product of 3,000 sums": (
+        lambda: formula("*".join(f"(N + {i})" for i in range(1, 3_001))),
+        None,
+    ),
+    "a formula of 30,000 parts": (lambda: formula("+".join(["N"] * 24_000)), ["L0105"]),
+    "2,000 long fractions": (
+        lambda: formula(" + ".join(f"1/{n}^80" for n in range(1_001, 3_001))),
+        None,
+    ),
+    "lets that double 40 times": (lambda: lets(40, "{0} + {0}"), ["L0105"]),
+    "lets that square 40 times": (lambda: lets(40, "{0}*{0}"), ["L0105"]),
+    "lets that double 12 times": (lambda: lets(12, "{0} + sin({0})"), LEGAL),
+    "lets nested 60 deep": (lambda: lets(60, "exp(-{0}) + 1"), ["L0104"]),
+    "lets nested 1,900 deep": (lambda: lets(1_900, "{0} + 1"), ["L0104"]),
+    "1,900 lets": (
+        lambda: lines(*(f"let a{i} = N^{i % 9}*A" for i in range(1_900)), equation="L = A/N"),
+        ["L0309"] * 1_900,
+    ),
+    "1,900 large lets": (
+        lambda: lines(
+            "let b0 = sin(N)",
+            *(f"let b{i} = sin(b{i - 1}) + b{i - 1}^2" for i in range(1, 12)),
+            *(f"let a{i} = b11 + {i}" for i in range(1_900)),
+            equation="L = " + " + ".join(f"a{i}" for i in range(1_900)),
+        ),
+        ["L0105"],
+    ),
+    "a claim on doubling lets": (
+        lambda: lines(
+            "let b0 = N",
+            *(f"let b{i} = b{i - 1} + b{i - 1}" for i in range(1, 12)),
+            "require " + " + ".join(["b11"] * 1_000) + " > 0",
+        ),
+        ["L0105"],
+    ),
+    "1,900 parameters": (
+        lambda: lines(
+            *(f"parameter p{i} > 0" for i in range(1_900)),
+            equation="L = A/N + " + " + ".join(f"p{i}" for i in range(1_900)),
+        ),
+        LEGAL,
+    ),
+    "1,900 bounds in a chain": (
+        lambda: lines(
+            "parameter p0 > 0",
+            *(f"parameter p{i} > p{i - 1}" for i in range(1, 1_900)),
+            equation="L = A/N + " + " + ".join(f"p{i}" for i in range(1_900)),
+        ),
+        LEGAL,
+    ),
+    "100,000 declarations": (
+        lambda: "law attack\n" + "".join(f"parameter p{i}\n" for i in range(100_000)),
+        ["L0103"],
+    ),
+    "10,000 declarations": (
+        lambda: "law attack\n" + "".join(f"parameter p{i}\n" for i in range(10_000)),
+        ["L0109"],
+    ),
+    "20,000 names in one declaration": (
+        lambda: lines("parameter " + ", ".join(f"p{i}" for i in range(20_000))),
+        ["L0105"],
+    ),
+    "a line of 1,000,000 characters": (lambda: formula("N" * 1_000_000), ["L0108"]),
+    "a line of 1,000,000 mistakes": (lambda: formula("? " * 500_000), ["L0103"]),
+    "1 MiB of comment": (lambda: "#" * (1 << 20), ["L0401", "L0402"]),
+    "1 MiB and one byte": (lambda: "#" * ((1 << 20) + 1), ["L0103"]),
+    "1 MiB in half as many characters": (lambda: "# " + "é" * (1 << 19), ["L0103"]),
+    "1 MiB of newlines": (lambda: "\n" * (1 << 20), ["L0103"]),
+    "1 MiB of spaces": (lambda: " " * (1 << 20), ["L0401", "L0402"]),
+    "1 MiB of quotes": (lambda: '"' * (1 << 20), ["L0103"]),
+    "1 MiB of an open text": (lambda: '"' + "x" * ((1 << 20) - 1), ["L0102", "L0401"]),
+    "1 MiB of brackets": (lambda: "(" * (1 << 20), ["L0103"]),
+    "1 MiB of NUL": (lambda: "\0" * (1 << 20), ["L0103"]),
+    "10,000 unknown names": (
+        lambda: formula(" + ".join(f"unknown_name_{i}" for i in range(10_000))),
+        ["L0301"] * 101 + ["L0110"],
+    ),
+    "100 unknown names beside 1,900 others": (
+        lambda: lines(
+            *(f"parameter some_long_name_{i}" for i in range(1_900)),
+            equation="L = " + " + ".join(f"same_long_nome_{i}" for i in range(90)),
+        ),
+        ["L0301"] * 90,
+    ),
+    "5,000 broken lines": (
+        lambda: "law attack\n" + "A = = 1\n" * 5_000,
+        ["L0209"] * 101 + ["L0110"],
+    ),
+    "a circle of 1,500 lets": (
+        lambda: lines(*(f"let c{i} = c{(i + 1) % 1_500}" for i in range(1_500))),
+        ["L0307"],
+    ),
+    "900 circles": (
+        lambda: lines(*(f"let c{i} = d{i}\nlet d{i} = c{i}" for i in range(900))),
+        ["L0307"] * 101 + ["L0110"],
+    ),
+    "a dotted name of 10,000 parts": (lambda: formula("a." * 10_000 + "a"), ["L0301"]),
+    "extending a law of 10,000 parts": (
+        lambda: lines("extends " + "a." * 10_000 + "a"),
+        ["L0108"],
+    ),
+    "a long name": (lambda: lines(f"parameter {'a' * 100_000}"), ["L0108"]),
+    "a text of 100,000 characters": (lambda: lines(f'source "{"x" * 100_000}"'), LEGAL),
+    "max nested in max": (lambda: formula("max(N, A, " * 40 + "1" + ")" * 40), LEGAL),
+    "max of eight powers, nested": (
+        lambda: formula(
+            "max("
+            + ", ".join(f"min({', '.join(f'N^{i}*A^{j}' for j in range(8))})" for i in range(8))
+            + ")"
+        ),
+        None,
+    ),
+    "exp in exponents": (lambda: formula("exp(N)^" * 20 + "2"), LEGAL),
+    "a python file": (lambda: Path(__file__).read_text(encoding="utf-8"), None),
+    "a page": (lambda: "<!doctype html><script>alert('x')</script>\n" * 100, None),
+    "JSON": (lambda: '{"law": ["__import__", {"a": 1e999}]}\n' * 100, None),
+}
+
+
+def expected(path: Path) -> list[str]:
+    """The first line of a stored attack: the codes, or `ok` for a law that is legal."""
+    first = path.read_bytes().splitlines()[0].decode("utf-8").removeprefix("# expect: ")
+    return [] if first == "ok" else first.split()
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda p: p.stem)
+def test_a_stored_attack_is_answered(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """And makes no file where the tool runs: several try to make one called PWNED."""
+    monkeypatch.chdir(tmp_path)
+
+    assert answer(path.read_bytes().decode("utf-8"), path.parent) == expected(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_attack_is_answered(name: str, tmp_path: Path):
+    make, codes = GENERATED[name]
+    found = answer(make(), tmp_path)
+
+    assert codes is None or found == codes
+
+
+def test_names_of_the_algebra_are_symbols_and_nothing_else(tmp_path: Path):
+    """`E` is no 2.718, `I` no root of -1, `S` no class: the law has the value that it is given."""
+    text = (ROOT / "tests/fixtures/attacks/sympy_names.law").read_text(encoding="utf-8")
+    law = Law(library.declared(Text("attack.law", text), tmp_path)[0])
+
+    assert {s.name for s in law.expression.free_symbols} >= {"E", "I", "S", "Q", "zeta", "lambda"}
+    assert law.expression.xreplace(dict.fromkeys(law.expression.free_symbols, 1)) == 9
+
+
+def test_one_name_is_one_symbol_whatever_its_domains(tmp_path: Path):
+    text = lines("parameter x > 0", "let y = x", "parameter x < 9", equation="L = A/N + x - y")
+    law = Law(library.declared(Text("attack.law", text), tmp_path)[0])
+
+    assert {s.name for s in law.expression.free_symbols} == {"A", "N"}
+
+
+# The same by the command line: a process of its own, measured from outside
+
+
+def run_check(path: Path, folder: Path) -> tuple[int, str]:
+    """Exit code and output of `lawdsl check`; time and memory are looked at here."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    out = folder / "out"
+    with out.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lawdsl", "check", str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+            preexec_fn=limit,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    text = out.read_text(encoding="utf-8")
+    out.unlink()
+
+    assert usage.ru_utime + usage.ru_stime < SECONDS
+    assert usage.ru_maxrss << 10 < MEMORY
+    assert "Traceback" not in text
+    assert "\x1b" not in text
+    assert list(folder.iterdir()) == []
+    return process.returncode, text
+
+
+BY_COMMAND = (
+    "import_call_plain", "eval_call", "attribute_walk", "dunder_names", "sympy_names", "html",
+    "format_string", "tower_four", "large_power_by_let", "large_power_by_exp_log",
+    "division_by_hidden_zero", "circle", "extends_path", "ansi_in_title", "binomial",
+    "mixed_derivative", "nested_extrema", "question_section",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_COMMAND)
+def test_the_command_answers_a_stored_attack(name: str, tmp_path: Path):
+    path = ROOT / f"tests/fixtures/attacks/{name}.law"
+    status, text = run_check(path, tmp_path)
+
+    assert status in ((3,) if expected(path) else (0, 1))
+    for code in expected(path):
+        assert code in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["15,000 functions", "a sum of 5,000 names", "1 MiB of quotes", "10,000 unknown names", "JSON"],
+)
+def test_the_command_answers_a_generated_attack(name: str, tmp_path: Path):
+    make, codes = GENERATED[name]
+    path = tmp_path / "attack.law"
+    path.write_text(make(), encoding="utf-8")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+
+    assert run_check(path, folder)[0] in ((3,) if codes != LEGAL else (0, 1))
+
+
+@pytest.mark.parametrize("kind", ["endless", "pipe", "folder", "missing", "latin", "link"])
+def test_the_command_reads_nothing_but_regular_files(kind: str, tmp_path: Path):
+    path = tmp_path / "attack.law"
+    if kind == "endless":
+        path = Path("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "latin":
+        path.write_bytes(b"law \xff\n")
+    elif kind == "link":
+        path.symlink_to(path.name)
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    status, text = run_check(path, folder)
+
+    assert status == 3
+    assert "L0312" in text

@@ -1,0 +1,561 @@
+"""Fits: what was planted comes back, the same every time, and a verdict says what to think of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from planted import PLANTED, grid, law_of
+
+import lawdsl
+from lawdsl.fitting import fit as fitting
+from lawdsl.fitting.descent import polish
+from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.transforms import to_free
+
+LINE = law_of("variable x > 0\nparameter a, b\nL = a*x + b\nminimize squared(L)")
+X = np.linspace(1.0, 5.0, 12)
+NOISE = np.random.default_rng(5).normal(size=400)
+
+
+def chinchilla(noise: float = 0.003, **columns: Any) -> dict[str, np.ndarray]:
+    """The planted table with some columns replaced before the losses are computed."""
+    p = PLANTED["chinchilla"]
+    given = {**p.columns, **{k: np.asarray(v, dtype=float) for k, v in columns.items()}}
+    exact = p.formula(**given, **p.parameters)
+    return {**given, "L": exact * np.exp(noise * NOISE[: len(exact)])}
+
+
+def codes(fit: lawdsl.Fit) -> list[str]:
+    return [d.code for d in fit.diagnostics]
+
+
+def refused(*arguments: Any, **options: Any) -> lawdsl.Diagnostic:
+    with pytest.raises(lawdsl.LawdslError) as error:
+        lawdsl.fit(*arguments, **options)
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.help
+    return diagnostic
+
+
+@pytest.mark.parametrize("name", sorted(set(PLANTED) - {"cmr.general"}))
+def test_planted_parameters_are_recovered_from_clean_data(name: str):
+    fit = lawdsl.fit(name, PLANTED[name].table())
+
+    assert fit.values == pytest.approx(PLANTED[name].parameters, rel=1e-10)
+    assert (fit.verdict, fit.diagnostics) == ("trusted", ())
+    assert fit.converged and fit.agreement.agreed >= 2
+    assert fit.metrics.r2 == pytest.approx(1)
+
+
+def test_two_powers_that_may_change_places_are_recovered_as_a_pair():
+    p = PLANTED["cmr.general"]
+    v = lawdsl.fit("cmr.general", p.table()).values
+    found = sorted([(v["s2"], v["alpha2"]), (v["s3"], v["alpha3"])])
+
+    assert found == [pytest.approx((0.4, 0.3), rel=1e-8), pytest.approx((0.9, -0.05), rel=1e-8)]
+    assert v["beta2"] == pytest.approx(p.parameters["beta2"], rel=1e-8)
+
+
+def test_the_same_seed_gives_the_same_json_to_the_last_digit():
+    table = PLANTED["dcpt.share"].table(0.003)
+    first, again = (json.dumps(lawdsl.fit("dcpt.share", table, seed=3).to_json()) for _ in "12")
+
+    assert first == again
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    """Chosen starts, sums and digests do not depend on it, so the JSON is the same, bit for bit."""
+    table = PLANTED["chinchilla"].table(0.003)
+    order = np.random.default_rng(0).permutation(len(table["L"]))
+    mixed = {name: column[order] for name, column in table.items()}
+    straight = lawdsl.fit("chinchilla", table, starts=6).to_json()
+
+    assert lawdsl.fit("chinchilla", mixed, starts=6).to_json() == straight
+    other = {**table, "L": table["L"][order]}
+    assert lawdsl.fit("chinchilla", other, starts=2).data.digest != straight["data"]["digest"]
+
+
+def test_other_seeds_reach_the_same_minimum():
+    table = PLANTED["chinchilla"].table(0.003)
+    sums = [lawdsl.fit("chinchilla", table, starts=8, seed=seed).objective.sum for seed in range(3)]
+
+    assert sums == pytest.approx([sums[0]] * 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["huber(log)", "huber(raw)", "squared(log)", "squared(raw)"])
+def test_each_objective_is_minimised(name: str):
+    """At the fit every parameter moved a little to either side costs more."""
+    table = PLANTED["dcpt.share"].table(0.003)
+    fit = lawdsl.fit("dcpt.share", table, objective=name, delta=2e-3 if "huber" in name else None)
+    law = lawdsl.load("dcpt.share")
+    chosen = fitting.chosen_objective(law, name, 2e-3 if "huber" in name else None)
+    problem = problem_of(law, np.array([table["r"]]), table["L"], chosen)
+    at = to_free(problem.transforms, np.array([list(fit.values.values())]))
+    around = [at + sign * 1e-4 * np.eye(4)[i] for i in range(4) for sign in (1, -1)]
+
+    assert problem.losses(at)[0] == pytest.approx(fit.objective.sum, rel=1e-9)
+    assert np.all(problem.losses(np.concatenate(around)) > fit.objective.sum)
+    shown = f"{'log(L)' if 'log' in name else 'L'}{', 0.002' if 'huber' in name else ''}"
+    assert fit.objective.name == f"{name.partition('(')[0]}({shown})"
+    both = {"log": fit.objective.log.sum, "raw": fit.objective.raw.sum}
+    assert fit.objective.sum == pytest.approx(both["log" if "log" in name else "raw"], rel=1e-9)
+
+
+def test_a_line_equals_the_closed_form():
+    y = 2 * X + 1 + 0.1 * NOISE[:12]
+    fit = lawdsl.fit(LINE, {"x": X, "L": y})
+    slope, height = np.polyfit(X, y, 1)
+
+    assert fit.values == pytest.approx({"a": slope, "b": height}, rel=1e-12)
+    assert fit.objective.mean * 12 == pytest.approx(fit.objective.sum)
+
+
+def test_an_outlier_pulls_squares_but_not_hubers():
+    y = 2 * X + 1 + 0.001 * NOISE[:12]
+    y[3] += 5
+    fits = {
+        name: lawdsl.fit(LINE, {"x": X, "L": y}, objective=name).values["a"]
+        for name in ("huber(raw)", "squared(raw)")
+    }
+
+    assert fits["huber(raw)"] == pytest.approx(2, abs=0.01)
+    assert abs(fits["squared(raw)"] - 2) > 0.1
+
+
+def test_the_laws_own_delta_can_be_replaced():
+    table = PLANTED["chinchilla"].table(0.003)
+    fit = lawdsl.fit("chinchilla", table, delta=0.05, starts=4)
+
+    assert fit.objective.name == "huber(log(L), 0.05)"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ({"objective": "mse"}, "L0404", "`mse` is no objective"),
+        ({"delta": 0}, "L0404", "a number above 0, not 0"),
+        ({"delta": float("nan")}, "L0404", "not nan"),
+        ({"delta": float("inf")}, "L0404", "not inf"),
+        ({"objective": "squared", "delta": 1e-3}, "L0404", "a squared loss has no delta"),
+        ({"starts": 0}, "F0106", "`0` is no number of starts"),
+        ({"starts": 10**9}, "F0106", "`1000000000` is no number of starts"),
+        ({"starts": 2.5}, "F0106", "`2.5` is no number of starts"),
+        ({"starts": "many"}, "F0106", "`many` is no number of starts"),
+        ({"starts": {"q": 1}}, "F0106", "no parameter `q`"),
+        ({"seed": -1}, "F0106", "not `-1`"),
+        ({"settings": {"q": 1}}, "L0301", "no setting `q`"),
+        ({"without": "a > 0"}, "L0301", "no bound `a > 0`"),
+        ({"where": "y > 1"}, "D0115", "names no column"),
+        ({"columns": {"y": "x"}}, "D0116", "no variable `y`"),
+        ({"y": "x"}, "D0116", "no variable `y`"),
+        ({"x": "y"}, "D0104", "no column `y`"),
+    ],
+)
+def test_an_option_that_is_none_is_refused(options: dict[str, Any], code: str, message: str):
+    law = law_of("variable x > 0\nparameter a, b\nL = a*x + b")
+    diagnostic = refused(law, {"x": X, "L": X}, **options)
+
+    assert diagnostic.code == code and message in diagnostic.message
+
+
+def test_variables_that_are_called_like_options_are_bound_by_columns():
+    law = law_of("variable seed, starts > 0\nparameter a, b > 0\nL = a*seed + b/starts")
+    table = {"s": X, "t": np.sqrt(X) + np.sin(X), "L": 2 * X + 3 / (np.sqrt(X) + np.sin(X))}
+    fit = lawdsl.fit(law, table, columns={"seed": "s", "starts": "t"})
+
+    assert fit.values == pytest.approx({"a": 2, "b": 3})
+    diagnostic = refused(law, table, seed="s")
+    assert "columns={'seed': 'COLUMN'}" in (diagnostic.help or "")
+
+
+def test_variables_may_be_called_self_and_table():
+    law = law_of("variable self, table > 0\nparameter a, b > 0\nL = a*self + b/table")
+    table = {"s": X, "t": np.sqrt(X) + np.sin(X), "L": 2 * X + 3 / (np.sqrt(X) + np.sin(X))}
+    fit = lawdsl.fit(law, table, self="s", table="t")
+
+    assert fit.predict({"self": [1.0], "table": [3.0]}) == pytest.approx([3.0])
+    assert fit.predict({"u": [1.0], "v": [3.0]}, self="u", table="v") == pytest.approx([3.0])
+
+
+def test_where_takes_one_condition_or_several():
+    table = {"x": X, "size": ["a", "b"] * 6, "L": np.where(np.arange(12) % 2, 5 * X, 2 * X + 1)}
+
+    one = lawdsl.fit(LINE, table, where="size = a")
+    assert one.values == pytest.approx({"a": 2, "b": 1})
+    assert one.data.where == ("size = a",) and one.data.rows == 6
+    two = lawdsl.fit(LINE, table, where=["size = b", "x > 2"])
+    assert two.values["a"] == pytest.approx(5) and two.data.ranges["x"][0] > 2
+
+
+def test_settings_and_dropped_bounds_are_kept_in_the_fit():
+    table = PLANTED["dcpt.l3"].table()
+    fit = lawdsl.fit("dcpt.l3", table, starts=2, settings={"D_min": 0.15}, without="C > C0")
+
+    assert fit.law.settings == {"D_min": 0.15} and fit.law.dropped == ("C > C0",)
+    law = fit.read_law()
+    assert law.digest == fit.law.digest
+    assert {q.name: q.domain for q in law.parameters}["C"] == "C > 0"
+
+
+def test_dropping_the_coupled_bound_lets_a_fit_pass_it():
+    """Losses whose best C lies below C0: with the bound the fit stops there and says so."""
+    p = PLANTED["dcpt.l3"]
+    parameters = {**p.parameters, "C": 0.3, "B": 0.6}
+    table = {**p.columns, "L": p.formula(**p.columns, **parameters)}
+    bound = lawdsl.fit("dcpt.l3", table, starts=8)
+    free = lawdsl.fit("dcpt.l3", table, starts=8, without="C > C0")
+
+    assert bound.parameters["C"].at_bound == "lower" and "F0103" in codes(bound)
+    assert bound.verdict != "trusted"
+    assert free.values == pytest.approx(parameters, rel=1e-8)
+    assert free.verdict == "trusted"
+
+
+@pytest.mark.parametrize(
+    ("law", "y", "side"),
+    [
+        ("parameter a in [0, 1]\nL = a*x + 1", 2 * X + 1, "upper"),
+        ("parameter a in [0, 1]\nL = a*x + 3", 3 - 0.1 * X, "lower"),
+        ("parameter a > 0\nL = a*x + 3", 3 - 0.1 * X, "lower"),
+        ("parameter a < -2\nL = a*x + 30", 30 - X, "upper"),
+        ("parameter a >= 1.5\nL = a*x + 3", 3 + X, "lower"),
+    ],
+)
+def test_a_parameter_on_its_bound_is_named(law: str, y: np.ndarray, side: str):
+    fit = lawdsl.fit(law_of(f"variable x > 0\n{law}"), {"x": X, "L": y})
+
+    assert fit.parameters["a"].at_bound == side
+    assert codes(fit) == ["F0103"] and fit.verdict == "caution"
+    assert fit.diagnostics[0].message.startswith("a lies on its bound a ")
+
+
+@pytest.mark.parametrize("value", [1e-6, 0.5, 1 - 1e-6])
+def test_a_parameter_near_its_bound_is_not_on_it(value: float):
+    law = law_of("variable x > 0\nparameter a in [0, 1]\nL = a*x + 1")
+    fit = lawdsl.fit(law, {"x": X, "L": value * X + 1})
+
+    assert fit.values["a"] == pytest.approx(value, rel=1e-8)
+    assert (fit.parameters["a"].at_bound, fit.verdict) == (None, "trusted")
+
+
+def test_a_parameter_that_is_zero_inside_its_domain_is_fine():
+    fit = lawdsl.fit(LINE, {"x": X, "L": 0 * X + 2 + 0.01 * NOISE[:12]})
+
+    assert abs(fit.values["a"]) < 0.01
+    assert fit.verdict == "trusted"
+
+
+N_TWO = np.where(np.arange(36) % 2, 1e8, 1e9)
+UNSEEN: Mapping[str, tuple[dict[str, np.ndarray], set[str], str]] = {
+    "N has one value": (
+        chinchilla(N=np.full(36, 1e9)),
+        {"E", "A", "alpha"},
+        "N has one value: 1e+09",
+    ),
+    "N has one value, no noise": (
+        chinchilla(0, N=np.full(36, 1e9)),
+        {"E", "A", "alpha"},
+        "N has one value: 1e+09",
+    ),
+    "N has two values": (
+        chinchilla(N=N_TWO),
+        {"E", "A", "alpha"},
+        "N has two values: 1e+08, 1e+09",
+    ),
+    "N has two values, no noise": (
+        chinchilla(0, N=N_TWO),
+        {"E", "A", "alpha"},
+        "N has two values: 1e+08, 1e+09",
+    ),
+    "D = 20 N": (
+        chinchilla(D=20 * PLANTED["chinchilla"].columns["N"], N=PLANTED["chinchilla"].columns["N"]),
+        {"A", "alpha"},
+        "D = 20 N in every row",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_the_data_do_not_see_is_named_with_its_cause(name: str):
+    table, lost, cause = UNSEEN[name]
+    fit = lawdsl.fit("chinchilla", table, starts=8)
+    found = [d for d in fit.diagnostics if d.code == "F0101"]
+
+    assert fit.verdict == "not trusted"
+    assert {n for n, p in fit.parameters.items() if not p.identified} >= lost
+    assert found and all(cause in d.notes for d in found)
+    assert all(d.notes[0].startswith("rank ") and d.help for d in found)
+
+
+RAY = np.geomspace(1e7, 1e11, 30)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_ray_is_never_trusted(seed: int):
+    """D = 20 N: rank 3 or 4 of 5 whatever the noise does to the fit."""
+    noise = 0.003 * np.random.default_rng(seed).normal(size=30)
+    table = chinchilla(0, N=RAY, D=20 * RAY)
+    fit = lawdsl.fit("chinchilla", {**table, "L": table["L"] * np.exp(noise)}, starts=6)
+    found = [d for d in fit.diagnostics if d.code == "F0101"]
+
+    assert fit.verdict == "not trusted" and found[0].severity == "error"
+    assert found[0].notes[0] in ("rank 3 of 5", "rank 4 of 5", "rank 2 of 5")
+    assert "D = 20 N in every row" in found[0].notes
+
+
+@pytest.mark.parametrize(
+    ("columns", "cause"),
+    [
+        ({"D": 20 * RAY}, "D = 20 N in every row"),
+        ({"D": 5 * RAY**0.7}, "D = 5 N^0.7 in every row"),
+        ({"D": 20 * RAY * (1 + 1e-3 * NOISE[:30])}, "D ≈ 20 N in every row"),
+    ],
+)
+def test_a_ray_that_only_the_laws_form_resolves_is_a_caution(
+    columns: dict[str, np.ndarray], cause: str
+):
+    law = law_of("variable N, D > 0\nparameter E, A, B > 0\nL = E + A/N^0.1 + B/D^0.4")
+    table = {"N": RAY, **columns}
+    fit = lawdsl.fit(law, {**table, "L": 2 + 3 / RAY**0.1 + 50 / table["D"] ** 0.4}, starts=4)
+
+    assert fit.verdict == "caution"
+    (found,) = fit.diagnostics
+    assert (found.code, found.severity) == ("F0101", "warning")
+    assert found.message.startswith("only the form of the law tells A and B apart")
+    assert (
+        found.notes[0].startswith(cause.split(" in ")[0][:5]) and "in every row" in found.notes[0]
+    )
+
+
+def test_two_variables_with_a_loose_relation_are_no_ray():
+    scatter = np.exp(0.5 * NOISE[:36])
+    fit = lawdsl.fit("chinchilla", chinchilla(D=20 * np.geomspace(1e8, 1e10, 36) * scatter))
+
+    assert (fit.verdict, fit.diagnostics) == ("trusted", ())
+
+
+def test_a_parameter_without_effect_is_not_determined():
+    law = law_of("variable x > 0\nparameter a, q > 0\nL = a*x + 0*q")
+    fit = lawdsl.fit(law, {"x": X, "L": 2 * X})
+
+    assert codes(fit) == ["F0101"] and fit.diagnostics[0].message.startswith("q cannot be")
+    assert fit.parameters["a"].identified and not fit.parameters["q"].identified
+
+
+def test_the_factors_of_a_product_cannot_be_told_apart():
+    law = law_of("variable x > 0\nparameter a, b > 0\nL = a*b*x")
+    fit = lawdsl.fit(law, {"x": X, "L": 6 * X})
+
+    assert fit.diagnostics[0].message == "a and b cannot be told apart from these data"
+    assert fit.diagnostics[0].notes == ("rank 1 of 2",)
+    assert fit.verdict == "not trusted"
+
+
+def test_a_variable_without_effect_leaves_its_exponent_undetermined():
+    p = PLANTED["chinchilla"].parameters
+    D = PLANTED["chinchilla"].columns["D"]
+    loss = (p["E"] + p["B"] / D ** p["beta"]) * np.exp(0.003 * NOISE[:36])
+    fit = lawdsl.fit("chinchilla", {**PLANTED["chinchilla"].columns, "L": loss}, starts=8)
+
+    assert fit.verdict == "not trusted"
+    assert not fit.parameters["alpha"].identified
+    assert fit.parameters["beta"].identified
+
+
+def test_noise_without_any_law_in_it_is_not_trusted():
+    loss = np.random.default_rng(1).uniform(2, 3, 36)
+    fit = lawdsl.fit("chinchilla", {**PLANTED["chinchilla"].columns, "L": loss}, starts=8)
+
+    assert fit.verdict == "not trusted"
+
+
+def test_as_many_rows_as_parameters_is_a_caution():
+    table = {k: v[:5] for k, v in PLANTED["chinchilla"].table(0.003).items()}
+    table["N"] = np.geomspace(1e8, 1e10, 5)[[0, 3, 1, 4, 2]]
+    fit = lawdsl.fit("chinchilla", table, starts=8)
+
+    assert fit.verdict != "trusted" and "F0102" in codes(fit)
+
+
+def test_fewer_rows_than_parameters_are_refused():
+    table = {k: v[:3] for k, v in PLANTED["chinchilla"].table().items()}
+    diagnostic = refused("chinchilla", table)
+
+    assert diagnostic.code == "D0110"
+    assert diagnostic.message == "3 rows, 5 parameters: `chinchilla` needs at least 5 rows"
+
+
+def test_a_law_without_parameters_has_nothing_to_fit():
+    assert refused(law_of("variable x > 0\nL = 2*x"), {"x": X, "L": X}).code == "F0111"
+
+
+def test_a_law_without_variables_is_fitted_as_a_mean():
+    law = law_of("parameter E\nL = E\nminimize squared(L)")
+    fit = lawdsl.fit(law, {"L": X})
+
+    assert fit.values["E"] == pytest.approx(np.mean(X))
+    assert fit.data.ranges == {"L": (1.0, 5.0)}
+
+
+def test_one_start_is_never_trusted():
+    """A search says that it converged in a wrong minimum too."""
+    table = PLANTED["chinchilla"].table(0.003)
+    given = lawdsl.fit("chinchilla", table, starts=dict(PLANTED["chinchilla"].parameters))
+    one = lawdsl.fit("chinchilla", table, starts=1)
+
+    for fit in (given, one):
+        assert fit.agreement == lawdsl.fitting.records.Agreement(1, 1)
+        assert (codes(fit), fit.verdict) == (["F0104"], "caution")
+
+
+def test_a_minimum_that_one_start_of_many_found_is_a_caution():
+    """Two wells of nearly the same depth, and a narrow one that is deeper."""
+    law = law_of("variable x > 0\nparameter w in [1, 200]\nL = 2 + sin(w*x)\nminimize squared(L)")
+    x = np.linspace(1, 3, 60)
+    fit = lawdsl.fit(law, {"x": x, "L": 2 + np.sin(123.4 * x)}, starts=40)
+
+    assert fit.agreement.agreed <= 2
+    assert "F0104" in codes(fit) and fit.verdict != "trusted"
+
+
+def test_agreement_counts_the_starts_that_reached_the_minimum():
+    fit = lawdsl.fit(LINE, {"x": X, "L": 2 * X + 1 + 0.1 * NOISE[:12]}, starts=7)
+
+    assert (fit.agreement.starts, fit.agreement.agreed) == (7, 7)
+
+
+def test_exact_fits_agree_although_their_sums_are_rounding():
+    fit = lawdsl.fit("chinchilla", PLANTED["chinchilla"].table(), starts=10)
+
+    assert fit.objective.sum < 1e-25 and fit.agreement.agreed >= 5
+
+
+@pytest.mark.parametrize(
+    ("law", "y"),
+    [
+        ("parameter a > 0\nL = -a*x", X),
+        ("parameter a > 0\nL = exp(exp(1000*a*x))", X),
+    ],
+)
+def test_a_law_that_has_no_value_anywhere_is_refused(law: str, y: np.ndarray):
+    diagnostic = refused(law_of(f"variable x > 0\n{law}"), {"x": X, "L": y})
+
+    assert diagnostic.code == "F0107"
+
+
+def test_predictions_that_are_not_positive_are_passed_by_on_the_way():
+    """a + b*x is negative at many starts; the fit of logarithms ends where it is not."""
+    law = law_of("variable x > 0\nparameter a, b\nL = a + b*x")
+    fit = lawdsl.fit(law, {"x": X, "L": 5.3 - X})
+
+    assert fit.values == pytest.approx({"a": 5.3, "b": -1})
+    assert fit.verdict == "trusted"
+
+
+def test_raw_residuals_may_be_of_negative_values():
+    fit = lawdsl.fit(LINE, {"x": X, "L": X - 3})
+
+    assert fit.values == pytest.approx({"a": 1, "b": -3})
+    assert np.isnan(fit.metrics.r2_log) and fit.to_json()["metrics"]["r2_log"] is None
+
+
+def test_declared_starts_are_searched_and_those_outside_counted():
+    law = law_of(
+        "variable x > 0\nparameter E, A, k > 0\nL = E + A/x^k\n"
+        "start E in {-1, 1, 2}\nstart A in {1}\nstart k in {0.3, 1}"
+    )
+    fit = lawdsl.fit(law, {"x": X, "L": 1.5 + 2 / X**0.7}, starts="declared")
+
+    assert fit.agreement.starts == 4
+    assert fit.values == pytest.approx({"E": 1.5, "A": 2, "k": 0.7})
+    (found,) = fit.diagnostics
+    assert (found.code, found.severity) == ("F0106", "warning")
+    assert found.message.startswith("2 declared starts lie outside the domain")
+
+
+def test_progress_is_told_after_every_start():
+    told: list[tuple[int, int]] = []
+    lawdsl.fit(LINE, {"x": X, "L": 2 * X + 1}, starts=3, progress=lambda *n: told.append(n))
+
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_long_table_is_searched_on_a_sample_and_fitted_on_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    table = PLANTED["chinchilla"].table(0.003)
+    whole = lawdsl.fit("chinchilla", table, starts=6)
+    monkeypatch.setattr(fitting, "LONG", 12)
+    sampled = lawdsl.fit("chinchilla", table, starts=6)
+
+    assert sampled.values == pytest.approx(whole.values, rel=1e-6)
+    assert sampled.data.rows == 36
+    assert sampled.objective.sum == pytest.approx(whole.objective.sum, rel=1e-9)
+
+
+def test_polishing_never_goes_uphill():
+    """From points near, at and far from a minimum, for Huber's loss and for squares."""
+    law, table = lawdsl.load("dcpt.share"), PLANTED["dcpt.share"].table(0.003)
+    rng = np.random.default_rng(0)
+    for name in ("huber(log)", "squared(raw)"):
+        fit = lawdsl.fit(law, table, objective=name, starts=6)
+        chosen = fitting.chosen_objective(law, name, None)
+        problem = problem_of(law, np.array([table["r"]]), table["L"], chosen)
+        best = to_free(problem.transforms, np.array([list(fit.values.values())]))[0]
+        for size in (0.0, 1e-8, 1e-4, 0.1, 1.0):
+            start = best + size * rng.normal(size=4)
+            before = problem.losses(start[None])[0]
+            after = problem.losses(polish(problem, start)[None])[0]
+            assert after <= before * (1 + 1e-8)
+
+
+def test_data_columns_units_and_digest_are_kept():
+    table = PLANTED["dcpt.share"].table()
+    fit = lawdsl.fit("dcpt.share", {"share": table["r"], "loss [nat/token]": table["L"]},
+                     r="share", L="loss", starts=2)  # fmt: skip
+
+    assert fit.data.columns == {"r": "share", "L": "loss"}
+    assert fit.data.ranges["r"] == (0.0, 1.0)
+    assert len(fit.data.digest) == 64
+
+
+def test_columns_in_other_units_are_converted():
+    p = PLANTED["dcpt.l5"]
+    table = p.table()
+    scaled = {
+        "N [Mparam]": table["N"] * 1e3,
+        "D [token]": table["D"] * 1e9,
+        "r": table["r"],
+        "L [bit/token]": table["L"] / np.log(2),
+    }
+    fit = lawdsl.fit("dcpt.l5", scaled, starts=8)
+
+    assert fit.values == pytest.approx(p.parameters, rel=1e-8)
+
+
+def test_large_whole_numbers_do_not_overflow():
+    """D^3 of 3e9 is beyond 64 bits: columns are floats before anything is computed."""
+    law = law_of("variable D > 0\nparameter a > 0\nL = a*D^3")
+    D = np.arange(1, 9, dtype=np.int64) * 3_000_000_000
+    fit = lawdsl.fit(law, {"D": D, "L": 2e-30 * D.astype(float) ** 3})
+
+    assert fit.values["a"] == pytest.approx(2e-30)
+    assert fit.predict({"D": np.array([3_000_000_000])})[0] == pytest.approx(2e-30 * 2.7e28)
+
+
+def test_rows_copied_twenty_times_do_not_make_a_better_fit():
+    table = PLANTED["chinchilla"].table(0.003)
+    copied = {name: np.repeat(column, 20) for name, column in table.items()}
+    once, often = (lawdsl.fit("chinchilla", t, starts=6) for t in (table, copied))
+
+    assert often.values == pytest.approx(once.values, rel=1e-6)
+    assert codes(often) == ["D0114"] and often.verdict == "caution"
+    assert often.diagnostics[0].message == "684 of 720 rows repeat another row exactly"
+
+
+def test_a_grid_of_three_axes_is_what_it_says():
+    assert len(grid(a=[1, 2], b=[1, 2, 3], c=[1])["a"]) == 6
