@@ -226,7 +226,8 @@ class Law:
     def latex(self) -> str:
         """The law as LaTeX: `L = …`."""
         names = {s: sp.Symbol(s.name) for s in self.symbols.values()}
-        return f"{self.output} = {sp.latex(self.expression.xreplace(names))}"
+        with _algebra(self.declarations):  # SymPy simplifies while it prints
+            return f"{self.output} = {sp.latex(self.expression.xreplace(names))}"
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
@@ -444,9 +445,6 @@ def _product(factors: list[sp.Expr]) -> sp.Expr:
     return sp.Mul(*(sp.Pow(base, sp.Add(*powers)) for base, powers in exponents.items()))
 
 
-_FAILURES = (OutOfTime, ArithmeticError, MemoryError, NotImplementedError, TypeError, ValueError)
-
-
 @contextmanager
 def _algebra(declarations: Declarations) -> Iterator[None]:
     """Bound the time of building a law; beyond it, and where SymPy gives up, it is refused."""
@@ -458,10 +456,21 @@ def _algebra(declarations: Declarations) -> Iterator[None]:
         span = None if declarations.laws else found.node.span  # else it may be of another file
         help = "correct the formula"
         raise LawdslError(Diagnostic("L0501", found.why, text=text, span=span, help=help)) from None
-    except _FAILURES:
+    except Exception as error:
+        if not (isinstance(error, (OutOfTime, MemoryError)) or _is_of_sympy(error)):
+            raise
         message = "a formula is too involved for the algebra"
         help = "write it with fewer nested powers and functions"
         raise LawdslError(Diagnostic("L0105", message, text=text, help=help)) from None
+
+
+def _is_of_sympy(error: Exception) -> bool:
+    """Whether SymPy itself has failed, which it does with exceptions of every kind."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__", "") if trace else ""
+    return module.partition(".")[0] in ("sympy", "mpmath")
 
 
 def load(name_or_path: str | Path) -> Law:

@@ -19,3 +19,15 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the measurements in {folder.relative_to(ROOT.parent)}")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests recorded with `record_property("figure", text)`."""
+    passed = terminalreporter.stats.get("passed", [])
+    figures = [
+        text for report in passed for name, text in report.user_properties if name == "figure"
+    ]
+    if figures:
+        terminalreporter.section("figures")
+        for text in figures:
+            terminalreporter.write_line(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,12 @@ Array = NDArray[np.float64]
 STARTS = 24
 MOST_STARTS = 100_000
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
+ELSEWHERE = 3  # starts at which it is asked what the data can see at all
 LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
 
 
 def fit(
-    law: Law | str,
+    law: Law | str | Path,
     table: Any,
     /,
     *,
@@ -82,7 +84,7 @@ def fit(
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    law = load(law) if isinstance(law, str) else law
+    law = law if isinstance(law, Law) else load(law)
     if settings:
         law = law.with_settings(**settings)
     for bound in (without,) if isinstance(without, str) else without:
@@ -106,7 +108,8 @@ def fit(
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
         free = _starts(law, problem, starts, seed, notes)
         best, agreement = _search(problem, free, seed, progress)
-        return _fitted(law, problem, runs, best, agreement, where, seed, notes)
+        elsewhere = to_parameters(problem.transforms, free[:ELSEWHERE])
+        return _fitted(law, problem, runs, best, elsewhere, agreement, where, seed, notes)
 
 
 OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
@@ -201,6 +204,7 @@ def _fitted(
     problem: Problem,
     runs: Runs,
     best: Descent,
+    elsewhere: Array,
     agreement: Agreement,
     where: tuple[str, ...],
     seed: int,
@@ -208,7 +212,7 @@ def _fitted(
 ) -> Fit:
     theta = to_parameters(problem.transforms, best.free[None])[0]
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
-    flat, lost = unseen(law, problem, theta, bounds)
+    flat, lost = unseen(law, problem, theta, bounds, elsewhere)
     found = [*runs.warnings, *notes, *flat, *bound_notes, *diagnosis.no_spare_rows(problem)]
     found += diagnosis.agreement_findings(agreement.starts, agreement.agreed)
     if not best.converged:
@@ -255,7 +259,7 @@ def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> O
             "raw": predicted - problem.target,
         }
     totals = {n: _known(np.sum(rho(r, problem.objective))) for n, r in residuals.items()}
-    both = {name: Loss(t, t / problem.rows) for name, t in totals.items()}
+    both = {name: Loss(t, _known(t / problem.rows)) for name, t in totals.items()}
     name = problem.objective.name.replace("L", law.output)
     return ObjectiveValue(name, loss, loss / problem.rows, both["log"], both["raw"])
 

@@ -26,18 +26,20 @@ TIED = 1e-2  # relative: how far two variables that move together may be from th
 
 
 def unseen(
-    law: Law, problem: Problem, theta: Array, on_bound: Iterable[str]
+    law: Law, problem: Problem, theta: Array, on_bound: Iterable[str], elsewhere: Array
 ) -> tuple[list[Diagnostic], frozenset[str]]:
     """Directions in parameter space that the data do not see, and the parameters in them.
 
     A direction is unseen where the noise of the residuals hides a step along it that takes a
-    parameter further than twice its own size.
+    parameter further than twice its own size; or where nothing changes along it wherever one
+    looks, although the fit may have ended where that does not show.
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
         on_bound: names of those that lie on a bound, where they are held.
+        elsewhere: other parameters in the domain, shape (points, parameters).
     """
     names = [q.name for q in law.parameters]
     linear = linear_parameters(law)
@@ -65,11 +67,33 @@ def unseen(
             if width < FLAT * widths[0] or step > WIDE * width:
                 share = SHARE_EXACT if width < EXACT * widths[0] else SHARE
                 directions.append({names[alive[k]] for k in np.flatnonzero(np.abs(row) > share)})
+    count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names)
     causes = _causes(law, problem)
-    rank = f"rank {problem.parameters - len(directions)} of {problem.parameters}"
-    groups = _merged(directions)
+    rank = f"rank {problem.parameters - max(len(directions), count)} of {problem.parameters}"
+    groups = _merged([*directions, *structural])
     found = [_finding([n for n in names if n in group], (rank, *causes)) for group in groups]
     return found or _tied(law, problem), frozenset().union(*groups)
+
+
+def _nowhere_seen(problem: Problem, points: Array, names: list[str]) -> tuple[int, list[set[str]]]:
+    """How many directions change nothing at any of some points, and what is in them."""
+    none = problem.parameters + 1
+    fewest, involved = none, list[set[str]]()
+    for theta in points:
+        jacobian = problem.slopes(theta[None])[1][0]
+        if not np.all(np.isfinite(jacobian)):
+            continue
+        length = np.linalg.norm(jacobian, axis=0)
+        scaled = jacobian / np.where(length > 0, length, 1.0)
+        _, widths, rows = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
+        exact = rows[widths < EXACT * max(widths[0], 1.0)]
+        found = [{names[k] for k in np.flatnonzero(np.abs(row) > SHARE_EXACT)} for row in exact]
+        if len(found) <= fewest:
+            involved = [*involved, *found] if len(found) == fewest else found
+            fewest = len(found)
+        if not fewest:
+            break
+    return (0, []) if fewest == none else (fewest, involved)
 
 
 def _merged(sets: list[set[str]]) -> list[set[str]]:

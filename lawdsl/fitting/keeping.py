@@ -26,7 +26,7 @@ from lawdsl.language.resolving import Declarations, resolve
 SCHEMA = 1
 LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
 VERDICTS = ("trusted", "caution", "not trusted")
-NO_FIT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading content of another form ends in."""
 
 
@@ -82,7 +82,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Fit, from the plain data that `Fit.to_json` makes.
 
     Raises:
-        ValueError, TypeError, KeyError, AttributeError, OverflowError: it is no such data.
+        ValueError, TypeError, LookupError, AttributeError, OverflowError: it is no such data.
     """
     if content["schema"] != SCHEMA:
         raise ValueError(f"schema {content['schema']!r}")

@@ -220,11 +220,12 @@ class _Case:
         ways = ", ".join(f"{s} -> {text(at)}" for s, at in places.items())
         if value is None:
             return self._undecided(f"the limit of {text(e)} as {ways} is not known")
-        steps = [f"{text(term)} -> {text(limit(signs, term, places))} as {ways}"
-                 for term in sp.Add.make_args(e) if term.free_symbols & set(places)]
+        moving = [t for t in sp.Add.make_args(e) if t.free_symbols & set(places)]
+        limits = [(box.declared(t), box.declared(limit(signs, t, places))) for t in moving]
+        steps = [f"{text(term)} -> {text(to)} as {ways}" for term, to in limits]
         if value == target or sp.expand(value - target) == 0:
             return self._proved(steps, signs.used())
-        reached = f"the limit is {text(value)}"
+        reached = f"the limit is {text(box.declared(value))}"
         if value.is_infinite or target.is_infinite:
             return Verdict(self.shown, "refuted", proof=tuple(steps), value=reached)
         found = find_point(box, [Wanted(value - target, (-1, 1), MARGIN)])

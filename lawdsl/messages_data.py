@@ -1,0 +1,264 @@
+"""What each message about tables, fits and the command line means, with an example of a table.
+
+The examples are CSV files for the law chinchilla: `bad` ones are answered with the code, `good`
+is the table mended. Where it takes a file, a fit or a command, there is none.
+"""
+
+from __future__ import annotations
+
+from lawdsl.messages import Message
+
+_ROWS = """\
+1e8,2e9,3.4248
+1e8,2e10,2.9684
+1e8,2e11,2.7770
+1e9,2e9,2.9942
+1e9,2e10,2.5351
+1e9,2e11,2.3183
+1e10,2e9,2.8034
+1e10,2e10,2.3426
+1e10,2e11,2.1265
+"""
+_HEAD = "N,D,L\n"
+_GOOD = _HEAD + _ROWS
+
+
+def _with(row: str) -> str:
+    """The good table with another third row."""
+    return _GOOD.replace("1e8,2e11,2.7770", row)
+
+
+def _only(*starts: str) -> str:
+    """The rows of the good table that begin so."""
+    return _HEAD + "".join(line + "\n" for line in _ROWS.splitlines() if line.startswith(starts))
+
+
+_TABLES = {
+    "D0101": Message(
+        "a table that cannot be read",
+        "Tables are CSV files in UTF-8 and Parquet files, read from a file or a pipe. Save the "
+        "table in one of these forms, or correct the path.",
+        ("N,D,L\n1e8,2e9,\0\n",),
+        _GOOD,
+    ),
+    "D0102": Message(
+        "a table that is not a table",
+        "Every row has a cell for every column, and cells are separated by commas. Other readers "
+        "fill a short row or guess a separator; here nothing is guessed. Correct the row that is "
+        "named. A number with commas in it is one cell only in quotes, and no number then.",
+        (
+            _with("1e8,2e11"),
+            _with("1e8,2e11,2.7770,1"),
+            _with("100,000,000,2e11,2.7770"),
+            _with('1e8,"2e11,2.7770'),
+            _GOOD.replace(",", ";"),
+            _GOOD.replace(",", "\t"),
+        ),
+        _GOOD,
+    ),
+    "D0103": Message(
+        "a table without rows",
+        "There is nothing to fit: the file is empty, or no row meets the conditions of --where, "
+        "or --drop-bad has left every row out.",
+        ("", "# only a comment\n", _HEAD),
+        _GOOD,
+    ),
+    "D0104": Message(
+        "a column that is not there",
+        "Each variable of the law, and its output, is read from the column of the same name. "
+        "Where a column is called otherwise, bind it: `lawdsl fit LAW runs.csv L=loss`.",
+        (_GOOD.replace("N,D,L", "N,D,loss"), _GOOD.replace("N,D,L", "n,D,L")),
+        _GOOD,
+    ),
+    "D0105": Message(
+        "column names that do not name columns",
+        "The first line that is no comment names the columns, and no two have one name. Name "
+        "them; a line that begins with # is a comment, not a header.",
+        (_GOOD.replace("N,D,L", "N,D,D"), _ROWS, "# N,D,L\n" + _ROWS),
+        _GOOD,
+    ),
+    "D0106": Message(
+        "a cell that is no number",
+        "A column that the law uses holds plain numbers: 1000000, 2.5, 1e9. Separators, units and "
+        "words are not read. The unit of a column goes into its header, as `D [Gtoken]`; rows "
+        "without a value are left out, and counted, with --drop-bad. Text in a data frame is no "
+        "number even where it looks like one.",
+        (
+            _with("1e8,2e11,oops"),
+            _with("1e8,200B,2.7770"),
+            _with('"100,000,000",2e11,2.7770'),
+            _with("1_000,2e11,2.7770"),
+            _with("1e8,2e11,n/a"),
+            _with("1e8,2e11,"),
+        ),
+        _GOOD,
+    ),
+    "D0107": Message(
+        "a number that is not finite",
+        "nan, inf and numbers beyond 1.8e308 are no measurements. Correct the cell, or leave such "
+        "rows out, and have them counted, with --drop-bad. A run that diverged is not a run of "
+        "this law.",
+        (_with("1e8,2e11,nan"), _with("1e8,2e11,-inf"), _with("1e8,1e400,2.7770")),
+        _GOOD,
+    ),
+    "D0108": Message(
+        "a value outside the domain of its variable",
+        "The law declares where its variables may lie, and claims nothing elsewhere. Correct the "
+        "cell, choose rows with --where, or change the setting that the domain is made of: "
+        "`--set D_min=0.05`.",
+        (_with("1e8,0,2.7770"), _with("1e8,-2e11,2.7770"), _with("-0,2e11,2.7770")),
+        _GOOD,
+    ),
+    "D0109": Message(
+        "a measured value without a logarithm",
+        "The objective compares logarithms, which only numbers above 0 have. Correct the cell, or "
+        "compare the values themselves: `--objective squared`.",
+        (_with("1e8,2e11,-2.7770"), _with("1e8,2e11,0")),
+        _GOOD,
+    ),
+    "D0110": Message(
+        "fewer rows than parameters",
+        "So few measurements leave infinitely many laws that meet all of them exactly. Measure "
+        "more, or fit a law with fewer parameters.",
+        (_only("1e8"),),
+        _GOOD,
+    ),
+    "D0111": Message(
+        "an output that never changes",
+        "Every row has the same measured value, from which no law can be learned. It is most "
+        "often the wrong column; bind another.",
+        (_HEAD + "".join(row.rsplit(",", 1)[0] + ",2.5\n" for row in _ROWS.splitlines()),),
+        _GOOD,
+    ),
+    "D0112": Message(
+        "a unit that does not fit",
+        "A unit in a header, as `N [Mparam]`, is converted to the unit of the law's variable. It "
+        "must be one that lawdsl knows, and measure the same thing: tokens are no parameters.",
+        (
+            _GOOD.replace("N,D,L", "N [parrot],D,L"),
+            _GOOD.replace("N,D,L", "N [Mtoken],D,L"),
+            _GOOD.replace("N,D,L", "N,D,L [nat/]"),
+        ),
+        _GOOD.replace("N,D,L", "N [param],D [token],L [nat/token]"),
+    ),
+    "D0113": Message(
+        "two scales in one column",
+        "The values lie in two clouds with a wide gap between them, as they do when part of a "
+        "column counts tokens and part counts billions of them. Give all rows one unit.",
+        (_GOOD.replace("2e11", "200"),),
+        _GOOD,
+    ),
+    "D0114": Message(
+        "rows that repeat other rows",
+        "A quarter of the rows or more are exact copies in all that the law sees. Each counts as "
+        "a measurement of its own, which a copy is not, so the fit looks better founded than it "
+        "is. Keep one of each.",
+        (_GOOD + _ROWS,),
+        _GOOD,
+    ),
+    "D0115": Message(
+        "a condition that is none",
+        "Rows are chosen by a column, a relation and a value: `--where 'size = 70M'`, `--where "
+        "'step > 0'`. Text can be equal or not (= and !=); the other relations compare numbers.",
+    ),
+    "D0116": Message(
+        "a column bound to nothing",
+        "In NAME=COLUMN the name is a variable of the law or its output. Correct the name; "
+        "`lawdsl show LAW` lists them.",
+    ),
+}
+
+_FITS = {
+    "F0101": Message(
+        "parameters that the data do not determine",
+        "The predictions hardly change when these parameters change together, so their values "
+        "say nothing, although the fit may be good. The note gives the cause where it is seen: a "
+        "variable with one or two values, or two variables that move together. Measure where "
+        "they differ, or fit a law without one of them. It is a warning where two variables lie "
+        "on a line and only the form of the law tells their effects apart.",
+        (
+            _only("1e9") + "1e9,4e9,2.8\n1e9,8e9,2.65\n1e9,8e10,2.39\n",
+            _HEAD + "".join(f"{n}e9,{20 * n}e9,{2 + 0.7 / n**0.5:.4f}\n" for n in range(1, 10)),
+        ),
+        _GOOD,
+    ),
+    "F0102": Message(
+        "no row to test the law",
+        "With as many rows as parameters the law passes through every point whatever is measured, "
+        "and nothing is left to tell a right law from a wrong one. Measure more.",
+        (_HEAD + "".join(line + "\n" for line in _ROWS.splitlines()[1:6]),),
+        _GOOD,
+    ),
+    "F0103": Message(
+        "a parameter on its bound",
+        "The best fit lies at the edge of what the law allows: the data would take the parameter "
+        "further. Question the bound, the law or the data. A bound is left out with `--without`.",
+        (
+            _HEAD
+            + "".join(
+                f"{n}e{k},{d}e10,{2 + 0.5 / n - 0.3 / d:.4f}\n"
+                for k in (8, 9)
+                for n in (1, 3)
+                for d in (1, 4, 9)
+            ),
+        ),
+        _GOOD,
+    ),
+    "F0104": Message(
+        "a minimum that hardly any start has reached",
+        "Searches that begin elsewhere have ended higher, so one more start might end lower. Ask "
+        "for more with --starts. A fit from one start is compared with none and says so too.",
+    ),
+    "F0105": Message(
+        "a search that did not reach a minimum",
+        "It ended before the objective stopped falling, most often because the data leave a "
+        "direction open along which it wanders (F0101). Ask for more starts, or measure there.",
+    ),
+    "F0106": Message(
+        "starts that cannot be used",
+        "A search begins inside the law's domain. Give a number of starts, `declared` for the "
+        "`start` lines of the law, or values of its parameters that lie in their domains. Starts "
+        "outside are left out with a warning while others remain.",
+    ),
+    "F0107": Message(
+        "a law that has no value on these data",
+        "At every start the formula overflows, divides by 0 or has no logarithm on some row. "
+        "Declare starts where it has a value, or domains that keep it defined.",
+    ),
+    "F0108": Message(
+        "a fit that cannot be read or written",
+        "A fit is kept as one JSON file, written whole or not at all. What is no such file, has "
+        "been changed by hand or comes from another version is refused: make the fit again.",
+    ),
+    "F0109": Message(
+        "a prediction outside the fitted range",
+        "The law was never compared with measurements so far out, and a law that fits well inside "
+        "its data can be wrong beyond them. The message says by what factor. Measure there "
+        "before you rely on it.",
+    ),
+    "F0110": Message(
+        "a prediction with a fit that is not trusted",
+        "The fit had findings that make its parameters meaningless; a prediction from it may be "
+        "so too. `lawdsl fit` has listed them, and the file keeps them under `diagnostics`.",
+    ),
+    "F0111": Message(
+        "a law without parameters",
+        "A fit looks for the values of parameters, and this law declares none. Declare them: "
+        "`parameter A, alpha > 0`.",
+    ),
+}
+
+_COMMANDS = {
+    "C0001": Message(
+        "a command line that is wrong",
+        "An option or an argument is missing, unknown or of another form. `lawdsl COMMAND --help` "
+        "shows what the command takes.",
+    ),
+    "C0005": Message(
+        "a fault of lawdsl",
+        "The tool itself has failed, whatever your input was. The report named in the message "
+        "says where; please send it to the authors.",
+    ),
+}
+
+DATA_MESSAGES: dict[str, Message] = _TABLES | _FITS | _COMMANDS

@@ -1,0 +1,407 @@
+"""An independent judge of claims: formulas as they are written, on numbers, with derivatives.
+
+Nothing of the algebra or of the compiled tapes is used: the syntax tree is walked with numbers that
+carry derivatives (hyper-dual numbers: exact first and second derivatives, no differences), on
+mpmath or float64. What has no value raises `NoValue` on mpmath and is nan on float64.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from lawdsl.diagnostics import Text
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim
+from lawdsl.language.parsing import parse
+from lawdsl.law import Law
+from lawdsl.library import declared
+
+HERE = Path(__file__).resolve().parent
+
+
+def law_of(text: str, folder: Path = HERE) -> Law:
+    """A law from the text of a file."""
+    found, _ = declared(Text("test.law", text), folder)
+    return Law(found)
+
+
+def claims_on(law_text: str, *claims: str) -> tuple[Law, tuple[Claim, ...]]:
+    """A law and claims on it; `law_text` has everything but the claims."""
+    law = law_of(law_text + "".join(f"\nrequire {claim}" for claim in claims) + "\n")
+    return law, law.claims[-len(claims) :]
+
+
+class NoValue(Exception):
+    """The formula has no finite real value here."""
+
+
+class Exact:
+    """Numbers of mpmath; what has no value raises."""
+
+    def number(self, x: Fraction) -> Any:
+        return mpmath.mpf(x.numerator) / x.denominator
+
+    def inverse(self, x: Any) -> Any:
+        if x == 0:
+            raise NoValue
+        return 1 / x
+
+    def log(self, x: Any) -> Any:
+        if x <= 0:
+            raise NoValue
+        return mpmath.log(x)
+
+    def power(self, x: Any, y: Any) -> Any:
+        """x^y; of numbers below 0 whole powers only, and no 0^0."""
+        if x > 0:
+            return mpmath.exp(y * mpmath.log(x)) if y != int(y) else x ** int(y)
+        if x == 0 and y > 0:
+            return mpmath.mpf(0)
+        if x < 0 and y == int(y):
+            return x ** int(y)
+        raise NoValue
+
+    def slope(self, x: Any, y: Any, order: int) -> Any:
+        """A derivative of x^y by x, y constant: that of x^1 and x^2 at 0 too."""
+        factor = y if order == 1 else y * (y - 1)
+        if factor == 0:
+            return mpmath.mpf(0)
+        return factor if y == order else factor * self.power(x, y - order)
+
+    def kink(self, x: Any) -> Any:
+        if x == 0:
+            raise NoValue
+        return mpmath.sign(x)
+
+    exp = staticmethod(mpmath.exp)
+    sin = staticmethod(mpmath.sin)
+    cos = staticmethod(mpmath.cos)
+    tanh = staticmethod(mpmath.tanh)
+    atan = staticmethod(mpmath.atan)
+    absolute = staticmethod(abs)
+
+
+class Floats:
+    """Arrays of float64; what has no value is nan."""
+
+    def number(self, x: Fraction) -> Any:
+        return np.float64(x)
+
+    def inverse(self, x: Any) -> Any:
+        return np.where(x == 0, np.nan, 1 / np.where(x == 0, 1, x))
+
+    def log(self, x: Any) -> Any:
+        return np.where(x > 0, np.log(np.where(x > 0, x, 1)), np.nan)
+
+    def power(self, x: Any, y: Any) -> Any:
+        bad = ((x == 0) & (y <= 0)) | ((x < 0) & (y != np.floor(y)))
+        return np.where(bad, np.nan, np.power(np.where(bad, 1.0, x), y))
+
+    def slope(self, x: Any, y: Any, order: int) -> Any:
+        factor = y if order == 1 else y * (y - 1)
+        inner = np.where(y == order, 1.0, self.power(x, np.where(y == order, 1.0, y - order)))
+        return np.where(factor == 0, 0.0, factor * np.where(factor == 0, 0.0, inner))
+
+    def kink(self, x: Any) -> Any:
+        return np.where(x == 0, np.nan, np.sign(x))
+
+    exp = staticmethod(np.exp)
+    sin = staticmethod(np.sin)
+    cos = staticmethod(np.cos)
+    tanh = staticmethod(np.tanh)
+    atan = staticmethod(np.arctan)
+    absolute = staticmethod(np.abs)
+
+
+@dataclass
+class Jet:
+    """a + b·e1 + c·e2 + d·e1·e2 with e1² = e2² = 0; None stands for 0 that no path reaches."""
+
+    a: Any
+    b: Any = None
+    c: Any = None
+    d: Any = None
+
+
+def _plus(x: Any, y: Any) -> Any:
+    return y if x is None else x if y is None else x + y
+
+
+def _times(x: Any, y: Any) -> Any:
+    return None if x is None or y is None else x * y
+
+
+def _added(x: Jet, y: Jet) -> Jet:
+    return Jet(x.a + y.a, _plus(x.b, y.b), _plus(x.c, y.c), _plus(x.d, y.d))
+
+
+def _multiplied(x: Jet, y: Jet) -> Jet:
+    mixed = _plus(_times(x.b, y.c), _times(x.c, y.b))
+    return Jet(
+        x.a * y.a,
+        _plus(_times(x.a, y.b), _times(x.b, y.a)),
+        _plus(_times(x.a, y.c), _times(x.c, y.a)),
+        _plus(_plus(_times(x.a, y.d), _times(x.d, y.a)), mixed),
+    )
+
+
+def _mapped(x: Jet, value: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Jet:
+    """f(x): derivatives are only computed where something depends on them."""
+    slope = None if x.b is None and x.c is None and x.d is None else first()
+    bent = None if x.b is None or x.c is None else second() * x.b * x.c
+    return Jet(value, _times(slope, x.b), _times(slope, x.c), _plus(_times(slope, x.d), bent))
+
+
+class Judge:
+    """Values of a law's formulas at a point, which gives every variable, parameter and setting."""
+
+    def __init__(self, law: Law, point: Mapping[str, Any], numbers: Exact | Floats) -> None:
+        self.symbols = law.declarations.symbols
+        self.point = point
+        self.on = numbers
+
+    def value(self, formula: tree.Formula) -> Any:
+        return self._value(formula, {}, {}).a
+
+    def _value(self, node: tree.Formula, seeds: Mapping[str, Jet], at: Mapping[str, Jet]) -> Jet:
+        on = self.on
+        match node:
+            case tree.Number(text):
+                return Jet(on.number(Fraction(text)))
+            case tree.Name("pi"):
+                return Jet(mpmath.pi if isinstance(on, Exact) else np.pi)
+            case tree.Name(name):
+                return self._name(name, seeds, at)
+            case tree.Negative(operand):
+                return _multiplied(Jet(on.number(Fraction(-1))), self._value(operand, seeds, at))
+            case tree.Sum(terms):
+                total = Jet(on.number(Fraction(0)))
+                for sign, term in terms:
+                    one = Jet(on.number(Fraction(1 if sign == "+" else -1)))
+                    total = _added(total, _multiplied(one, self._value(term, seeds, at)))
+                return total
+            case tree.Product(factors):
+                total = Jet(on.number(Fraction(1)))
+                for operator, factor in factors:
+                    x = self._value(factor, seeds, at)
+                    if operator == "/":
+                        y = on.inverse(x.a)
+                        x = _mapped(x, y, lambda y=y: -y * y, lambda y=y: 2 * y * y * y)
+                    total = _multiplied(total, x)
+                return total
+            case tree.Power(base, exponent):
+                return self._power(self._value(base, seeds, at), self._value(exponent, seeds, at))
+            case tree.Call(function, arguments, ()):
+                return self._call(function, [self._value(a, seeds, at) for a in arguments])
+            case tree.Call(output, (), keywords):
+                places = {name: self._value(place, {}, at) for name, place in keywords}
+                return self._value(tree.Name(output), {}, places)
+            case tree.Derivative(of, by):
+                return self._derivative(of, by, at)
+        raise AssertionError(node)
+
+    def _name(self, name: str, seeds: Mapping[str, Jet], at: Mapping[str, Jet]) -> Jet:
+        for known in (seeds, at):
+            if name in known:
+                return known[name]
+        if name in self.point:
+            return Jet(self.point[name])
+        return self._value(self.symbols[name].formula, seeds, at)
+
+    def _derivative(self, of: str, by: tuple[str, ...], at: Mapping[str, Jet]) -> Jet:
+        one = self.on.number(Fraction(1))
+        seeds: dict[str, Jet] = {}
+        for i, name in enumerate(by):
+            jet = seeds.setdefault(name, Jet(self._value(tree.Name(name), {}, at).a))
+            if i == 0:
+                jet.b = one
+            else:
+                jet.c = one
+        found = self._value(tree.Name(of), seeds, at)
+        found = found.b if len(by) == 1 else found.d
+        return Jet(self.on.number(Fraction(0)) if found is None else found)
+
+    def _power(self, x: Jet, y: Jet) -> Jet:
+        on = self.on
+        value = on.power(x.a, y.a)
+        if y.b is None and y.c is None and y.d is None:
+            return _mapped(
+                x, value, lambda: on.slope(x.a, y.a, 1), lambda: on.slope(x.a, y.a, 2)
+            )
+        y_log = _multiplied(y, self._call("log", [x]))
+        return _mapped(y_log, value, lambda: value, lambda: value)
+
+    def _call(self, function: str, arguments: list[Jet]) -> Jet:
+        on, x = self.on, arguments[0]
+        if function in ("min", "max"):
+            return self._extreme(arguments, 1 if function == "max" else -1)
+        match function:
+            case "exp":
+                y = on.exp(x.a)
+                return _mapped(x, y, lambda: y, lambda: y)
+            case "log":
+                i = lambda: on.inverse(x.a)  # noqa: E731
+                return _mapped(x, on.log(x.a), i, lambda: -i() * i())
+            case "sqrt":
+                return self._power(x, Jet(on.number(Fraction(1, 2))))
+            case "sin":
+                y = on.sin(x.a)
+                return _mapped(x, y, lambda: on.cos(x.a), lambda: -y)
+            case "cos":
+                y = on.cos(x.a)
+                return _mapped(x, y, lambda: -on.sin(x.a), lambda: -y)
+            case "tanh":
+                y = on.tanh(x.a)
+                return _mapped(x, y, lambda: 1 - y * y, lambda: -2 * y * (1 - y * y))
+            case "atan":
+                i = lambda: on.inverse(1 + x.a * x.a)  # noqa: E731
+                return _mapped(x, on.atan(x.a), i, lambda: -2 * x.a * i() * i())
+            case "abs":
+                return _mapped(x, on.absolute(x.a), lambda: on.kink(x.a), lambda: 0 * x.a)
+        raise AssertionError(function)
+
+    def _extreme(self, arguments: list[Jet], side: int) -> Jet:
+        best = arguments[0]
+        for other in arguments[1:]:
+            gap = _added(other, _multiplied(Jet(self.on.number(Fraction(-1))), best))
+            size = _mapped(
+                gap, self.on.absolute(gap.a), lambda g=gap: self.on.kink(g.a), lambda g=gap: 0 * g.a
+            )
+            half = Jet(self.on.number(Fraction(1, 2)))
+            turned = _multiplied(Jet(self.on.number(Fraction(side))), size)
+            best = _multiplied(half, _added(_added(best, other), turned))
+        return best
+
+
+def formula_of(text: str) -> tree.Formula:
+    """A formula from its text."""
+    document, mistakes = parse(f"let x = {text}\n", "formula")
+    assert not mistakes, (text, mistakes)
+    return document.statements[0].formula
+
+
+# Points of a domain
+
+
+@dataclass(frozen=True)
+class Bound:
+    name: str
+    relation: str
+    limit: tree.Formula
+
+
+def bounds_of(law: Law, claim: Claim | None = None) -> dict[str, list[Bound]]:
+    """Name -> its bounds, those of the claim included; parameters before variables."""
+    found: dict[str, list[Bound]] = {}
+    declared = law.declarations.symbols.values()
+    for kind in ("parameter", "variable"):
+        for s in declared:
+            if s.kind == kind:
+                found[s.name] = [Bound(s.name, r, at) for r, at in s.bounds]
+    for name, relations in claim.conditions if claim else ():
+        found.setdefault(name, [])
+        found[name] = found[name] + [Bound(name, r, at) for r, at in relations]
+    return found
+
+
+def draw_point(
+    law: Law, bounds: Mapping[str, list[Bound]], rng: random.Random, fixed: Mapping[str, Fraction]
+) -> dict[str, Fraction] | None:
+    """A random point of a domain, corners and extremes often; None where one was missed."""
+    point: dict[str, Fraction] = {
+        q.name: Fraction(repr(q.value)) for q in law.settings if q.value is not None
+    }
+    for name, stated in bounds.items():
+        if law.declarations.symbols[name].kind == "let":
+            continue
+        if name in fixed:
+            point[name] = fixed[name]
+            continue
+        low = high = None
+        low_closed = high_closed = True
+        for bound in stated:
+            try:
+                limit = _rational(law, point, bound.limit)
+            except (NoValue, KeyError, OverflowError):
+                return None
+            closed = "=" in bound.relation
+            if bound.relation.startswith(">"):
+                if low is None or limit > low or (limit == low and not closed):
+                    low, low_closed = limit, closed
+            elif high is None or limit < high or (limit == high and not closed):
+                high, high_closed = limit, closed
+        value = _drawn(rng, low, high, low_closed, high_closed)
+        if value is None:
+            return None
+        point[name] = value
+    return point if inside(law, bounds, point) else None
+
+
+def _rational(law: Law, point: Mapping[str, Fraction], formula: tree.Formula) -> Fraction:
+    with mpmath.workdps(30):
+        on = Exact()
+        values = {k: on.number(v) for k, v in point.items()}
+        found = Judge(law, values, on).value(formula)
+        return Fraction(mpmath.nstr(found, 25, min_fixed=-40, max_fixed=40))
+
+
+def _drawn(
+    rng: random.Random,
+    low: Fraction | None,
+    high: Fraction | None,
+    low_closed: bool,
+    high_closed: bool,
+) -> Fraction | None:
+    """A value in a range: an end, near an end, round, small or large."""
+    if low is not None and high is not None:
+        if low > high or (low == high and not (low_closed and high_closed)):
+            return None
+        kind = rng.randrange(8)
+        if kind == 0 and low_closed:
+            return low
+        if kind == 1 and high_closed:
+            return high
+        near = Fraction(1, 10 ** rng.choice((2, 4, 7)))
+        share = {2: near, 3: 1 - near, 4: Fraction(1, 2)}.get(kind, Fraction(rng.randrange(1, 100), 100))
+        return low + (high - low) * share
+    size = rng.choice(
+        (
+            Fraction(1),
+            Fraction(2),
+            Fraction(1, 2),
+            Fraction(rng.randrange(1, 400), 100),
+            Fraction(rng.randrange(1, 400), 100),
+            Fraction(1, 10 ** rng.randrange(1, 7)),
+            Fraction(10 ** rng.randrange(1, 5)),
+        )
+    )
+    if low is not None:
+        return low if low_closed and rng.random() < 0.15 else low + size
+    if high is not None:
+        return high if high_closed and rng.random() < 0.15 else high - size
+    return rng.choice((Fraction(0), size, -size, size, -size))
+
+
+def inside(law: Law, bounds: Mapping[str, list[Bound]], point: Mapping[str, Fraction]) -> bool:
+    """Whether a point lies in a domain, as far as 60 digits can tell."""
+    with mpmath.workdps(60):
+        on = Exact()
+        judge = Judge(law, {k: on.number(v) for k, v in point.items()}, on)
+        for stated in bounds.values():
+            for bound in stated:
+                try:
+                    gap = judge.value(tree.Name(bound.name)) - judge.value(bound.limit)
+                except NoValue:
+                    return False
+                gap = gap if bound.relation.startswith(">") else -gap
+                if gap < 0 or (gap == 0 and "=" not in bound.relation):
+                    return False
+    return True

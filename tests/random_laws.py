@@ -1,0 +1,473 @@
+"""Random laws with claims, and whether a verdict on them stands up to dense sampling.
+
+The grammar is small and aims at what a sign calculus may get wrong: powers of what may be 0, open
+and closed faces, bounds that couple parameters or name settings, differences that vanish.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+from judging import (
+    Bound,
+    Exact,
+    Floats,
+    Judge,
+    NoValue,
+    bounds_of,
+    claims_on,
+    draw_point,
+    formula_of,
+    inside,
+)
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim
+from lawdsl.law import Law
+from lawdsl.proof.goals import claim_text
+from lawdsl.proof.verdicts import Verdict
+
+POINTS = 300  # of float64, for each claim
+FACES = 14  # of these looked at with 40 digits and more whatever float64 says
+
+_VARIABLES = ("> 0", ">= 0", "in [0, 1]", "in (0, 1]", "in [0, 1)", "in [0, 2]", ">= s", "> s")
+_RARE = ("in (0.5, 3)", "in [-1, 1]", "< 0", "<= -1", "")
+_PARAMETERS = ("> 0", "> 0", "> 0", ">= 0", "> 1", ">= 1", "in (0, 1)", "in (0, 1]", "")
+_COUPLED = ("> a", ">= a", "> a*s", "in (0, a)", "in (a, a + 1]", "< a")
+
+
+def _pick(rng: random.Random, *choices: str) -> str:
+    return rng.choice(choices)
+
+
+def _base(rng: random.Random, names: list[str]) -> str:
+    v, p, q = rng.choice(names), rng.choice("abc"), rng.choice("abc")
+    return _pick(
+        rng, v, v, v, v, f"({v} + {p})", f"({v} + 1)", f"(1 - {v})", f"({v} + {p}*{q})", p, f"(1 + {v}*{p})"
+    )
+
+
+def _exponent(rng: random.Random) -> str:
+    p, q = rng.choice("abc"), rng.choice("abc")
+    return _pick(
+        rng, p, p, p, f"(-{p})", "2", "(-1)", "3", "0.5", "(-0.5)", "1.5", f"({p} - 1)", f"({p} + {q})"
+    )
+
+
+def _factor(rng: random.Random, names: list[str]) -> str:
+    v, w, p = rng.choice(names), rng.choice(names), rng.choice("abc")
+    kind = rng.random()
+    if kind < 0.5:
+        return f"{_base(rng, names)}^{_exponent(rng)}"
+    if kind < 0.62:
+        return _pick(rng, f"exp(-{p}*{v})", f"exp({p}*{v})", f"exp(-{v}*{w})", f"exp({v})")
+    if kind < 0.72:
+        return _pick(rng, f"log(1 + {v})", f"log({v} + {p})", f"log({v})", f"log({p})")
+    if kind < 0.82:
+        return _pick(rng, f"(1 - exp(-{v}*{w}))", f"(1 - {v})", f"({v} - {p})", f"(1 + {p})^{v}")
+    if kind < 0.87:
+        return _pick(rng, f"abs({v} - {p})", f"max({v}, {p})", f"min({v}, 1)", f"atan({v})", f"tanh({v})")
+    return _pick(rng, v, p, f"1/{v}", f"1/({v} + {p})", f"s/{v}", f"(s/{v})^{p}")
+
+
+def _term(rng: random.Random, names: list[str]) -> str:
+    factors = [_factor(rng, names) for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+    return "*".join([_pick(rng, "a", "b", "c", "1", "2", "0.5"), *factors])
+
+
+def random_law(rng: random.Random) -> tuple[str, list[str]]:
+    """The text of a law without claims, and claims on it."""
+    names = list("xyz"[: rng.choice((1, 2, 2, 3))])
+    lines = ["law random", f"setting s = {rng.choice(('0.5', '0.1311', '2'))}"]
+    for name in names:
+        domain = rng.choice(_RARE) if rng.random() < 0.15 else rng.choice(_VARIABLES)
+        lines.append(f"variable {name} {domain}")
+    lines.append(f"parameter a {rng.choice(_PARAMETERS)}")
+    for name in "bc":
+        domain = rng.choice(_COUPLED) if rng.random() < 0.25 else rng.choice(_PARAMETERS)
+        lines.append(f"parameter {name} {domain}")
+    terms = [_term(rng, names) for _ in range(rng.choice((1, 2, 2, 3)))]
+    if rng.random() < 0.15:
+        lines.append(f"let K = {terms[0]}")
+        terms[0] = _pick(rng, "a*K^b", "K", "a/K", "c*exp(-K)")
+    shown = terms[0]
+    for term in terms[1:]:
+        shown += f" {rng.choice('++-')} {term}"
+    if rng.random() < 0.1:
+        shown = f"({shown})^{_exponent(rng)}"
+    lines.append(f"L = {shown}")
+    claims = [random_claim(rng, names, "K" in shown) for _ in range(4)]
+    return "\n".join(lines), list(dict.fromkeys(claims))
+
+
+def random_claim(rng: random.Random, names: list[str], has_let: bool) -> str:
+    v, w, p = rng.choice(names), rng.choice(names), rng.choice("abc")
+    relation = _pick(rng, "<", "<", ">", ">", "<=", ">=")
+    kind = rng.random()
+    if kind < 0.35:
+        claim = f"diff(L, {v}) {relation} 0"
+    elif kind < 0.5:
+        claim = f"diff(L, {v}, {w}) {relation} 0"
+    elif kind < 0.56:
+        claim = f"diff(L, {p}) {relation} 0"
+    elif kind < 0.64:
+        claim = f"L {_pick(rng, 'increasing', 'decreasing', 'convex', 'concave')} in {v}"
+    elif kind < 0.8:
+        claim = f"L {relation} {_pick(rng, '0', '0', 'a', 'b', 's')}"
+    elif kind < 0.86:
+        claim = "L finite"
+    elif kind < 0.9 and has_let:
+        claim = f"diff(L, K) {relation} 0"
+    else:
+        claim = f"L -> {_pick(rng, '0', 'a', 'oo', 'c')} as {v} -> {_pick(rng, 'oo', 'oo', '0', '1')}"
+    if rng.random() < 0.25:
+        claim += f" for {w} {_pick(rng, '> 0', '>= 1', '< 1', '<= 0.5', '> 2', '> a', '< a')}"
+    return claim
+
+
+@dataclass(frozen=True)
+class Case:
+    """A law and one claim on it."""
+
+    law: Law
+    claim: Claim
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.text}\nrequire {self.shown}"
+
+    @property
+    def shown(self) -> str:
+        return claim_text(self.claim)
+
+
+def cases(seed: int, count: int) -> Iterator[Case]:
+    """So many random pairs of a law and a claim that the language accepts.
+
+    Few random claims are true. Of a comparison that a handful of points refute, the opposite is
+    taken; where that is refuted too, most are passed over.
+    """
+    rng = random.Random(seed)
+    while count > 0:
+        text, claims = random_law(rng)
+        try:
+            law, read = claims_on(text, *claims)
+        except LawdslError:
+            continue
+        for claim in read:
+            case = Case(law, claim, text)
+            if not _plausible(case, rng):
+                case = Case(law, _opposite(claim), text)
+                if not _plausible(case, rng) and rng.random() < 0.8:
+                    continue
+            if count > 0:
+                yield case
+            count -= 1
+
+
+def _plausible(case: Case, rng: random.Random) -> bool:
+    claim = case.claim.claim
+    if isinstance(claim, (tree.Finite, tree.Limit)):
+        return True
+    points = sampled(case, rng, 6)
+    if not points:
+        return rng.random() < 0.1
+    columns = {k: np.array([float(p[k]) for p in points]) for k in points[0]}
+    with np.errstate(all="ignore"):
+        values = _larger(Judge(case.law, columns, Floats()), claim)
+    return not bool(np.any(values < 0))
+
+
+_OPPOSITES = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "increasing": "decreasing"}
+_OPPOSITES |= {"decreasing": "increasing", "convex": "concave", "concave": "convex"}
+
+
+def _opposite(claim: Claim) -> Claim:
+    stated = claim.claim
+    if isinstance(stated, tree.Comparison):
+        turned = replace(stated, relation=_OPPOSITES[stated.relation])
+    else:
+        turned = replace(stated, word=_OPPOSITES[stated.word])
+    return replace(claim, claim=turned)
+
+
+# The judge
+
+
+def _larger(judge: Judge, claim: tree.Claim) -> Any:
+    """What the claim says is positive (or not negative)."""
+    if isinstance(claim, tree.Comparison):
+        gap = judge.value(claim.left) - judge.value(claim.right)
+        return gap if claim.relation in (">", ">=") else -gap
+    order = 2 if claim.word in ("convex", "concave") else 1
+    slope = judge.value(tree.Derivative("L", (claim.name,) * order, order))
+    return slope if claim.word in ("increasing", "convex") else -slope
+
+
+def is_strict(claim: tree.Claim) -> bool:
+    if isinstance(claim, tree.Comparison):
+        return claim.relation in "<>"
+    return claim.word in ("increasing", "decreasing")
+
+
+def sign_at(case: Case, point: Mapping[str, Fraction]) -> int | None:
+    """The sign of what is claimed to be positive; None where it is not clear.
+
+    Raises:
+        NoValue: it has none.
+    """
+    values = []
+    for digits in (50, 160, 330):
+        with mpmath.workdps(digits):
+            on = Exact()
+            judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
+            values.append(_larger(judge, case.claim.claim))
+        if len(values) == 1 and values[0] == 0:
+            continue
+        if len(values) > 1:
+            one, two = values[-2:]
+            if two != 0 and abs(one - two) <= abs(two) * mpmath.mpf(10) ** -20:
+                return 1 if two > 0 else -1
+    return 0 if abs(values[-1]) <= abs(values[0]) * mpmath.mpf(10) ** -200 else None
+
+
+def has_value(case: Case, point: Mapping[str, Fraction]) -> bool:
+    """Whether the law has a value at a point."""
+    with mpmath.workdps(50):
+        on = Exact()
+        try:
+            Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(tree.Name("L"))
+        except NoValue:
+            return False
+    return True
+
+
+def fails(case: Case, point: Mapping[str, Fraction], *, tends: bool = False) -> str | None:
+    """How a claim fails at a point of its domain; None where it does not, or that is not clear.
+
+    At an end of a domain a derivative may be what it tends to; `tends` takes that for a failure.
+    """
+    if not has_value(case, point):
+        return "the law has no value"
+    if isinstance(case.claim.claim, tree.Finite):
+        return None
+    try:
+        sign = sign_at(case, point)
+    except NoValue:
+        return "the derivative has no value" if tends or not on_face(case, point) else None
+    if sign == -1 or sign == 0 and is_strict(case.claim.claim):
+        return f"sign {sign}"
+    return None
+
+
+def on_face(case: Case, point: Mapping[str, Fraction]) -> bool:
+    """Whether some quantity is at an end of its domain."""
+    with mpmath.workdps(50):
+        on = Exact()
+        judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
+        stated = bounds_of(case.law, case.claim)
+        return any(
+            judge.value(tree.Name(b.name)) == judge.value(b.limit)
+            for bounds in stated.values()
+            for b in bounds
+        )
+
+
+def sampled(
+    case: Case,
+    rng: random.Random,
+    count: int,
+    fixed: Mapping[str, Fraction] | None = None,
+) -> list[dict[str, Fraction]]:
+    bounds = bounds_of(case.law, case.claim)
+    found = []
+    for _ in range(2 * count):
+        point = draw_point(case.law, bounds, rng, fixed or {})
+        if point is not None:
+            found.append(point)
+        if len(found) == count:
+            break
+    return found
+
+
+def suspicious(case: Case, points: list[dict[str, Fraction]]) -> list[dict[str, Fraction]]:
+    """The points at which float64 sees a failure, or nothing, and the first few."""
+    if not points:
+        return []
+    columns = {k: np.array([float(p[k]) for p in points]) for k in points[0]}
+    with np.errstate(all="ignore"):
+        judge = Judge(case.law, columns, Floats())
+        if isinstance(case.claim.claim, tree.Finite):
+            bad = ~np.isfinite(np.broadcast_to(judge.value(tree.Name("L")), len(points)))
+        else:
+            values = np.broadcast_to(_larger(judge, case.claim.claim), len(points))
+            bad = ~(values > 0)
+    order = [*np.flatnonzero(bad)[:FACES], *range(min(FACES, len(points)))]
+    return [points[i] for i in dict.fromkeys(order)]
+
+
+def contradiction(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
+    """What is wrong with a verdict, by sampling; None where nothing is."""
+    rng = random.Random(seed)
+    if verdict.verdict == "refuted":
+        return _of_refuted(case, verdict)
+    if verdict.verdict == "undecided":
+        return None
+    if isinstance(case.claim.claim, tree.Limit):
+        return _of_limit(case, rng)
+    points = sampled(case, rng, POINTS)
+    if verdict.verdict == "proved":
+        for point in suspicious(case, points):
+            failure = fails(case, point)
+            if failure:
+                return f"proved, but {failure} at {_shown(point)}"
+        return None
+    return _of_conditional(case, verdict, points, rng)
+
+
+def _shown(point: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in point.items())
+
+
+def _of_refuted(case: Case, verdict: Verdict) -> str | None:
+    if not verdict.witness:
+        if isinstance(case.claim.claim, tree.Limit):
+            return _of_other_limit(case)
+        return None if "0 everywhere" in (verdict.value or "") else "refuted without a witness"
+    point = {
+        q.name: Fraction(repr(q.value)) for q in case.law.settings if q.value is not None
+    } | {name: Fraction(value) for name, value in verdict.witness}
+    bounds = bounds_of(case.law, case.claim)
+    complete = _completed(case, bounds, point)
+    if complete is None:
+        return f"the witness is no point of the domain: {_shown(point)}"
+    if isinstance(case.claim.claim, tree.Limit):
+        return _of_other_limit(case, complete)
+    if isinstance(case.claim.claim, tree.Finite):
+        return f"the law has a value at {_shown(point)}" if has_value(case, complete) else None
+    failure = fails(case, complete, tends=on_face(case, complete))
+    if failure is None or "law" in failure:
+        return f"refuted, but {failure or 'true'} at {_shown(point)}"
+    return None
+
+
+def _completed(
+    case: Case, bounds: Mapping[str, list[Bound]], point: Mapping[str, Fraction]
+) -> dict[str, Fraction] | None:
+    """The witness with values for all that it leaves open."""
+    rng = random.Random(1)
+    for _ in range(200):
+        found = draw_point(case.law, bounds, rng, point)
+        if found is not None and inside(case.law, bounds, found):
+            return found
+    return None
+
+
+def _holds(case: Case, condition: tree.Formula, relation: str, point: Mapping[str, Fraction]) -> Any:
+    with mpmath.workdps(50):
+        on = Exact()
+        judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
+        try:
+            return judge.value(condition), relation
+        except NoValue:
+            return None
+
+
+def _of_conditional(
+    case: Case, verdict: Verdict, points: list[dict[str, Fraction]], rng: random.Random
+) -> str | None:
+    """Where the condition holds the claim must; where an exact one fails, so must the claim."""
+    text = verdict.condition or ""
+    relation = next(r for r in (" <= ", " >= ", " < ", " > ") if r in text)
+    left, right = text.split(relation)
+    gap = formula_of(f"({left}) - ({right})")
+    names = {n.text for n in tree.walk(gap) if isinstance(n, tree.Name)}
+    variables = {q.name for q in case.law.variables}
+    if names & variables:
+        return f"the condition names variables: {text}"
+    seen = []
+    for point in points:
+        found = _holds(case, gap, relation, point)
+        if found is None:
+            return f"the condition has no value at {_shown(point)}"
+        value = found[0] if ">" in relation else -found[0]
+        seen.append((point, value))
+    good = [p for p, v in seen if v > 0 or v == 0 and "=" in relation]
+    for point in suspicious(case, good):
+        failure = fails(case, point)
+        if failure:
+            return f"under `{text}`, but {failure} at {_shown(point)}"
+    if not verdict.exact:
+        return None
+    for point, value in [(p, v) for p, v in seen if v < -0.1][:3]:
+        fixed = {k: v for k, v in point.items() if k not in variables}
+        if not _fails_somewhere(case, fixed, rng):
+            return f"not needed: `{text}` fails by {mpmath.nstr(value, 5)} at {_shown(fixed)}"
+    return None
+
+
+def _fails_somewhere(case: Case, fixed: Mapping[str, Fraction], rng: random.Random) -> bool:
+    for _ in range(3):
+        points = sampled(case, rng, POINTS, fixed)
+        if not points:
+            return True  # the variables have no domain there
+        if any(fails(case, point) for point in suspicious(case, points)):
+            return True
+    return False
+
+
+def _limit_values(
+    case: Case, point: Mapping[str, Fraction], digits: int = 60
+) -> Iterator[tuple[Any, Any]]:
+    """Values of the formula and target on the way to the limit."""
+    claim = case.claim.claim
+    for power in (50, 400, 2000):
+        with mpmath.workdps(digits + 2 * power if power < 400 else digits):
+            on = Exact()
+            values = {k: on.number(v) for k, v in point.items()}
+            for name, at in claim.approaches:
+                far = mpmath.mpf(10) ** power
+                if isinstance(at, tree.Name) and at.text == "oo":
+                    values[name] = far
+                else:
+                    to = Judge(case.law, values, on).value(at)
+                    values[name] = to + 1 / far if values[name] > to else to - 1 / far
+            judge = Judge(case.law, values, on)
+            infinite = isinstance(claim.target, tree.Name) and claim.target.text == "oo"
+            target = mpmath.inf if infinite else judge.value(claim.target)
+            yield judge.value(claim.formula), target
+
+
+def _of_limit(case: Case, rng: random.Random) -> str | None:
+    for point in sampled(case, rng, 4):
+        gaps = []
+        try:
+            for value, target in _limit_values(case, point):
+                gaps.append(1 / value if target == mpmath.inf else value - target)
+        except (NoValue, OverflowError):
+            continue
+        if abs(gaps[-1]) > 0.3 and abs(gaps[-1]) > 0.9 * abs(gaps[0]):
+            return f"proved, but {[mpmath.nstr(g, 5) for g in gaps]} away at {_shown(point)}"
+    return None
+
+
+def _of_other_limit(case: Case, point: Mapping[str, Fraction] | None = None) -> str | None:
+    if point is None:
+        found = sampled(case, random.Random(2), 1)
+        if not found:
+            return None
+        point = found[0]
+    try:
+        gaps = [value - target for value, target in _limit_values(case, point)]
+    except (NoValue, OverflowError):
+        return None
+    if abs(gaps[-1]) < mpmath.mpf(10) ** -50 and abs(gaps[-1]) < abs(gaps[0]) / 2:
+        return f"refuted, but it comes within {mpmath.nstr(gaps[-1], 5)} at {_shown(point)}"
+    return None
