@@ -93,6 +93,15 @@ def size_and_dimension(factors: Iterable[tuple[str, int]]) -> tuple[float, Dimen
     return size, tuple(sorted((b, p) for b, p in powers.items() if p))
 
 
+def is_unit(text: str) -> bool:
+    """Whether a text is a unit that may stand in a header."""
+    try:
+        parse_unit(text)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
 def parse_unit(text: str) -> tuple[tuple[str, int], ...]:
     """A unit as tables write it in a header: `Gtoken`, `nat/token`, `token^2`.
 

@@ -233,9 +233,7 @@ class Judge:
         on = self.on
         value = on.power(x.a, y.a)
         if y.b is None and y.c is None and y.d is None:
-            return _mapped(
-                x, value, lambda: on.slope(x.a, y.a, 1), lambda: on.slope(x.a, y.a, 2)
-            )
+            return _mapped(x, value, lambda: on.slope(x.a, y.a, 1), lambda: on.slope(x.a, y.a, 2))
         y_log = _multiplied(y, self._call("log", [x]))
         return _mapped(y_log, value, lambda: value, lambda: value)
 
@@ -370,7 +368,9 @@ def _drawn(
         if kind == 1 and high_closed:
             return high
         near = Fraction(1, 10 ** rng.choice((2, 4, 7)))
-        share = {2: near, 3: 1 - near, 4: Fraction(1, 2)}.get(kind, Fraction(rng.randrange(1, 100), 100))
+        share = {2: near, 3: 1 - near, 4: Fraction(1, 2)}.get(
+            kind, Fraction(rng.randrange(1, 100), 100)
+        )
         return low + (high - low) * share
     size = rng.choice(
         (

@@ -40,10 +40,10 @@ class Planted:
     output: str = "L"
 
     def table(self, noise: float = 0.0, seed: int = 0) -> dict[str, np.ndarray]:
-        """The columns and the output, with relative Gaussian noise."""
+        """Copies of the columns, and the output with relative Gaussian noise."""
         exact = self.formula(**self.columns, **self.parameters)
         factor = np.exp(noise * np.random.default_rng(seed).normal(size=len(exact)))
-        return {**self.columns, self.output: exact * factor}
+        return {**{k: v.copy() for k, v in self.columns.items()}, self.output: exact * factor}
 
 
 # N, D and r as they were measured: sizes in billions, shares from 0 to 1

@@ -50,14 +50,36 @@ def _pick(rng: random.Random, *choices: str) -> str:
 def _base(rng: random.Random, names: list[str]) -> str:
     v, p, q = rng.choice(names), rng.choice("abc"), rng.choice("abc")
     return _pick(
-        rng, v, v, v, v, f"({v} + {p})", f"({v} + 1)", f"(1 - {v})", f"({v} + {p}*{q})", p, f"(1 + {v}*{p})"
+        rng,
+        v,
+        v,
+        v,
+        v,
+        f"({v} + {p})",
+        f"({v} + 1)",
+        f"(1 - {v})",
+        f"({v} + {p}*{q})",
+        p,
+        f"(1 + {v}*{p})",
     )
 
 
 def _exponent(rng: random.Random) -> str:
     p, q = rng.choice("abc"), rng.choice("abc")
     return _pick(
-        rng, p, p, p, f"(-{p})", "2", "(-1)", "3", "0.5", "(-0.5)", "1.5", f"({p} - 1)", f"({p} + {q})"
+        rng,
+        p,
+        p,
+        p,
+        f"(-{p})",
+        "2",
+        "(-1)",
+        "3",
+        "0.5",
+        "(-0.5)",
+        "1.5",
+        f"({p} - 1)",
+        f"({p} + {q})",
     )
 
 
@@ -73,7 +95,9 @@ def _factor(rng: random.Random, names: list[str]) -> str:
     if kind < 0.82:
         return _pick(rng, f"(1 - exp(-{v}*{w}))", f"(1 - {v})", f"({v} - {p})", f"(1 + {p})^{v}")
     if kind < 0.87:
-        return _pick(rng, f"abs({v} - {p})", f"max({v}, {p})", f"min({v}, 1)", f"atan({v})", f"tanh({v})")
+        return _pick(
+            rng, f"abs({v} - {p})", f"max({v}, {p})", f"min({v}, 1)", f"atan({v})", f"tanh({v})"
+        )
     return _pick(rng, v, p, f"1/{v}", f"1/({v} + {p})", f"s/{v}", f"(s/{v})^{p}")
 
 
@@ -126,7 +150,9 @@ def random_claim(rng: random.Random, names: list[str], has_let: bool) -> str:
     elif kind < 0.9 and has_let:
         claim = f"diff(L, K) {relation} 0"
     else:
-        claim = f"L -> {_pick(rng, '0', 'a', 'oo', 'c')} as {v} -> {_pick(rng, 'oo', 'oo', '0', '1')}"
+        claim = (
+            f"L -> {_pick(rng, '0', 'a', 'oo', 'c')} as {v} -> {_pick(rng, 'oo', 'oo', '0', '1')}"
+        )
     if rng.random() < 0.25:
         claim += f" for {w} {_pick(rng, '> 0', '>= 1', '< 1', '<= 0.5', '> 2', '> a', '< a')}"
     return claim
@@ -229,13 +255,13 @@ def sign_at(case: Case, point: Mapping[str, Fraction]) -> int | None:
             on = Exact()
             judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
             values.append(_larger(judge, case.claim.claim))
-        if len(values) == 1 and values[0] == 0:
-            continue
         if len(values) > 1:
             one, two = values[-2:]
             if two != 0 and abs(one - two) <= abs(two) * mpmath.mpf(10) ** -20:
                 return 1 if two > 0 else -1
-    return 0 if abs(values[-1]) <= abs(values[0]) * mpmath.mpf(10) ** -200 else None
+    noise = max(abs(values[0]), abs(values[1]))
+    vanishes = abs(values[2]) <= noise * mpmath.mpf(10) ** -100  # as the digits grow
+    return 0 if vanishes and (noise == 0 or noise > mpmath.mpf(10) ** -1000) else None
 
 
 def has_value(case: Case, point: Mapping[str, Fraction]) -> bool:
@@ -341,9 +367,9 @@ def _of_refuted(case: Case, verdict: Verdict) -> str | None:
         if isinstance(case.claim.claim, tree.Limit):
             return _of_other_limit(case)
         return None if "0 everywhere" in (verdict.value or "") else "refuted without a witness"
-    point = {
-        q.name: Fraction(repr(q.value)) for q in case.law.settings if q.value is not None
-    } | {name: Fraction(value) for name, value in verdict.witness}
+    point = {q.name: Fraction(repr(q.value)) for q in case.law.settings if q.value is not None} | {
+        name: Fraction(value) for name, value in verdict.witness
+    }
     bounds = bounds_of(case.law, case.claim)
     complete = _completed(case, bounds, point)
     if complete is None:
@@ -370,7 +396,9 @@ def _completed(
     return None
 
 
-def _holds(case: Case, condition: tree.Formula, relation: str, point: Mapping[str, Fraction]) -> Any:
+def _holds(
+    case: Case, condition: tree.Formula, relation: str, point: Mapping[str, Fraction]
+) -> Any:
     with mpmath.workdps(50):
         on = Exact()
         judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)

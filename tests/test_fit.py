@@ -332,6 +332,29 @@ def test_a_ray_that_only_the_laws_form_resolves_is_a_caution(
     )
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e9])
+def test_the_verdict_does_not_depend_on_units(scale: float):
+    """A is the loss at N = 1: far off the data in one unit, among them in another."""
+    law = law_of("variable N > 0\nparameter E, A, alpha > 0\nL = E + A/N^alpha")
+    N = np.geomspace(0.3, 3, 14)
+    exact = 2 + 0.5 / N**0.6
+    clear = lawdsl.fit(law, {"N": scale * N, "L": exact * np.exp(0.003 * NOISE[:14])}, starts=8)
+    vague = lawdsl.fit(law, {"N": scale * N, "L": exact * np.exp(0.1 * NOISE[:14])}, starts=8)
+
+    assert (clear.verdict, clear.diagnostics) == ("trusted", ())
+    assert vague.verdict == "not trusted" and not vague.parameters["alpha"].identified
+
+
+def test_without_small_shares_the_price_of_a_small_share_is_not_determined():
+    p = PLANTED["dcpt.share"]
+    r = np.linspace(0.4, 1, 12)
+    loss = p.formula(r=r, **p.parameters) * np.exp(0.002 * NOISE[:12])
+    fit = lawdsl.fit("dcpt.share", {"r": r, "L": loss})
+
+    assert fit.verdict == "not trusted"
+    assert not fit.parameters["gamma"].identified or fit.parameters["epsilon"].at_bound
+
+
 def test_two_variables_with_a_loose_relation_are_no_ray():
     scatter = np.exp(0.5 * NOISE[:36])
     fit = lawdsl.fit("chinchilla", chinchilla(D=20 * np.geomspace(1e8, 1e10, 36) * scatter))

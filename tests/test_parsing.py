@@ -162,6 +162,8 @@ def test_one_mistake_gives_one_message():
         "law a\nparameter A, ВC > 0\nL = A*BC\n",
         "law a\nextends chinchila\nL = chinchila + E + N + whatever\n",
         "law a b\nparameter A > 0\nL = A\n",
+        "law a\nlet exp = 2\nlet b = exp\nL = b + exp\n",
+        "law a\nlet b = c\nlet c = b\nlet d = b + c\nL = d\n",
         "law a\nparameter A > 0\nL = = A\n",
         "law a\nparameter A > 0\nL = A\nrequire L >\n",
         "law a\nparameter a, b > 0\nlet c = a**2\nlet d = c + b\nL = c*d\nrequire c > d\n",

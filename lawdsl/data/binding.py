@@ -133,7 +133,7 @@ def _bound_columns(
         if column in table.columns:
             continue
         listed = ", ".join(table.columns) or "none"
-        alike = _alike(column, table)
+        alike = nearest(column, table.columns)
         meant = f"did you mean `{alike}`? " if alike else ""
         help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
         kind = "output" if name == law.output else "variable"
@@ -142,12 +142,6 @@ def _bound_columns(
     if problems:
         raise LawdslError(problems)
     return bound
-
-
-def _alike(column: str, table: Table) -> str | None:
-    """The column that was probably meant: another case, or a slip of the pen."""
-    same = [name for name in table.columns if name.casefold() == column.casefold()]
-    return same[0] if same else nearest(column, table.columns)
 
 
 def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lawdsl.data.table import SHOWN, Table, number
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.units import is_unit
 
 SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _TOP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*\Z)?")  # comments and blank lines
@@ -87,20 +88,20 @@ def read_csv(content: bytes, name: str) -> Table:
 
 
 def names_and_units(headers: Sequence[str], place: str) -> list[tuple[str, str]]:
-    """`N [Mparam]` -> (N, Mparam). What stands in brackets only to tell columns apart, as in
-    `loss [code]` and `loss [text]`, is part of the name.
+    """`N [Mparam]` -> (N, Mparam). Words in brackets that tell columns apart, as in `loss [code]`
+    and `loss [text]`, are no units but part of the names.
 
     Raises:
         LawdslError: two columns have one name.
     """
-    names = [_header(h)[0] for h in headers]
+    split = [_header(header) for header in headers]
+    names = [name for name, _ in split]
     named = [
-        _header(h) if names.count(n) == 1 else (h.strip(), "")
-        for h, n in zip(headers, names, strict=True)
+        (header.strip(), "") if names.count(name) > 1 and not is_unit(unit) else (name, unit)
+        for header, (name, unit) in zip(headers, split, strict=True)
     ]
-    names = [name for name, _ in named]
-    for i, name in enumerate(names):
-        if name in names[:i]:
+    for i, (name, _) in enumerate(named):
+        if name in [earlier for earlier, _ in named[:i]]:
             help = "give every column a name of its own"
             message = f"two columns are called {name or '(nothing)'}"
             raise LawdslError(Diagnostic("D0105", message, place=place, help=help))

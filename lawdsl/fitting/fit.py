@@ -39,6 +39,7 @@ STARTS = 24
 MOST_STARTS = 100_000
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
 ELSEWHERE = 3  # starts at which it is asked what the data can see at all
+POLISH, POLISH_LONG = 12, 2  # steps at most
 LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
 
 
@@ -192,7 +193,7 @@ def _search(
     if sample is not problem:
         best = descend(problem, best.free)
     settled = diagnosis.on_bounds(problem, best.free, best.loss)
-    polished = polish(problem, settled)
+    polished = polish(problem, settled, POLISH if sample is problem else POLISH_LONG)
     loss = float(problem.losses(polished[None])[0])
     if loss <= best.loss * (1 + NOISE):
         best = replace(best, free=polished, loss=loss)

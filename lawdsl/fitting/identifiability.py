@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -16,13 +17,33 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-7  # smallest over largest singular value: below, a direction is unseen without any noise
-WIDE = 2.0  # standard errors of a parameter in units of its own size: above, it says nothing
+FLAT = 1e-7  # width of a direction, columns being of length 1: below, it is unseen without noise
 EXACT = 1e-12  # the same: below, rounding alone says which parameters are in the direction
 SHARE = 0.1  # of an unseen direction: a parameter with less is not named
 SHARE_EXACT = 1e-4  # of one that is unseen exactly
+WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it says nothing
+ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
 TIED = 1e-2  # relative: how far two variables that move together may be from their line
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What some parameters do to the predictions: one column of the Jacobian each.
+
+    Attributes:
+        numbers: which parameters, shape (parameters,).
+        jacobian: shape (rows, parameters).
+        size: how large each parameter is.
+    """
+
+    numbers: NDArray[np.int64]
+    jacobian: Array
+    size: Array
+
+    @property
+    def length(self) -> Array:
+        return np.linalg.norm(self.jacobian, axis=0)
 
 
 def unseen(
@@ -31,8 +52,10 @@ def unseen(
     """Directions in parameter space that the data do not see, and the parameters in them.
 
     A direction is unseen where the noise of the residuals hides a step along it that takes a
-    parameter further than twice its own size; or where nothing changes along it wherever one
-    looks, although the fit may have ended where that does not show.
+    parameter further than its own size; or where nothing changes along it wherever one looks,
+    although the fit may have ended where that does not show. Of parameters in which the law is
+    linear it is asked with the others as they are, and of those others with the linear ones
+    following: so the answer does not depend on the units, on which A in A/N^alpha does.
 
     Args:
         law: the law.
@@ -42,37 +65,90 @@ def unseen(
         elsewhere: other parameters in the domain, shape (points, parameters).
     """
     names = [q.name for q in law.parameters]
-    linear = linear_parameters(law)
+    is_linear = np.isin(np.arange(len(names)), linear_parameters(law))
+    held = np.isin(names, list(on_bound)) & ~is_linear
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
-    length = np.linalg.norm(jacobian, axis=0)
     spread = np.sqrt(problem.rows) * _spread(problem)
-    reach = np.array([np.inf if i in linear else max(1.0, abs(x)) for i, x in enumerate(theta)])
-    held = np.array([n in on_bound and i not in linear for i, n in enumerate(names)])
+    noise = _noise(residual, problem.parameters)
+    reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
-        dead = ~(length * reach > DEAD * spread)
-        size = np.maximum(np.abs(theta), spread / length)  # of a parameter without a scale
-    directions = [{names[i]} for i in np.flatnonzero(dead & ~held)]
-    alive = np.flatnonzero(~dead & ~held)
-    rooms = room(problem.transforms, dict(zip(names, theta, strict=True)))
-    for i in alive:
-        if names[i] in rooms and names[i] not in on_bound:
-            size[i] = max(abs(theta[i]), rooms[names[i]][1])
-    if len(alive):
-        scaled = jacobian[:, alive] / length[alive]
-        _, widths, rows = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
-        noise = _noise(residual, problem.parameters)
-        for width, row in zip(widths, rows, strict=True):
-            step = np.max(np.abs(row) / (length * size)[alive]) * noise
-            if width < FLAT * widths[0] or step > WIDE * width:
-                share = SHARE_EXACT if width < EXACT * widths[0] else SHARE
-                directions.append({names[alive[k]] for k in np.flatnonzero(np.abs(row) > share)})
+        dead = ~(np.linalg.norm(jacobian, axis=0) * reach > DEAD * spread)
+    size = np.abs(theta)
+    for i, (_, distance) in _rooms(problem, theta).items():
+        size[i] = max(size[i], distance)
+
+    def columns(chosen: NDArray[np.bool_]) -> _Columns:
+        numbers = np.flatnonzero(chosen & ~dead & ~held)
+        return _Columns(numbers, jacobian[:, numbers], size[numbers])
+
+    linear, others = columns(is_linear), columns(~is_linear)
+    found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
+    found += _unseen_linear(linear, spread, noise)
+    found += _unseen_others(others, linear, spread, noise, law)
+    directions = [{names[i] for i in direction} for direction in found]
     count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names)
     causes = _causes(law, problem)
     rank = f"rank {problem.parameters - max(len(directions), count)} of {problem.parameters}"
     groups = _merged([*directions, *structural])
-    found = [_finding([n for n in names if n in group], (rank, *causes)) for group in groups]
-    return found or _tied(law, problem), frozenset().union(*groups)
+    findings = [_finding([n for n in names if n in group], (rank, *causes)) for group in groups]
+    return findings or _tied(law, problem), frozenset().union(*groups)
+
+
+def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
+    """Number of each bounded parameter -> its nearer bound and the distance to it."""
+    names = [t.name for t in problem.transforms]
+    found = room(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
+    return {names.index(name): near for name, near in found.items()}
+
+
+def _unseen_linear(linear: _Columns, spread: float, noise: float) -> list[set[int]]:
+    """Directions of the linear parameters, the others being as they are."""
+    if not len(linear.numbers):
+        return []
+    length = linear.length
+    size = np.maximum(linear.size, spread / length)  # 0 is a value like any other
+    _, widths, rows = _directions(linear.jacobian / length)
+    found = []
+    for width, row in zip(widths, rows, strict=True):
+        step = np.max(np.abs(row) / (length * size)) * noise
+        if width < FLAT or step > WIDE * width:
+            share = SHARE_EXACT if width < EXACT else SHARE
+            found.append({int(linear.numbers[k]) for k in np.flatnonzero(np.abs(row) > share)})
+    return found
+
+
+def _unseen_others(
+    others: _Columns, linear: _Columns, spread: float, noise: float, law: Law
+) -> list[set[int]]:
+    """Directions of the other parameters, the linear ones following each step as they can."""
+    if not len(others.numbers):
+        return []
+    follow = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
+    follow = follow @ others.jacobian
+    left = others.jacobian - linear.jacobian @ follow
+    free = np.array([not law.parameters[i].bounds for i in others.numbers])
+    length = others.length
+    with np.errstate(all="ignore"):  # a free parameter may be 0; its size is then what it can do
+        able = np.maximum(others.size, spread / np.linalg.norm(left, axis=0))
+    size = np.where(free, able, others.size)
+    _, widths, rows = _directions(left / length)
+    found = []
+    for width, row in zip(widths, rows, strict=True):
+        move = row / length
+        if not (width < FLAT or np.max(np.abs(move) / size) * noise > WIDE * width):
+            continue
+        share = SHARE_EXACT if width < EXACT else SHARE
+        involved = {int(others.numbers[k]) for k in np.flatnonzero(np.abs(row) > share)}
+        following = np.abs(follow @ (move / np.max(np.abs(move) / size)))
+        far = following > ALONG * np.maximum(linear.size, spread / linear.length)
+        found.append(involved | {int(linear.numbers[k]) for k in np.flatnonzero(far)})
+    return found
+
+
+def _directions(columns: Array) -> tuple[Array, Array, Array]:
+    """The singular value decomposition of a tall matrix, but for its left vectors."""
+    return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
 
 def _nowhere_seen(problem: Problem, points: Array, names: list[str]) -> tuple[int, list[set[str]]]:
@@ -85,7 +161,7 @@ def _nowhere_seen(problem: Problem, points: Array, names: list[str]) -> tuple[in
             continue
         length = np.linalg.norm(jacobian, axis=0)
         scaled = jacobian / np.where(length > 0, length, 1.0)
-        _, widths, rows = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
+        _, widths, rows = _directions(scaled)
         exact = rows[widths < EXACT * max(widths[0], 1.0)]
         found = [{names[k] for k in np.flatnonzero(np.abs(row) > SHARE_EXACT)} for row in exact]
         if len(found) <= fewest:

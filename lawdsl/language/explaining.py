@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lark import Token
 
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language.building import span_of
-from lawdsl.language.tree import Span
 from lawdsl.language.words import KEYWORDS, STATEMENTS, TRENDS, nearest
-
-LOOKALIKES = str.maketrans(
-    "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"
-)
-
-HINTS = {
-    ";": "separate values by `,`; every statement has a line of its own",
-    ":": "write a domain as `x > 0` or `x in [0, 1]`, and an equation with `=`",
-    "&": "write a second condition after a comma",
-    "|": "absolute values are written abs(x)",
-    "!": "the relations are <, <=, > and >=",
-    "≠": "the relations are <, <=, > and >=",
-    "√": "roots are written sqrt(x)",
-    "%": "comments begin with `#`",
-    "→": "write `->`",
-    "∈": "write `in`",
-    "\\": "write formulas as plain text, not as LaTeX",
-    "$": "write formulas as plain text, not as LaTeX",
-}
-
-QUOTES = "'`´“”„‟‘’‚«»"
-
-CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 
 EXPECTED = {
     "NAME": "a name",
@@ -60,53 +31,6 @@ EXPECTED = {
 
 
 UNSAID = ("ORDER", "DOT")  # of what may follow
-
-
-def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
-    """The message for a character that no word begins with, and where reading goes on."""
-    char = str(token.value)
-    start = token.start_pos or 0
-    if char == '"':
-        number, column = source.position(start)
-        end = start + len(source.line(number)) - (column - 1)
-        help = 'close it with `"` on the same line'
-        return _at("L0102", "this text is never closed", source, Span(start, end), help=help), end
-    if char in QUOTES:
-        number, column = source.position(start)
-        line = source.line(number)
-        closing = max(line.rfind(quote) + 1 for quote in QUOTES)
-        end = start + max(closing - (column - 1), 1)
-        message = f"{_character(char)} has no place in a law"
-        help = 'texts stand in double quotes, as "this"'
-        return _at("L0101", message, source, Span(start, start + 1), help=help), end
-    hint = HINTS.get(char, "remove it")
-    alike = char.translate(LOOKALIKES)
-    normal = unicodedata.normalize("NFKC", char)
-    if alike == char and normal != char and normal.isascii() and normal.strip():
-        alike = normal
-    if char == "\r":
-        hint = "end every line with LF or CR LF"
-    elif alike != char:
-        hint = f"it looks like `{alike}`: type that"
-    elif normal == " ":
-        hint = "use a plain space"
-    message = f"{_character(char)} has no place in a law"
-    return _at("L0101", message, source, Span(start, start + 1), help=hint), 0
-
-
-def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
-    """The message for characters in a text or comment that could disguise what stands there."""
-    found = CONTROL.search(str(token.value))
-    if found:
-        at = (token.start_pos or 0) + found.start()
-        message = f"{_character(found[0])} may not stand in a text or comment"
-        yield _at("L0101", message, source, Span(at, at + 1), help="remove it")
-
-
-def _character(char: str) -> str:
-    if char.isascii() and char.isprintable():
-        return f"`{char}`"
-    return f"the character U+{ord(char):04X} ({unicodedata.name(char, 'a control character')})"
 
 
 @dataclass(frozen=True)
@@ -161,7 +85,7 @@ def unexpected(
     at = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
     place = _Place(token, line, at, accepted)
     code, message, help, words = next(found for rule in _RULES if (found := rule(place)))
-    return _at(code, message, source, *words, help=help)
+    return Diagnostic(code, message, text=source, span=span_of(words), help=help)
 
 
 def _doubled(p: _Place) -> Found | None:
@@ -397,9 +321,3 @@ def _expected(accepted: Mapping[str, str]) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
-
-
-def _at(code: str, message: str, source: Text, *words: Any, help: str) -> Diagnostic:
-    """A diagnostic whose span reaches over all the words (or is the span given)."""
-    found = words[0] if isinstance(words[0], Span) else span_of(words)
-    return Diagnostic(code, message, text=source, span=found, help=help)

@@ -19,7 +19,8 @@ from lark.exceptions import UnexpectedToken
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language import limits
 from lawdsl.language.building import Builder, span_of
-from lawdsl.language.explaining import LOOKALIKES, illegal, unexpected, unprintable
+from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
+from lawdsl.language.explaining import unexpected
 from lawdsl.language.layout import LogicalLine, logical_lines
 from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
 from lawdsl.language.words import LATER, SECTIONS, ascii_name

@@ -204,7 +204,7 @@ class Scope:
             self.circles.update(circle)
             message = f"`{name}` is made of itself: {' -> '.join(circle)}"
             self.say("L0307", message, span, "define one of them without the others")
-        elif not circle:
+        elif not circle and self.later[name].start > span.start:  # else that line has its message
             help = f"move its line ({self.line(self.later[name])}) above this one"
             self.say("L0306", f"`{name}` is used before it is declared", span, help)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable
 
 SECTIONS = ("law", "question", "pipeline")
@@ -85,7 +86,7 @@ def ascii_name(text: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that a mistyped one most likely stands for."""
-    words = [w for w in known if abs(len(w) - len(word)) <= 4]
+    words = [w for w in itertools.islice(known, 500) if abs(len(w) - len(word)) <= 4]
     for other in words:
         if other.lower() == word.lower():
             return other

@@ -62,11 +62,14 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
         return None
     if signs.sign(found.positive).within(Sign.NONPOSITIVE if found.strict else Sign.NEGATIVE):
         return None  # no admissible parameters satisfy it
+    shown = found.shown
+    if found.positive.free_symbols & set(box.meaning):
+        shown = min(shown, _declared(signs, found), key=len)
     exact = found.tight and not box.ragged and not wanted.free_symbols & set(box.lets)
     steps = [found.step] if found.step else []
     if inner != e:
         steps.insert(0, f"all factors but {text(inner)} are {str(outside.name).lower()}")
-    return Condition(found.positive, found.strict, exact, found.shown, tuple(steps))
+    return Condition(found.positive, found.strict, exact, shown, tuple(steps))
 
 
 def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
@@ -128,10 +131,20 @@ def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
         corner.append(f"{symbol} = {text(end.at)}")
     strictly = strict and attained
     step = f"{text(e)} is least at {', '.join(corner)}" if corner else None
-    more = [t for t in sp.Add.make_args(least) if not t.could_extract_minus_sign()]
-    less = [-t for t in sp.Add.make_args(least) if t.could_extract_minus_sign()]
-    shown = _shown(sp.Add(*less), sp.Add(*more), strictly)
-    return _Bound(least, strictly, True, shown, step)
+    return _Bound(least, strictly, True, _split(least, strictly), step)
+
+
+def _declared(signs: Signs, found: _Bound) -> str:
+    """The condition with slacks written out: b < 1 for (b - a) + a < 1."""
+    return _split(sp.expand_mul(found.positive.xreplace(signs.box.meaning)), found.strict)
+
+
+def _split(positive: sp.Expr, strict: bool) -> str:
+    """`positive > 0` with what is subtracted on the other side."""
+    terms = sp.Add.make_args(positive)
+    more = [t for t in terms if not t.could_extract_minus_sign()]
+    less = [-t for t in terms if t.could_extract_minus_sign()]
+    return _shown(sp.Add(*less), sp.Add(*more), strict)
 
 
 def _fraction(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

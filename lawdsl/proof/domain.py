@@ -146,7 +146,9 @@ class _Collected:
         self.tied |= tied
         self.ragged |= varies and tied
         shown = coupled if not tied else bounds
-        self.facts[s] = self.facts[symbol] = ", ".join(f"{symbol} {b.relation} {b.text}" for b in shown)
+        self.facts[s] = self.facts[symbol] = ", ".join(
+            f"{symbol} {b.relation} {b.text}" for b in shown
+        )
         if varies or first.limit.free_symbols & self.variables:
             self.ragged |= not varies
             self.variables.add(s)
@@ -191,6 +193,8 @@ def _range(
     upper = _tightest([b for b in bounds if not b.lower], settings, -1)
     found = Range(_end(lower), _end(upper))
     if lower and upper:
+        if lower.limit == upper.limit and not (lower.strict or upper.strict):
+            return found, f"{symbol} = {lower.text}"
         left, right = "(" if lower.strict else "[", ")" if upper.strict else "]"
         return found, f"{symbol} in {left}{lower.text}, {upper.text}{right}"
     one = lower or upper
@@ -215,5 +219,3 @@ def _tightest(bounds: Iterable[Bound], settings: Settings, side: int) -> Bound |
         if inside == 1 or inside == 0 and bound.strict:
             best = bound
     return best
-
-

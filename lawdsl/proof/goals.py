@@ -60,7 +60,9 @@ def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
         sense = 1 if claim.relation in (">", ">=") else -1
         difference = law.to_sympy(claim.left) - law.to_sympy(claim.right)
         shown = print_formula(claim.left)
-        if claim.right != tree.Number("0"):
+        if isinstance(claim.right, tree.Negative):
+            shown = print_formula(tree.Sum((("+", claim.left), ("+", claim.right.operand))))
+        elif claim.right != tree.Number("0"):
             shown = print_formula(tree.Sum((("+", claim.left), ("-", claim.right))))
         return Goal(_folded(law, box, sense * difference), claim.relation in "<>", shown, sense)
     order = 2 if claim.word in ("convex", "concave") else 1

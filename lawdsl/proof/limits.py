@@ -21,17 +21,16 @@ from lawdsl.proof.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs import Signs
 
-Value = sp.Expr | None
 Places = Mapping[sp.Symbol, sp.Expr]
 
 
-def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> Value:
+def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> sp.Expr | None:
     """The limit of e as the symbol goes to infinity, if it is finite; None otherwise."""
     value = limit(signs, e, {symbol: sp.oo if direction > 0 else -sp.oo})
     return None if value is None or value.is_infinite else value
 
 
-def limit(signs: Signs, e: sp.Expr, places: Places) -> Value:
+def limit(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
     """The limit of e as symbols go to values, or to ±oo, within the box."""
     if e in places:
         return places[e]
@@ -50,17 +49,17 @@ def limit(signs: Signs, e: sp.Expr, places: Places) -> Value:
     return None
 
 
-def _sum(terms: list[Value]) -> Value:
+def _sum(terms: list[sp.Expr | None]) -> sp.Expr | None:
     """A finite sum, or the infinity that its terms agree on; oo - oo has no rule."""
     if any(term is None for term in terms):
         return None
     infinite = {term for term in terms if term is not None and term.is_infinite}
     if len(infinite) > 1:
         return None
-    return infinite.pop() if infinite else sp.Add(*terms)  # type: ignore[arg-type]
+    return infinite.pop() if infinite else sp.Add(*terms)
 
 
-def _product(signs: Signs, factors: list[Value]) -> Value:
+def _product(signs: Signs, factors: list[sp.Expr | None]) -> sp.Expr | None:
     """A finite product, or infinity times what is surely not 0; 0·oo has no rule."""
     if any(factor is None for factor in factors):
         return None
@@ -75,7 +74,7 @@ def _product(signs: Signs, factors: list[Value]) -> Value:
     return sp.oo * direction * (1 if sign == Sign.POSITIVE else -1)
 
 
-def _power(signs: Signs, e: sp.Expr, base: Value, exponent: Value) -> Value:
+def _power(signs: Signs, e: sp.Expr, base: sp.Expr | None, exponent: sp.Expr | None) -> sp.Expr | None:
     if base is None or exponent is None:
         return None
     if exponent.is_infinite:
@@ -89,7 +88,7 @@ def _power(signs: Signs, e: sp.Expr, base: Value, exponent: Value) -> Value:
     return None
 
 
-def _exponential(signs: Signs, base: sp.Expr, exponent: sp.Expr) -> Value:
+def _exponential(signs: Signs, base: sp.Expr, exponent: sp.Expr) -> sp.Expr | None:
     """b^x for x -> ±oo: b > 1 grows without bound, 0 < b < 1 vanishes; 1^oo has no rule."""
     if base.is_infinite:
         return None
@@ -101,7 +100,7 @@ def _exponential(signs: Signs, base: sp.Expr, exponent: sp.Expr) -> Value:
     return None
 
 
-def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) -> Value:
+def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) -> sp.Expr | None:
     """x^y for x -> ±oo or 0; oo^0 and 0^0 have no rule, nor 0^-1 where x may have either sign."""
     if base == -sp.oo:
         whole = e.exp.is_Integer
@@ -113,7 +112,7 @@ def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) ->
     return None
 
 
-def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> Value:
+def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Expr | None:
     """At a finite value f is continuous; an increasing f goes to the ends of its range."""
     if not inside.is_infinite:
         value = e.func(inside, *e.args[1:])

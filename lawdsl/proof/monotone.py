@@ -1,4 +1,4 @@
-"""Sums whose sign is that of their values at the ends of one symbol's range."""
+"""Sums whose sign is that of their values elsewhere: at the ends of a range, in each of some cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.law import derivative
+from lawdsl.law import derivative, merge_powers
 from lawdsl.proof.box import End
 from lawdsl.proof.limits import at_infinity
 from lawdsl.proof.sign import Sign
@@ -30,6 +30,20 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
             if one.within(shared) and other.within(shared):
                 return shared
     return None
+
+
+def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
+    """A maximum or minimum is one of its arguments, |x| is x or -x: the sum is one of the cases."""
+    found = e.atoms(sp.Max, sp.Min, sp.Abs)
+    if not found:
+        return None
+    outermost = max(found, key=lambda part: (part.count_ops(), str(part)))
+    x = outermost.args[0]
+    cases = (x, -x) if isinstance(outermost, sp.Abs) else outermost.args
+    possible = Sign.NONE
+    for case in cases:
+        possible |= signs.sign(merge_powers(e.xreplace({outermost: case})))
+    return None if Sign.REAL.within(possible) else possible
 
 
 def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:

@@ -208,9 +208,7 @@ def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
 
     `side` says on which side of the number it must be: 1 above, -1 below, 0 either.
     """
-    if number == 0 or (
-        not side and number.denominator <= 1000 and abs(number.numerator) <= 10**6
-    ):
+    if number == 0 or (not side and number.denominator <= 1000 and abs(number.numerator) <= 10**6):
         return number
     shown = f"{float(number):.{digits - 1}e}"
     rounded = Fraction(shown)

@@ -21,7 +21,7 @@ from lawdsl.functions import ROWS
 from lawdsl.law import merge_powers
 from lawdsl.proof.box import Box, End
 from lawdsl.proof.drawing import Column, draw_wide
-from lawdsl.proof.monotone import between_ends, by_end_points
+from lawdsl.proof.monotone import between_ends, by_cases, by_end_points
 from lawdsl.proof.payment import paid
 from lawdsl.proof.sign import DOMAINS, Sign, above, add, below, largest, multiply
 
@@ -29,7 +29,7 @@ STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
 POINTS = 48  # at which a sum is tried out before anything is proved of it
 
-SUM_RULES: tuple[Callable[[Signs, sp.Expr], Sign | None], ...] = (paid, by_end_points)
+SUM_RULES: tuple[Callable[[Signs, sp.Expr], Sign | None], ...] = (by_cases, paid, by_end_points)
 """What is tried on a sum with terms of both signs: each may say None."""
 
 
@@ -89,7 +89,7 @@ class Signs:
 
     def used(self) -> frozenset[sp.Symbol]:
         """The symbols whose ranges have led to the answers given so far."""
-        return frozenset(s for s in self._used[0] if s in self.box.facts)
+        return frozenset(self._used[0])
 
     def movable(self, e: sp.Expr) -> list[sp.Symbol]:
         """The symbols of an expression that may be moved through their ranges: variables first."""
@@ -121,9 +121,12 @@ class Signs:
             return to
         if symbol not in e.free_symbols:
             return e if self.finite(e) else None
-        parts = [self._tends(part, symbol, to) for part in e.args]
-        if any(part is None for part in parts):
-            return None
+        parts: list[sp.Expr] = []
+        for part in e.args:
+            found = self._tends(part, symbol, to)
+            if found is None:
+                return None
+            parts.append(found)
         if e.is_Pow and parts[1].is_zero and not self.sign(parts[0]).within(Sign.NONZERO):
             return None
         value = e.func(*parts)
@@ -213,7 +216,11 @@ class Signs:
         return found
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Sign:
-        """x^y is positive for x > 0; 0^y is 0 for y > 0 only; else y must be a whole number."""
+        """x^y is positive for x > 0; 0^y is 0 for y > 0; below 0, y must be a whole number.
+
+        0^0 has no sign where y varies. Where y does not vary it comes from a derivative, d(x^1)/dx,
+        and is 1, as x^0 is everywhere else (that a law says 0^0 itself is looked at elsewhere).
+        """
         under = self.sign(base)
         if under == Sign.POSITIVE:
             return Sign.POSITIVE if self.finite(exponent) else Sign.UNKNOWN
@@ -226,7 +233,11 @@ class Signs:
                 return under
             return (under & Sign.ZERO) | (Sign.POSITIVE if under & Sign.NONZERO else Sign.NONE)
         if under.within(Sign.NONNEGATIVE):
-            return under if self.sign(exponent) == Sign.POSITIVE else Sign.UNKNOWN
+            over = self.sign(exponent)
+            if over == Sign.POSITIVE:
+                return under
+            if over.within(Sign.NONNEGATIVE) and not exponent.free_symbols & self.box.variables:
+                return Sign.NONNEGATIVE
         return Sign.UNKNOWN
 
     def _function(self, e: sp.Expr) -> Sign:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+import sympy as sp
+
 from lawdsl.diagnostics import Diagnostic
+
+LINES = 5  # of a proof
 
 
 @dataclass(frozen=True)
@@ -84,3 +90,27 @@ class Check:
             "ok": self.ok,
             "claims": [verdict.to_json() for verdict in self.claims],
         }
+
+
+# What the ways to decide return; whose claim it is, is filled in afterwards.
+
+
+def proved(
+    steps: Iterable[str], facts: Mapping[sp.Symbol, str], used: Iterable[sp.Symbol]
+) -> Verdict:
+    """A proof by steps, its last line being the facts that it rests on, in the law's order."""
+    lines, wanted = tuple(steps), set(used)
+    because = dict.fromkeys(fact for symbol, fact in facts.items() if symbol in wanted)
+    if because:
+        lines = (*lines[: LINES - 1], "because " + ", ".join(because))
+    return Verdict("", "proved", proof=lines[:LINES])
+
+
+def refuted(point: Mapping[sp.Symbol, Fraction], value: str) -> Verdict:
+    """A point at which the claim fails, and how; no point where it fails everywhere."""
+    named = sorted((symbol.name, str(number)) for symbol, number in point.items())
+    return Verdict("", "refuted", witness=tuple(named), value=value)
+
+
+def undecided(blame: str) -> Verdict:
+    return Verdict("", "undecided", blame=blame)

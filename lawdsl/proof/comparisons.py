@@ -1,0 +1,118 @@
+"""Comparisons and trends: is an expression positive, or not negative, on the whole box?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.formulas import text
+from lawdsl.proof.box import Box
+from lawdsl.proof.conditions import condition_for
+from lawdsl.proof.definedness import AnyDoubt
+from lawdsl.proof.goals import Goal
+from lawdsl.proof.sampling import Wanted, find_point, value_at
+from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs import Signs
+from lawdsl.proof.verdicts import Verdict, proved, refuted, undecided
+
+NOTES = 3  # lines of a proof between what is shown and what it rests on
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One way to look at a goal: `larger`, in independent symbols, on a box; `said` for the proof."""
+
+    box: Box
+    larger: sp.Expr
+    quantity: sp.Expr
+    said: str | None = None
+
+
+def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -> Verdict:
+    """Prove it; else find a point that contradicts it, and the parameters for which it holds.
+
+    Args:
+        box: the domain.
+        goal: what is to be positive.
+        doubted: parts of the claim that may have no value; a witness is a point where they have.
+        seconds: the time for the whole; each attempt takes a part of it.
+    """
+    readings = list(_readings(box, goal))
+    if readings[0].larger == 0 and goal.strict:
+        return refuted({}, f"{goal.shown} is 0 everywhere")
+    blame = None
+    for reading in readings:
+        signs = Signs(reading.box, telling=sp.Mul.make_args(reading.larger))
+        if _holds(signs, reading.larger, goal.strict, seconds / 4):
+            notes = list(dict.fromkeys(signs.notes))[:NOTES]
+            return proved([*_stated(goal, reading), *notes], box.facts, signs.used())
+        blame = blame or signs.blame
+    found = find_point(
+        box,
+        [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))],
+        accept=lambda point: all(doubt.holds(box, point) for doubt in doubted),
+    )
+    for reading in readings:
+        if reading.box is box:
+            verdict = _under_condition(goal, reading, seconds / 4)
+            if verdict is not None:
+                return verdict
+    if found is not None:
+        value = goal.sense * value_at(box, goal.larger, found) + 0.0
+        return refuted(found, f"{goal.shown} = {value:.4g}")
+    if goal.larger.has(sp.DiracDelta):
+        return undecided(f"{goal.shown} has no value at a kink")
+    return undecided(f"the sign of {text(blame or readings[0].larger)} is not known")
+
+
+def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
+    """The most general first: lets as symbols, lets written out, settings at their values."""
+    larger, quantity = goal.larger, goal.quantity
+    yield _Reading(box, box.independent(larger), quantity)
+    if larger.free_symbols & set(box.lets):
+        larger, quantity = larger.xreplace(box.lets), quantity.xreplace(box.lets)
+        yield _Reading(box, box.independent(larger), quantity)
+    if larger.free_symbols & set(box.settings):
+        values = ", ".join(f"{s} = {float(v):g}" for s, v in box.settings.items())
+        settled = box.independent(larger).xreplace(box.numbers)
+        yield _Reading(box.settled(), settled, quantity, f"with {values}")
+
+
+def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
+    """Whether the calculus of signs shows e > 0 (not strict: e >= 0) in the time given."""
+    try:
+        with time_limit(seconds):
+            return signs.sign(e).within(Sign.POSITIVE if strict else Sign.NONNEGATIVE)
+    except OutOfTime:
+        return False
+
+
+def _under_condition(goal: Goal, reading: _Reading, seconds: float) -> Verdict | None:
+    """Conditional, where some admissible parameters satisfy the condition; proved, where all do."""
+    signs = Signs(reading.box)
+    try:
+        with time_limit(seconds):
+            found = condition_for(signs, reading.larger, goal.strict)
+    except OutOfTime:
+        return None
+    if found is None:
+        return None
+    steps = [*_stated(goal, reading), *found.steps]
+    if _holds(signs, found.positive, found.strict, seconds):
+        return proved([*steps, f"{found.shown} is always true"], reading.box.facts, signs.used())
+    if find_point(reading.box, [Wanted(found.positive, (1,))]) is None:
+        return None
+    return Verdict("", "conditional", proof=tuple(steps), condition=found.shown, exact=found.exact)
+
+
+def _stated(goal: Goal, reading: _Reading) -> list[str]:
+    """The quantity as it is looked at, and what its symbols stand for."""
+    lines = [f"{goal.shown} = {text(reading.quantity)}"]
+    slack = reading.box.slack
+    coupled = [s for s in sorted(reading.quantity.free_symbols, key=str) if s in slack]
+    if coupled:
+        lines.append("write " + ", ".join(f"{s} = {text(slack[s])}" for s in coupled))
+    return lines + ([reading.said] if reading.said else [])
