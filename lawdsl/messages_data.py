@@ -245,6 +245,11 @@ _FITS = {
         "A fit looks for the values of parameters, and this law declares none. Declare them: "
         "`parameter A, alpha > 0`.",
     ),
+    "F0112": Message(
+        "a law that describes the data worse than their mean",
+        "The best fit is further from the measurements than a constant would be. The columns may "
+        "be bound to the wrong variables, a unit may be wrong, or it is not the law of these data.",
+    ),
 }
 
 _COMMANDS = {

@@ -12,6 +12,7 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
+CLEARLY = 1.2  # so many times the usual distance from the median
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
 RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
 ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is nothing beside any number that it is added to
@@ -43,6 +44,20 @@ def no_spare_rows(problem: Problem) -> list[Diagnostic]:
         f"{problem.rows} rows, {problem.parameters} parameters: no row is left to test the law"
     )
     return [Diagnostic("F0102", message, "warning", help="measure more, or fit a smaller law")]
+
+
+def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
+    """Where the mean of the measurements describes them better than the law: wrong columns, units,
+    or law. Outliers alone do not bring it about."""
+    values = np.log(problem.target) if problem.objective.log else problem.target
+    residual = problem.slopes(theta[None])[0][0]
+    r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
+    usual = float(np.median(np.abs(values - np.median(values))))
+    if r_squared >= 0 or np.median(np.abs(residual)) <= CLEARLY * usual:
+        return []
+    message = f"the law describes these data worse than their mean does: R² = {r_squared:.3g}"
+    help = "look at the columns and their units, or choose another law"
+    return [Diagnostic("F0112", message, help=help)]
 
 
 def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic], dict[str, str]]:

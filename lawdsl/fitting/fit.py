@@ -184,20 +184,30 @@ def _search(
         if progress is not None:
             progress(done, len(free))
     losses = np.array([d.loss for d in reached])
-    best = reached[int(np.nanargmin(losses))]
+    best = reached[int(np.argmin(losses))]
+    agreed = int(np.sum(losses <= best.loss + max(SAME * abs(best.loss), sample.exact)))
+    if sample is not problem:
+        ordered = sorted(reached, key=lambda d: d.loss)
+        best = descend(problem, _defined(problem, [*(d.free for d in ordered), *free]))
     if not np.isfinite(best.loss):
         message = "the law has no value on these data wherever the search goes"
         help = "declare starts in the law, or domains that keep it defined"
         raise LawdslError(Diagnostic("F0107", message, help=help))
-    agreed = int(np.sum(losses <= best.loss + max(SAME * abs(best.loss), sample.exact)))
-    if sample is not problem:
-        best = descend(problem, best.free)
     settled = diagnosis.on_bounds(problem, best.free, best.loss)
     polished = polish(problem, settled, POLISH if sample is problem else POLISH_LONG)
     loss = float(problem.losses(polished[None])[0])
     if loss <= best.loss * (1 + NOISE):
         best = replace(best, free=polished, loss=loss)
     return best, Agreement(len(free), agreed)
+
+
+def _defined(problem: Problem, points: Sequence[Array]) -> Array:
+    """The first point at which the law has a value on all rows; the first of all if there is none.
+
+    A minimum on a sample may lie where some other row has no value.
+    """
+    found = (u for u in points if np.isfinite(problem.losses(u[None])[0]))
+    return next(found, points[0])
 
 
 def _fitted(
@@ -215,13 +225,13 @@ def _fitted(
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, elsewhere)
     found = [*runs.warnings, *notes, *flat, *bound_notes, *diagnosis.no_spare_rows(problem)]
+    found += diagnosis.worse_than_constant(problem, theta)
     found += diagnosis.agreement_findings(agreement.starts, agreement.agreed)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"
         help = "start elsewhere, or ask for more starts"
-        help = (
-            "it wanders where the data say nothing (F0101); measure there first" if flat else help
-        )
+        if flat:
+            help = "it wanders where the data say nothing (F0101); measure there first"
         found.append(Diagnostic("F0105", message, help=help))
     verdict = "trusted"
     if found:

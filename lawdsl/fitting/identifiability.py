@@ -66,7 +66,7 @@ def unseen(
     """
     names = [q.name for q in law.parameters]
     is_linear = np.isin(np.arange(len(names)), linear_parameters(law))
-    held = np.isin(names, list(on_bound)) & ~is_linear
+    held = np.isin(names, list(on_bound))
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
     spread = np.sqrt(problem.rows) * _spread(problem)

@@ -94,7 +94,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     if header is None or output is None or scope.errors:
         return None
     _check_unused(scope, output)
-    claims = [*(base.claims if base else ()), *claims]
+    inherited = [c for c in (base.claims if base else ()) if not isinstance(c.claim, tree.Reduction)]
+    claims = [*inherited, *claims]  # to what the larger law reduces, it says itself
     sources = tuple(s.text for s in body if isinstance(s, tree.Source))
     return Declarations(
         name=header.name,

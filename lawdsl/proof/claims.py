@@ -9,7 +9,7 @@ from dataclasses import replace
 import sympy as sp
 
 from lawdsl.budget import OutOfTime, time_limit
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.formulas import text
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
@@ -61,12 +61,15 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
     point of that domain contradicts it.
     """
     shown = claim_text(claim)
+    assert law.expression is not None  # a mistake in the law itself is none of the claim's
     began = time.perf_counter()
     try:
         with time_limit(seconds):
             verdict = _decide(law, claim, seconds)
     except OutOfTime:
         verdict = undecided(f"not decided within {seconds:g} s")
+    except LawdslError as error:
+        verdict = undecided(error.diagnostics[0].message)
     took = time.perf_counter() - began
     return replace(verdict, claim=shown, expect=claim.expect, seconds=took)
 
@@ -121,8 +124,8 @@ def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
     if value is None:
         return undecided(f"the limit of {text(e)} as {ways} is not known")
     moving = [t for t in sp.Add.make_args(e) if t.free_symbols & set(places)]
-    limits = [(t, limit(signs, t, places)) for t in moving]
-    shown = [(text(t.xreplace(box.meaning)), text(to.xreplace(box.meaning))) for t, to in limits]
+    pairs = [(t, to) for t in moving if (to := limit(signs, t, places)) is not None]
+    shown = [(text(t.xreplace(box.meaning)), text(to.xreplace(box.meaning))) for t, to in pairs]
     steps = [f"{term} -> {to} as {ways}" for term, to in shown]
     if value == target or sp.expand(value - target) == 0:
         return proved(steps, box.facts, signs.used())

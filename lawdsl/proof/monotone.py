@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from lawdsl.formulas import text
+from lawdsl.functions import ROWS
 from lawdsl.law import derivative, merge_powers
 from lawdsl.proof.box import End
 from lawdsl.proof.limits import at_infinity
@@ -26,10 +27,41 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
             continue
         ends = [signs.at(e, symbol, x) for x in (domain.lower, domain.upper)]
         one, other = (Sign.UNKNOWN if end is None else signs.sign(end) for end in ends)
-        for shared in (Sign.POSITIVE, Sign.NEGATIVE, Sign.NONNEGATIVE, Sign.NONPOSITIVE):
-            if one.within(shared) and other.within(shared):
-                return shared
+        found = _between(one, other, domain.lower.closed, domain.upper.closed)
+        if found is not None:
+            return found
     return None
+
+
+def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The same where e is affine in a bounded function: 1 - tanh(x), 2 + sin(x)."""
+    for part in sorted(e.atoms(*_BOUNDED), key=str):
+        row = ROWS[type(part)]
+        value = sp.Dummy(real=True)
+        replaced = e.xreplace({part: value})
+        if value in sp.diff(replaced, value).free_symbols:
+            continue
+        ends = [signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in row.range]
+        found = _between(*ends, row.reached, row.reached)
+        if found is not None:
+            return found
+    return None
+
+
+_BOUNDED = tuple(known_as for known_as, row in ROWS.items() if None not in row.range)
+
+
+def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Sign | None:
+    """The sign of what lies between two values, each of which is only taken at a closed end."""
+    if one.within(Sign.NONPOSITIVE) and other.within(Sign.NONPOSITIVE):
+        found = _between(-one, -other, one_closed, other_closed)
+        return None if found is None else -found
+    if not (one.within(Sign.NONNEGATIVE) and other.within(Sign.NONNEGATIVE)):
+        return None
+    strict = Sign.POSITIVE in (one, other)
+    strict = strict and (one == Sign.POSITIVE or not one_closed)
+    strict = strict and (other == Sign.POSITIVE or not other_closed)
+    return Sign.POSITIVE if strict else Sign.NONNEGATIVE
 
 
 def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:

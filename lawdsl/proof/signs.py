@@ -21,7 +21,7 @@ from lawdsl.functions import ROWS
 from lawdsl.law import merge_powers
 from lawdsl.proof.box import Box, End
 from lawdsl.proof.drawing import Column, draw_wide
-from lawdsl.proof.monotone import between_ends, by_cases, by_end_points
+from lawdsl.proof.monotone import between_bounds, between_ends, by_cases, by_end_points
 from lawdsl.proof.payment import paid
 from lawdsl.proof.sign import DOMAINS, Sign, above, add, below, largest, multiply
 
@@ -29,8 +29,12 @@ STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
 POINTS = 48  # at which a sum is tried out before anything is proved of it
 
-SUM_RULES: tuple[Callable[[Signs, sp.Expr], Sign | None], ...] = (by_cases, paid, by_end_points)
-"""What is tried on a sum with terms of both signs: each may say None."""
+Rule = Callable[["Signs", sp.Expr], Sign | None]
+
+AFFINE_RULES: tuple[Rule, ...] = (between_ends, between_bounds)
+SUM_RULES: tuple[Rule, ...] = (by_cases, paid, by_end_points)
+"""What is tried on a sum that is not of one sign already, and on one with terms of both signs; each
+may say None."""
 
 
 class Signs:
@@ -174,7 +178,8 @@ class Signs:
             return found
         self.depth += 1
         try:
-            found &= self._attempt(between_ends, e) or Sign.REAL
+            for rule in AFFINE_RULES:
+                found &= self._attempt(rule, e) or Sign.REAL
             if found != Sign.REAL or self._seen_with_both_signs(e):
                 return found
             for rule in SUM_RULES:
@@ -185,7 +190,7 @@ class Signs:
         finally:
             self.depth -= 1
 
-    def _attempt(self, rule: Callable[[Signs, sp.Expr], Sign | None], e: sp.Expr) -> Sign | None:
+    def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
         """A rule's answer; one that fails has used nothing."""
         before = set(self._used[-1])
         found = rule(self, e)
@@ -243,7 +248,7 @@ class Signs:
     def _function(self, e: sp.Expr) -> Sign:
         """What the function's row says: its domain, its range, its zero, that it is increasing."""
         row, x = ROWS[type(e)], e.args[0]
-        inside = self.sign(x)
+        inside = Sign.REAL if row.domain == "all" and self.finite(x) else self.sign(x)
         if not inside.within(DOMAINS[row.domain]):
             return Sign.UNKNOWN
         if row.divides_by and not self.sign(row.divides_by(x)).within(Sign.NONZERO):
