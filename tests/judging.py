@@ -36,7 +36,9 @@ def law_of(text: str, folder: Path = HERE) -> Law:
 def claims_on(law_text: str, *claims: str) -> tuple[Law, tuple[Claim, ...]]:
     """A law and claims on it; `law_text` has everything but the claims."""
     law = law_of(law_text + "".join(f"\nrequire {claim}" for claim in claims) + "\n")
-    return law, law.claims[-len(claims) :]
+    own = [claim for claim in law.claims if claim.text == law.declarations.text]
+    added = [claim for claim in own if claim.span.start > len(law_text)]
+    return law, tuple(sorted(added, key=lambda claim: claim.span.start))
 
 
 class NoValue(Exception):
@@ -87,6 +89,32 @@ class Exact:
     tanh = staticmethod(mpmath.tanh)
     atan = staticmethod(mpmath.atan)
     absolute = staticmethod(abs)
+
+
+class Irrational(Exception):
+    """The value is no fraction."""
+
+
+class Rationals:
+    """Fractions; what is none raises."""
+
+    def number(self, x: Fraction) -> Fraction:
+        return x
+
+    def inverse(self, x: Fraction) -> Fraction:
+        if x == 0:
+            raise NoValue
+        return 1 / x
+
+    def power(self, x: Fraction, y: Fraction) -> Fraction:
+        if y.denominator != 1 or abs(y) > 20:
+            raise Irrational
+        if x == 0 and y <= 0:
+            raise NoValue
+        return x ** int(y)
+
+    def __getattr__(self, name: str) -> Any:
+        raise Irrational(name)
 
 
 class Floats:
@@ -163,7 +191,9 @@ def _mapped(x: Jet, value: Any, first: Callable[[], Any], second: Callable[[], A
 class Judge:
     """Values of a law's formulas at a point, which gives every variable, parameter and setting."""
 
-    def __init__(self, law: Law, point: Mapping[str, Any], numbers: Exact | Floats) -> None:
+    def __init__(
+        self, law: Law, point: Mapping[str, Any], numbers: Exact | Floats | Rationals
+    ) -> None:
         self.symbols = law.declarations.symbols
         self.point = point
         self.on = numbers
@@ -344,6 +374,11 @@ def draw_point(
 
 
 def _rational(law: Law, point: Mapping[str, Fraction], formula: tree.Formula) -> Fraction:
+    """A bound as a fraction; near it where it is none."""
+    try:
+        return Judge(law, point, Rationals()).value(formula)
+    except Irrational:
+        pass
     with mpmath.workdps(30):
         on = Exact()
         values = {k: on.number(v) for k, v in point.items()}
@@ -391,17 +426,21 @@ def _drawn(
 
 
 def inside(law: Law, bounds: Mapping[str, list[Bound]], point: Mapping[str, Fraction]) -> bool:
-    """Whether a point lies in a domain, as far as 60 digits can tell."""
+    """Whether a point lies in a domain: exactly, or as far as 60 digits can tell."""
     with mpmath.workdps(60):
-        on = Exact()
-        judge = Judge(law, {k: on.number(v) for k, v in point.items()}, on)
-        for stated in bounds.values():
-            for bound in stated:
+        for bound in (b for stated in bounds.values() for b in stated):
+            of = tree.Name(bound.name)
+            try:
                 try:
-                    gap = judge.value(tree.Name(bound.name)) - judge.value(bound.limit)
-                except NoValue:
-                    return False
-                gap = gap if bound.relation.startswith(">") else -gap
-                if gap < 0 or (gap == 0 and "=" not in bound.relation):
-                    return False
+                    judge = Judge(law, point, Rationals())
+                    gap = judge.value(of) - judge.value(bound.limit)
+                except Irrational:
+                    on = Exact()
+                    judge = Judge(law, {k: on.number(v) for k, v in point.items()}, on)
+                    gap = judge.value(of) - judge.value(bound.limit)
+            except NoValue:
+                return False
+            gap = gap if bound.relation.startswith(">") else -gap
+            if gap < 0 or (gap == 0 and "=" not in bound.relation):
+                return False
     return True

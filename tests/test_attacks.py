@@ -88,10 +88,10 @@ GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: an
     "15,000 functions": (lambda: formula("exp(" * 15_000 + "N" + ")" * 15_000), ["L0104"]),
     "20,000 open brackets": (lambda: formula("(" * 20_000), ["L0104"]),
     "90 brackets": (lambda: formula("(" * 90 + "N" + ")" * 90), LEGAL),
-    "90 exp": (lambda: formula("exp(-" * 45 + "N" + ")" * 45), LEGAL),
+    "90 exp": (lambda: formula("exp(-" * 45 + "N" + ")" * 45), None),
     "95 sin": (lambda: formula("sin(" * 95 + "N" + ")" * 95), None),
-    "95 abs": (lambda: formula("abs(" * 95 + "N" + ")" * 95), LEGAL),
-    "95 sqrt": (lambda: formula("sqrt(" * 95 + "N" + ")" * 95), LEGAL),
+    "95 abs": (lambda: formula("abs(" * 95 + "N" + ")" * 95), None),
+    "95 sqrt": (lambda: formula("sqrt(" * 95 + "N" + ")" * 95), None),
     "45 powers": (lambda: formula("(1 + N^" * 45 + "A" + ")" * 45), None),
     "90 powers": (lambda: formula("N^" * 90 + "A"), None),
     "a sum of 5,000 terms": (
@@ -114,9 +114,9 @@ GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: an
     "lets that double 12 times": (lambda: lets(12, "{0} + sin({0})"), None),
     "lets nested 60 deep": (lambda: lets(60, "exp(-{0}) + 1"), ["L0104"]),
     "lets nested 1,900 deep": (lambda: lets(1_900, "{0} + 1"), ["L0104"]),
-    "1,900 lets": (
-        lambda: lines(*(f"let a{i} = N^{i % 9}*A" for i in range(1_900)), equation="L = A/N"),
-        ["L0309"] * 1_900,
+    "900 lets": (
+        lambda: lines(*(f"let a{i} = N^{i % 9}*A" for i in range(900)), equation="L = A/N"),
+        ["L0309"] * 900,
     ),
     "1,900 large lets": (
         lambda: lines(
@@ -135,18 +135,18 @@ GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: an
         ),
         ["L0105"],
     ),
-    "1,900 parameters": (
+    "900 parameters": (
         lambda: lines(
-            *(f"parameter p{i} > 0" for i in range(1_900)),
-            equation="L = A/N + " + " + ".join(f"p{i}" for i in range(1_900)),
+            *(f"parameter p{i} > 0" for i in range(900)),
+            equation="L = A/N + " + " + ".join(f"p{i}" for i in range(900)),
         ),
         LEGAL,
     ),
-    "1,900 bounds in a chain": (
+    "900 bounds in a chain": (
         lambda: lines(
             "parameter p0 > 0",
-            *(f"parameter p{i} > p{i - 1}" for i in range(1, 1_900)),
-            equation="L = A/N + " + " + ".join(f"p{i}" for i in range(1_900)),
+            *(f"parameter p{i} > p{i - 1}" for i in range(1, 900)),
+            equation="L = A/N + " + " + ".join(f"p{i}" for i in range(900)),
         ),
         LEGAL,
     ),

@@ -118,7 +118,7 @@ CASES = [
     ("x > 0", "x - log(1 + x)", POSITIVE),
     ("x < 0", "exp(x) - 1 - x", POSITIVE),
     ("x", "exp(x) - 1 - x", REAL),  # it is nonnegative, and rises on one side only
-    ("x > 0", "1/x + log(x/(x + 1))", POSITIVE),  # it falls to its limit 0
+    ("x > 0", "log(1 + 1/x) - 1/(1 + x)", POSITIVE),  # it falls to its limit 0
     ("x >= 0", "tanh(x) - 1", NEGATIVE),
     ("x", "exp(x) - 1", REAL),
     # the closed face x = 0 makes it 0

@@ -150,3 +150,11 @@ def test_another_setting_moves_the_coupled_bound():
         assert theta["C"] == pytest.approx(c0 + 1)
         lowest.append(theta["C"])
     assert lowest[0] > lowest[1]
+
+
+def test_a_setting_that_leaves_a_bound_without_value_is_refused():
+    """C0 divides by D_min^beta."""
+    law = lawdsl.load("dcpt.l3").with_settings(D_min=0)
+    with pytest.raises(lawdsl.LawdslError, match="the bound C > C0 has no value") as error:
+        transforms_of(law)
+    assert error.value.diagnostics[0].code == "L0501" and error.value.diagnostics[0].help

@@ -1,6 +1,7 @@
-"""Tapes on intervals of 50 digits: a sign read off here is certain.
+"""Tapes on fractions and on intervals of 50 digits: a sign read off here is certain.
 
-The end points are rounded outwards (mpmath), so the exact value lies between them.
+Fractions are exact, and stay so while they are short. The end points of intervals are rounded
+outwards (mpmath), so the exact value lies between them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sympy as sp
 from lawdsl.compiling.tape import Tape
 
 DIGITS = 50
+BITS = 2000  # of a fraction that is kept exact
 
 Interval = Any  # mpmath has no types
 
@@ -33,7 +35,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     context = mpmath.iv
     before, context.dps = context.dps, DIGITS
     try:
-        value = _run(tape, [_exact(x) for x in inputs])
+        value = _as_interval(_run(tape, inputs))
     except (NoInterval, ValueError, ZeroDivisionError, ArithmeticError):
         return None
     finally:
@@ -48,29 +50,66 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     return 0 if low == high == 0 else None
 
 
-def _run(tape: Tape, inputs: list[Interval]) -> Interval:
-    results: list[Interval] = []
+def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
+    """The first output at rational inputs, where it is a short fraction; None otherwise."""
+    try:
+        value = _run(tape, inputs)
+    except (NoInterval, ValueError, ArithmeticError):
+        return None
+    return value if isinstance(value, Fraction) else None
+
+
+def _run(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | Interval:
+    results: list[Fraction | Interval] = []
     for step in tape.instructions:
         if step.op == "input":
             results.append(inputs[step.value])  # type: ignore[index]
         elif step.op == "constant":
             results.append(_constant(step.value))
         else:
-            results.append(OPERATIONS[step.op](*(results[i] for i in step.arguments)))
+            arguments = [results[i] for i in step.arguments]
+            exact = _exact(step.op, arguments)
+            if exact is None:
+                exact = OPERATIONS[step.op](*map(_as_interval, arguments))
+            results.append(exact)
     return results[tape.outputs[0]]
 
 
-def _constant(number: sp.Expr) -> Interval:
+def _constant(number: sp.Expr) -> Fraction | Interval:
     if number is sp.pi:
         return mpmath.iv.pi
     if number is sp.E:
         return mpmath.iv.e
     exact = sp.Rational(number)
-    return _exact(Fraction(int(exact.p), int(exact.q)))
+    return Fraction(int(exact.p), int(exact.q))
 
 
-def _exact(number: Fraction) -> Interval:
-    return mpmath.iv.mpf(number.numerator) / number.denominator
+def _as_interval(number: Fraction | Interval) -> Interval:
+    if isinstance(number, Fraction):
+        return mpmath.iv.mpf(number.numerator) / number.denominator
+    return number
+
+
+def _exact(op: str, arguments: Sequence[Fraction | Interval]) -> Fraction | None:
+    """The operation on fractions, where its result is one, and short."""
+    if op not in _EXACT or not all(isinstance(x, Fraction) for x in arguments):
+        return None
+    if op == "power":
+        base, exponent = arguments
+        if exponent.denominator != 1 or abs(exponent) > 64 or (base == 0 and exponent < 0):
+            return None
+    found = Fraction(_EXACT[op](*arguments))
+    return found if max(found.numerator.bit_length(), found.denominator.bit_length()) < BITS else None
+
+
+_EXACT: dict[str, Callable[..., Fraction]] = {
+    "add": lambda *x: sum(x, Fraction(0)),
+    "multiply": lambda *x: reduce(lambda a, b: a * b, x),
+    "power": lambda x, y: x ** int(y),
+    "abs": abs,
+    "min": min,
+    "max": max,
+}
 
 
 def _power(base: Interval, exponent: Interval) -> Interval:

@@ -172,10 +172,7 @@ def _search(
     problem: Problem, free: Array, seed: int, progress: Callable[[int, int], None] | None
 ) -> tuple[Descent, Agreement]:
     """All starts downhill, and the best of them on all rows to the last digits."""
-    sample = problem
-    if problem.rows > LONG:
-        rows = np.random.default_rng(seed).choice(problem.rows, LONG, replace=False)
-        sample = problem.subset(np.sort(rows))
+    sample = problem.sample(LONG, seed)
     reached = []
     rival = np.inf
     for done, start in enumerate(free, start=1):
@@ -187,8 +184,7 @@ def _search(
     best = reached[int(np.argmin(losses))]
     agreed = int(np.sum(losses <= best.loss + max(SAME * abs(best.loss), sample.exact)))
     if sample is not problem:
-        ordered = sorted(reached, key=lambda d: d.loss)
-        best = descend(problem, _defined(problem, [*(d.free for d in ordered), *free]))
+        best = descend(problem, best.free)
     if not np.isfinite(best.loss):
         message = "the law has no value on these data wherever the search goes"
         help = "declare starts in the law, or domains that keep it defined"
@@ -199,15 +195,6 @@ def _search(
     if loss <= best.loss * (1 + NOISE):
         best = replace(best, free=polished, loss=loss)
     return best, Agreement(len(free), agreed)
-
-
-def _defined(problem: Problem, points: Sequence[Array]) -> Array:
-    """The first point at which the law has a value on all rows; the first of all if there is none.
-
-    A minimum on a sample may lie where some other row has no value.
-    """
-    found = (u for u in points if np.isfinite(problem.losses(u[None])[0]))
-    return next(found, points[0])
 
 
 def _fitted(

@@ -56,6 +56,17 @@ class Problem:
         """The same problem on some of the rows."""
         return replace(self, columns=self.columns[:, rows], target=self.target[rows])
 
+    def sample(self, count: int, seed: int) -> Problem:
+        """The same problem on so many rows, and on those at the ends of each variable.
+
+        Where a law has no value, it is there most often.
+        """
+        if self.rows <= count:
+            return self
+        rows = np.random.default_rng(seed).choice(self.rows, count, replace=False)
+        ends = [end(column) for column in self.columns for end in (np.argmin, np.argmax)]
+        return self.subset(np.unique([*rows, *ends]))
+
     def predictions(self, theta: Array) -> Array:
         """Law values at parameters of shape (starts, parameters): shape (starts, rows)."""
         inputs = [*self.columns, *(column[:, None] for column in theta.T)]

@@ -53,8 +53,7 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
         Free numbers, shape (up to count, parameters), the most promising first.
     """
     rng = np.random.default_rng(seed)
-    if problem.rows > ROWS:
-        problem = problem.subset(np.sort(rng.choice(problem.rows, ROWS, replace=False)))
+    problem = problem.sample(ROWS, seed)
     linear = linear_parameters(law)
     draws = max(DRAWS, 4 * count)
     theta = np.stack(

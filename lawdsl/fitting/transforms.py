@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate, evaluate_with_gradient
 from lawdsl.compiling.tape import Tape, compile_tape
-from lawdsl.law import Law
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.law import Bound, Law, Quantity
 
 Array = NDArray[np.float64]
 
@@ -39,13 +40,16 @@ class Transform:
 
 
 def transforms_of(law: Law) -> tuple[Transform, ...]:
-    """One transform for each parameter of a law, in its order."""
-    settings = {q.symbol: sp.Rational(repr(q.value)) for q in law.settings if q.value is not None}
+    """One transform for each parameter of a law, in its order.
+
+    Raises:
+        LawdslError: a bound that has no value with the law's settings; L0501.
+    """
     symbols = [q.symbol for q in law.parameters]
     found = []
     for q in law.parameters:
-        low = [b.limit.xreplace(settings) for b in q.bounds if b.lower]
-        high = [b.limit.xreplace(settings) for b in q.bounds if not b.lower]
+        low = [_limit(law, q, b) for b in q.bounds if b.lower]
+        high = [_limit(law, q, b) for b in q.bounds if not b.lower]
         found.append(
             Transform(
                 q.name,
@@ -56,6 +60,17 @@ def transforms_of(law: Law) -> tuple[Transform, ...]:
             )
         )
     return tuple(found)
+
+
+def _limit(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
+    """A limit in parameters only."""
+    settings = {s.symbol: sp.Rational(repr(s.value)) for s in law.settings if s.value is not None}
+    limit = bound.limit.xreplace(settings)
+    if limit.has(sp.zoo, sp.nan, sp.oo, -sp.oo):
+        message = f"the bound {q.name} {bound.relation} {bound.text} has no value"
+        help = "give the settings that it is made of other values"
+        raise LawdslError(Diagnostic("L0501", message, help=help))
+    return limit
 
 
 def to_parameters(transforms: tuple[Transform, ...], free: Array) -> Array:

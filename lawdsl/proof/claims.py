@@ -124,11 +124,12 @@ def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
     if value is None:
         return undecided(f"the limit of {text(e)} as {ways} is not known")
     moving = [t for t in sp.Add.make_args(e) if t.free_symbols & set(places)]
-    pairs = [(t, to) for t in moving if (to := limit(signs, t, places)) is not None]
+    used = Signs(box)
+    pairs = [(t, to) for t in moving if (to := limit(used, t, places)) is not None]
     shown = [(text(t.xreplace(box.meaning)), text(to.xreplace(box.meaning))) for t, to in pairs]
     steps = [f"{term} -> {to} as {ways}" for term, to in shown]
     if value == target or sp.expand(value - target) == 0:
-        return proved(steps, box.facts, signs.used())
+        return proved(steps, box.facts, used.used())
     reached = f"the limit is {text(value.xreplace(box.meaning))}"
     if value.is_infinite or target.is_infinite:
         return refuted({}, reached)

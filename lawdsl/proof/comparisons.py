@@ -75,7 +75,8 @@ def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
     if larger.free_symbols & set(box.lets):
         larger, quantity = larger.xreplace(box.lets), quantity.xreplace(box.lets)
         yield _Reading(box, box.independent(larger), quantity)
-    if larger.free_symbols & set(box.settings):
+    within = larger.free_symbols | box.fixed()
+    if within & set(box.settings):
         values = ", ".join(f"{s} = {float(v):g}" for s, v in box.settings.items())
         settled = box.independent(larger).xreplace(box.numbers)
         yield _Reading(box.settled(), settled, quantity, f"with {values}")
@@ -103,6 +104,8 @@ def _under_condition(goal: Goal, reading: _Reading, seconds: float) -> Verdict |
     steps = [*_stated(goal, reading), *found.steps]
     if _holds(signs, found.positive, found.strict, seconds):
         return proved([*steps, f"{found.shown} is always true"], reading.box.facts, signs.used())
+    if not found.positive.free_symbols - set(reading.box.settings):
+        return None  # settings have their values: there is nothing to choose
     if find_point(reading.box, [Wanted(found.positive, (1,))]) is None:
         return None
     return Verdict("", "conditional", proof=tuple(steps), condition=found.shown, exact=found.exact)

@@ -157,15 +157,16 @@ def never(box: Box, e: sp.Expr, law: Law, target: Law) -> tuple[Point, str] | No
     """A verified point that no member of the target explains, and the property it breaks."""
     shared = [law.symbols[q.name] for q in target.variables if q.name in law.symbols]
     theirs = _terms(Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared))
-    if isinstance(theirs, str) or not _sums_of_single_powers(theirs):
-        return None
     others = [q.symbol for q in law.variables if q.symbol not in shared]
-    for property_, shown in _properties(e, shared, others):
+    found = [(derivative(e, z), f"it changes with {z}, which the target does not know") for z in others]
+    if not isinstance(theirs, str) and _sums_of_single_powers(theirs):
+        found += _properties(e, shared)
+    for property_, shown in found:
         if property_ == 0:
             continue
-        found = find_point(box, [Wanted(property_, (-1, 1), MARGIN)])
-        if found is not None:
-            return found, shown
+        point = find_point(box, [Wanted(property_, (-1, 1), MARGIN)])
+        if point is not None:
+            return point, shown
     return None
 
 
@@ -179,12 +180,8 @@ def _sums_of_single_powers(terms: list[_Term]) -> bool:
     return plain and once and all(len(t.powers) < 2 for t in terms)
 
 
-def _properties(
-    e: sp.Expr, variables: list[sp.Symbol], others: list[sp.Symbol]
-) -> Iterator[tuple[sp.Expr, str]]:
+def _properties(e: sp.Expr, variables: list[sp.Symbol]) -> Iterator[tuple[sp.Expr, str]]:
     """What vanishes for every sum of c·x^a, one for each variable."""
-    for z in others:
-        yield derivative(e, z), f"it changes with {z}, which the target does not know"
     for i, x in enumerate(variables):
         for y in variables[i + 1 :]:
             yield derivative(e, x, y), f"∂²/∂{x}∂{y} is not 0, as it is in the target"

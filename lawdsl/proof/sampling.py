@@ -15,7 +15,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.intervals import interval_sign
+from lawdsl.compiling.intervals import exact_value, interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.proof.box import Box, Relation
@@ -23,6 +23,7 @@ from lawdsl.proof.drawing import draw_round, draw_wide
 from lawdsl.proof.signs import Signs
 
 POINTS = 4000  # a round of the search
+NOISE = 1e-12  # by which float64 may miss a closed end
 TRIED = 10  # of the points found, how many are verified
 
 Point = dict[sp.Symbol, Fraction]
@@ -64,18 +65,22 @@ def find_point(
     try:
         exact = _Verifier(box, wanted)
         given = list(box.settings)
-        tape = compile_tape([box.independent(w.e) for w in exact.wanted], [*exact.drawn, *given])
+        if exact.strange:
+            return None
+        looked_at = [w.e for w in exact.wanted] + [r.positive for r in exact.held]
+        tape = compile_tape([box.independent(e) for e in looked_at], [*exact.drawn, *given])
     except LawdslError:
         return None  # it has parts that cannot be computed
-    if exact.strange:
-        return None
     numbers = [float(box.settings[s]) for s in given]
     rng = np.random.default_rng(seed)
     for draw in (draw_round, draw_wide):
         columns = [draw(box, s, rng, POINTS) for s in exact.drawn]
         found = np.ones(POINTS, dtype=bool)
-        for w, values in zip(exact.wanted, evaluate(tape, [*columns, *numbers]), strict=True):
-            found &= w.seen(values) & np.isfinite(values)
+        values = evaluate(tape, [*columns, *numbers])
+        for w, seen in zip(exact.wanted, values, strict=False):
+            found &= w.seen(seen) & np.isfinite(seen)
+        for room in values[len(exact.wanted) :]:
+            found &= room > -NOISE
         for i in _simplest(columns, found):
             point = {s: Fraction(float(c[i])) for s, c in zip(exact.drawn, columns, strict=True)}
             for rational in exact.near(point):
@@ -110,6 +115,7 @@ class _Verifier:
         symbols: the quantities that a point has: those asked for, and those that decide whether
             the point is one of the domain.
         drawn: the independent symbols behind them.
+        held: the relations among them that hold in the domain.
         strange: symbols that are no quantity of the law.
     """
 
@@ -132,15 +138,14 @@ class _Verifier:
         used -= set(box.settings)
         self.strange = used - set(stated)
         self.symbols = [s for s in stated if s in used]
-        held = [r for s, relations in stated.items() for r in relations if self._about(s, used)]
+        self.held = [
+            r for s, relations in stated.items() for r in relations if s in used or s in box.lets
+        ]
         independent = {x for s in self.symbols for x in box.independent(s).free_symbols}
         self.drawn = sorted(independent - set(box.settings), key=str)
         inputs = [*self.symbols, *box.settings]
-        self.relations = [(r.strict, compile_tape([r.positive], inputs)) for r in held]
+        self.relations = [(r.strict, compile_tape([r.positive], inputs)) for r in self.held]
         self.tapes = [(w.signs, compile_tape([w.e], inputs)) for w in self.wanted]
-
-    def _about(self, symbol: sp.Symbol, used: set[sp.Symbol]) -> bool:
-        return symbol in used or symbol in self.box.lets
 
     def _binding(self, symbol: sp.Symbol, relations: Sequence[Relation]) -> bool:
         """Whether a quantity may have no value that goes with those of others.
@@ -178,16 +183,20 @@ class _Verifier:
     def _beyond(
         self, symbol: sp.Symbol, values: Mapping[sp.Symbol, Fraction], digits: int
     ) -> Fraction | None:
-        """A coupled quantity: bound plus slack, rounded away from the bound."""
+        """A coupled quantity: bound plus slack, rounded away from the bound unless it is on it."""
         formula = self.box.slack[symbol]
         inputs = sorted(formula.free_symbols, key=str)
         if any(s not in values for s in inputs):
             return None
         tape = compile_tape([formula], inputs)
+        s = next(s for s in inputs if s in self.box.meaning)
+        if values[s] == 0:
+            exact = exact_value(tape, [values[s] for s in inputs])
+            if exact is not None:
+                return exact
         number = float(evaluate(tape, [float(values[s]) for s in inputs])[0])
         if not np.isfinite(number):
             return None
-        s = next(s for s in inputs if s in self.box.meaning)
         return _short(Fraction(number), digits, side=1 if formula.coeff(s) == 1 else -1)
 
     def _inputs(self, point: Point) -> list[Fraction]:
@@ -227,5 +236,6 @@ def _simplest(columns: list[NDArray[np.float64]], found: NDArray[np.bool_]) -> l
         return [int(i) for i in places[:1]]
     cost = np.zeros(len(places))
     for column in columns:
-        cost += np.abs(np.log(np.abs(column[places]) + 1e-9))
+        size = np.abs(column[places])
+        cost += np.abs(np.log(np.where(size == 0, 1, size)))
     return [int(i) for i in places[np.argsort(cost, kind="stable")][:TRIED]]

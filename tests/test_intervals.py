@@ -1,0 +1,118 @@
+"""Tapes on intervals: a sign is given only where it is certain."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import mpmath
+import pytest
+import sympy as sp
+
+from lawdsl.compiling.intervals import OPERATIONS, NoInterval, interval_sign
+from lawdsl.compiling.tape import OPERATIONS as NAMES
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.functions import DERIVED, EXTREMA, FUNCTIONS
+
+x, y = sp.symbols("x y", real=True)
+
+
+def sign(e: sp.Expr, **values: str) -> int | None:
+    symbols = sorted(e.free_symbols, key=str)
+    return interval_sign(compile_tape([e], symbols), [Fraction(values[s.name]) for s in symbols])
+
+
+CASES = [
+    (x, {"x": "-1/3"}, -1),
+    (x - x / 3 * 3, {"x": "1/7"}, 0),
+    (x**2 - 2, {"x": "1414213562373095048801688724209698078569/1000000000000000000000000000000000000000"}, -1),
+    (x**2 - 2, {"x": "1414213562373095048801688724209698078570/1000000000000000000000000000000000000000"}, 1),
+    (sp.Pow(x, y), {"x": "0", "y": "1/2"}, 0),
+    (sp.Pow(x, y), {"x": "0", "y": "-1/2"}, None),
+    (sp.Pow(x, y), {"x": "0", "y": "-1"}, None),
+    (sp.Pow(x, y), {"x": "0", "y": "0"}, 1),  # x^0 is 1, as the derivative of x is
+    (sp.Pow(x, y), {"x": "-2", "y": "3"}, -1),
+    (sp.Pow(x, y), {"x": "-2", "y": "-2"}, 1),
+    (sp.Pow(x, y), {"x": "-2", "y": "1/2"}, None),
+    (sp.log(x), {"x": "0"}, None),
+    (sp.log(x), {"x": "-1"}, None),
+    (sp.log(x), {"x": "999999/1000000"}, -1),
+    (sp.exp(x), {"x": "-100000"}, 1),
+    (1 / (x - 1), {"x": "1"}, None),
+    (sp.tan(x), {"x": "1"}, 1),
+    (sp.tan(x), {"x": "2"}, -1),
+    (sp.atan(x) - sp.pi / 4, {"x": "1000001/1000000"}, 1),
+    (sp.atan(x) - sp.pi / 4, {"x": "999999/1000000"}, -1),
+    (sp.atan(x) - sp.pi / 4, {"x": "1"}, None),  # it is 0, but not certainly
+    (sp.tanh(x) - 1, {"x": "20"}, -1),
+    (sp.Abs(x), {"x": "-1/2"}, 1),
+    (sp.Abs(x), {"x": "0"}, 0),
+    (sp.Max(x, y), {"x": "-1", "y": "-1/2"}, -1),
+    (sp.Min(x, y), {"x": "1", "y": "0"}, 0),
+    (sp.sign(x), {"x": "-2"}, -1),
+    (sp.sign(x), {"x": "0"}, None),
+    (sp.Heaviside(x), {"x": "2"}, 1),
+    (sp.Heaviside(x), {"x": "-2"}, 0),
+    (sp.Heaviside(x), {"x": "0"}, None),
+    (sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1, {"x": "1"}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("e", "values", "expected"), CASES)
+def test_the_certain_sign(e: sp.Expr, values: dict[str, str], expected: int | None):
+    assert sign(e, **values) == expected
+
+
+def test_constants_carry_their_error():
+    """Numbers that cancel to 0 are not certainly anything."""
+    roots = sp.sqrt(2) + sp.sqrt(3)
+
+    assert sign(roots**2 - 5 - 2 * sp.sqrt(6)) is None
+    assert sign(sp.log(8) - 3 * sp.log(2)) in (0, None)
+    assert sign(sp.pi - sp.Rational(314159265358979323846264338327950288419, 10**38)) == 1
+    assert sign(sp.E - sp.Rational(271828182845904523536028747135266249775, 10**38)) == 1
+
+
+def test_large_whole_numbers_are_bounded_and_not_rounded():
+    big = 10**80 + 1
+
+    assert sign(x - 10**80, x=str(big)) in (1, None)
+    assert sign(x - 10**80, x=str(10**80)) in (0, None)
+
+
+def test_every_operation_has_an_interval():
+    assert set(NAMES.values()) == set(OPERATIONS)
+    assert {*FUNCTIONS, *DERIVED, *EXTREMA} - {"log10", "sqrt"} <= set(OPERATIONS)
+
+
+ONE_ARGUMENT = sorted(set(OPERATIONS) - {"add", "multiply", "power", "min", "max", "sign", "step"})
+
+
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_an_interval_contains_the_values_of_the_points_in_it(name: str):
+    function = getattr(mpmath, {"abs": "fabs"}.get(name, name))
+    rng = random.Random(5)
+    iv, before = mpmath.iv, mpmath.iv.dps
+    iv.dps = 30
+    try:
+        for _ in range(60):
+            low = mpmath.mpf(rng.uniform(0.01, 3) if name == "log" else rng.uniform(-3, 3))
+            high = low + rng.choice((0, 1e-9, 0.3))
+            try:
+                found = OPERATIONS[name](iv.mpf([low, high]))
+            except NoInterval:
+                assert name == "tan"
+                continue
+            for share in (0, 0.3, 1):
+                with mpmath.workdps(60):
+                    value = function(low + share * (high - low))
+                    assert mpmath.mpf(found.a) <= value <= mpmath.mpf(found.b)
+    finally:
+        iv.dps = before
+
+
+def test_the_precision_of_others_is_left_alone():
+    before = mpmath.iv.dps
+    sign(x, x="1")
+
+    assert mpmath.iv.dps == before
