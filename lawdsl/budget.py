@@ -19,7 +19,7 @@ class OutOfTime(Exception):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Stop what runs inside after so many seconds of wall time.
+    """Stop what runs inside after so many seconds of the process's own time, however busy the machine is.
 
     Works in the main thread of a process on a system with interval timers (Linux, macOS); elsewhere
     nothing is stopped. Limits may be nested; the outer one is kept.
@@ -36,17 +36,17 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise OutOfTime
 
-    outer, _ = signal.getitimer(signal.ITIMER_REAL)
-    began = time.monotonic()
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, outer) if outer else seconds)
+    outer, _ = signal.getitimer(signal.ITIMER_PROF)
+    began = time.process_time()
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, min(seconds, outer) if outer else seconds)
     try:
         with _no_recursion():
             yield
     finally:
-        left = max(outer - (time.monotonic() - began), 1e-3) if outer else 0
-        signal.setitimer(signal.ITIMER_REAL, left)
-        signal.signal(signal.SIGALRM, before)
+        left = max(outer - (time.process_time() - began), 1e-3) if outer else 0
+        signal.setitimer(signal.ITIMER_PROF, left)
+        signal.signal(signal.SIGPROF, before)
 
 
 @contextmanager

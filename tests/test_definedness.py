@@ -61,7 +61,10 @@ def test_finite(where: str, formula: str, verdict: str, witness: dict[str, str] 
         ("variable x >= 0\nparameter a > 0\nL = a*x^2/x", "∂L/∂x > 0"),
         ("variable x > 0\nvariable y\nL = x + y/y", "L -> 1 as x -> 0"),
         ("variable x\nparameter a\nL = a*x^0", "L > 0"),
-        ("variable N > 0\nvariable x\nparameter E, A, alpha > 0\nL = E*x/x + A/N^alpha", "L is mixing.size"),
+        (
+            "variable N > 0\nvariable x\nparameter E, A, alpha > 0\nL = E*x/x + A/N^alpha",
+            "L is mixing.size",
+        ),
     ],
 )
 def test_nothing_is_proved_of_what_may_have_no_value(law: str, claim: str):

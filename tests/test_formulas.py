@@ -54,7 +54,9 @@ def test_an_expression_as_text(e: sp.Expr, expected: str):
     assert text(e) == expected
 
 
-@pytest.mark.parametrize("e", [e for e, shown in CASES if not {"sign", "step", "oo"} & {*shown.split("(")}])
+@pytest.mark.parametrize(
+    "e", [e for e, shown in CASES if not {"sign", "step", "oo"} & {*shown.split("(")}]
+)
 def test_the_text_reads_back_as_the_expression(e: sp.Expr):
     assert sp.expand(LAW.to_sympy(formula_of(text(e))) - e) == 0
 

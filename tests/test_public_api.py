@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+import pytest
+
 import lawdsl
 
 
@@ -22,9 +24,5 @@ def test_few_names():
 
 
 def test_unknown_name_is_an_attribute_error():
-    try:
-        lawdsl.nothing
-    except AttributeError as error:
-        assert "nothing" in str(error)
-    else:
-        raise AssertionError("no error")
+    with pytest.raises(AttributeError, match="nothing"):
+        lawdsl.nothing  # noqa: B018

@@ -46,7 +46,9 @@ def test_is_it_a_member(law: str, claim: str, verdict: str, choice: str | None):
 
 def test_a_difference_with_too_many_terms_is_not_taken_for_none():
     """Hundreds of monomials are not multiplied out; that does not make them 0."""
-    law = "variable N > 0\n" + SIZE + "L = E + A*(N + 1)^3*(N + 2)^4*(N + 3)^4*(N + 5)^4 - A*N^alpha"
+    law = (
+        "variable N > 0\n" + SIZE + "L = E + A*(N + 1)^3*(N + 2)^4*(N + 3)^4*(N + 5)^4 - A*N^alpha"
+    )
 
     assert decide(law, "L is mixing.size").verdict in ("refuted", "undecided")
 

@@ -233,7 +233,9 @@ def test_arithmetic_is_as_sharp_as_it_can_be():
     for one in SIGNS:
         for other in SIGNS:
             products = {x * y for x in numbers(one) for y in numbers(other)}
-            assert all(any(within(p, s) for p in products) for s in SAMPLES if s in multiply(one, other))
+            assert all(
+                any(within(p, s) for p in products) for s in SAMPLES if s in multiply(one, other)
+            )
     assert add([POSITIVE, NONNEGATIVE]) == POSITIVE
     assert add([ZERO, ZERO]) == ZERO
     assert largest([POSITIVE, REAL]) == POSITIVE

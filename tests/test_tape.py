@@ -56,7 +56,9 @@ def test_derivatives_are_those_of_mpmath_and_of_differences(e: sp.Expr):
     assert value == pytest.approx(evaluate(tape, list(rows.T))[0], rel=0, abs=0)
     for i, symbol in enumerate(SYMBOLS):
         derived = sp.diff(e, symbol)
-        assert slopes[:, i] == pytest.approx([exact(derived, row) for row in rows], rel=1e-12, abs=1e-14)
+        assert slopes[:, i] == pytest.approx(
+            [exact(derived, row) for row in rows], rel=1e-12, abs=1e-14
+        )
         step = np.zeros(3)
         step[i] = 1e-6
         ahead, behind = (evaluate(tape, list((rows + s).T))[0] for s in (step, -step))

@@ -1,7 +1,7 @@
 """The command line: results on standard output, messages on standard error.
 
 Exit codes: 0 done; 1 done, with findings (a claim not as expected, a fit not trusted, a file not
-formatted); 2 the command line is wrong; 3 the input is wrong; 4 a limit of time; 5 a fault of the
+formatted); 2 the command line is wrong; 3 the input is wrong; 5 a fault of the
 tool, with a report; 130 and 143 interrupted.
 """
 
@@ -65,6 +65,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         _leave(0)
+    except OSError as error:
+        message = f"the output cannot be written: {error.strerror}"
+        _fail(
+            name,
+            [Diagnostic("C0003", message, help="free some space, or write elsewhere")],
+            as_json=False,
+        )
+        os._exit(3)  # what could not be written must not be tried again on the way out
     except Exception:
         _fail(name, [_fault()], as_json)
         _leave(5)

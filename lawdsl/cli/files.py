@@ -104,8 +104,8 @@ def show(
 @as_json
 def new(name: str, output: str | None, as_json: bool) -> int:
     """Start a law file from a template that checks, fits and can be changed."""
-    from lawdsl.library import declared, shipped
     from lawdsl.diagnostics import Text
+    from lawdsl.library import declared, shipped
 
     path = Path(output or f"{name.rpartition('.')[2]}.law")
     text = TEMPLATE.format(name=name)
@@ -177,11 +177,14 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
 def explain(code: str, as_json: bool) -> int:
     """Say what a message means, with an example. CODE is what stands in its brackets: L0301."""
     from lawdsl.language.words import nearest
-    from lawdsl.messages import MESSAGES
+    from lawdsl.messages import MESSAGES as LANGUAGE
+    from lawdsl.messages_data import DATA_MESSAGES
 
-    message = MESSAGES.get(code.upper())
+    messages = {**LANGUAGE, **DATA_MESSAGES}
+
+    message = messages.get(code.upper())
     if message is None:
-        alike = nearest(code.upper(), MESSAGES)
+        alike = nearest(code.upper(), messages)
         raise click.UsageError(f"there is no message {code}" + (f"; {alike}?" if alike else ""))
     result = {
         "code": code.upper(),

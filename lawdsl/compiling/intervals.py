@@ -99,7 +99,9 @@ def _exact(op: str, arguments: Sequence[Fraction | Interval]) -> Fraction | None
         if exponent.denominator != 1 or abs(exponent) > 64 or (base == 0 and exponent < 0):
             return None
     found = Fraction(_EXACT[op](*arguments))
-    return found if max(found.numerator.bit_length(), found.denominator.bit_length()) < BITS else None
+    return (
+        found if max(found.numerator.bit_length(), found.denominator.bit_length()) < BITS else None
+    )
 
 
 _EXACT: dict[str, Callable[..., Fraction]] = {

@@ -94,7 +94,9 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     if header is None or output is None or scope.errors:
         return None
     _check_unused(scope, output)
-    inherited = [c for c in (base.claims if base else ()) if not isinstance(c.claim, tree.Reduction)]
+    inherited = [
+        c for c in (base.claims if base else ()) if not isinstance(c.claim, tree.Reduction)
+    ]
     claims = [*inherited, *claims]  # to what the larger law reduces, it says itself
     sources = tuple(s.text for s in body if isinstance(s, tree.Source))
     return Declarations(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import sympy as sp
 
@@ -31,7 +32,7 @@ CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
 
 
 def check(
-    law: Law | str,
+    law: Law | str | Path,
     *,
     seconds: float = CLAIM_SECONDS,
     on_verdict: Callable[[Verdict], None] | None = None,
@@ -43,7 +44,8 @@ def check(
         seconds: the time allowed for one claim; a claim that takes longer is undecided.
         on_verdict: called with each verdict as it is reached.
     """
-    law = load(law) if isinstance(law, str) else law
+    law = law if isinstance(law, Law) else load(law)
+    assert law.expression is not None  # builds it: a law too involved is refused, claims or not
     verdicts = []
     for claim in law.claims:
         verdict = check_claim(law, claim, seconds=seconds)

@@ -112,7 +112,32 @@ class PowerDoubt:
         return None
 
 
-AnyDoubt = Doubt | PowerDoubt
+@dataclass(frozen=True)
+class SlopeDoubt:
+    """A derivative: it may be infinite where the law is not, and has no value at a kink."""
+
+    node: tree.Formula
+    shown: str
+    slope: sp.Expr
+
+    @property
+    def blame(self) -> str:
+        return f"{self.shown} may have no value"
+
+    def proved(self, signs: Signs) -> bool:
+        slope = signs.box.independent(self.slope)
+        return not slope.has(*_KINKS) and signs.finite(slope)
+
+    def holds(self, box: Box, point: Point) -> bool:
+        return not self.slope.has(*_KINKS) and certain_sign(box, self.slope, point) is not None
+
+    def broken(self, box: Box) -> tuple[Point, str] | None:
+        return None
+
+
+_KINKS = (sp.Abs, sp.Max, sp.Min, sp.sign, sp.Heaviside, sp.DiracDelta, sp.Derivative)
+
+AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
 
 
 def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[AnyDoubt]:
@@ -135,8 +160,11 @@ class _Parts:
         places = places or {}
         for node in tree.walk(formula):
             match node:
-                case tree.Name(name) | tree.Derivative(name):
+                case tree.Name(name):
                     yield from self._definition(name, places)
+                case tree.Derivative(name):
+                    yield from self._definition(name, places)
+                    yield SlopeDoubt(node, print_formula(node), self._algebra(node, places))
                 case tree.Product(factors):
                     for operator, factor in factors:
                         if operator == "/":

@@ -74,7 +74,9 @@ def _product(signs: Signs, factors: list[sp.Expr | None]) -> sp.Expr | None:
     return sp.oo * direction * (1 if sign == Sign.POSITIVE else -1)
 
 
-def _power(signs: Signs, e: sp.Expr, base: sp.Expr | None, exponent: sp.Expr | None) -> sp.Expr | None:
+def _power(
+    signs: Signs, e: sp.Expr, base: sp.Expr | None, exponent: sp.Expr | None
+) -> sp.Expr | None:
     if base is None or exponent is None:
         return None
     if exponent.is_infinite:

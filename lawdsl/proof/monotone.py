@@ -41,8 +41,8 @@ def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
         replaced = e.xreplace({part: value})
         if value in sp.diff(replaced, value).free_symbols:
             continue
-        ends = [signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in row.range]
-        found = _between(*ends, row.reached, row.reached)
+        one, other = (signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in row.range)
+        found = _between(one, other, row.reached, row.reached)
         if found is not None:
             return found
     return None

@@ -158,7 +158,9 @@ def never(box: Box, e: sp.Expr, law: Law, target: Law) -> tuple[Point, str] | No
     shared = [law.symbols[q.name] for q in target.variables if q.name in law.symbols]
     theirs = _terms(Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared))
     others = [q.symbol for q in law.variables if q.symbol not in shared]
-    found = [(derivative(e, z), f"it changes with {z}, which the target does not know") for z in others]
+    found = [
+        (derivative(e, z), f"it changes with {z}, which the target does not know") for z in others
+    ]
     if not isinstance(theirs, str) and _sums_of_single_powers(theirs):
         found += _properties(e, shared)
     for property_, shown in found:

@@ -65,7 +65,9 @@ def rival(table: dict[str, np.ndarray], starts: int, seed: int) -> np.ndarray:
     reached = []
     for start in rng.uniform(low, high, (starts, 5)):
         options = {"maxiter": 5000, "maxfun": 5000, "ftol": 1e-15, "gtol": 1e-9}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        found = minimize(
+            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
         reached.append(found.fun / 1e6)
     return np.array(reached)
 
