@@ -258,6 +258,11 @@ _COMMANDS = {
         "An option or an argument is missing, unknown or of another form. `lawdsl COMMAND --help` "
         "shows what the command takes.",
     ),
+    "C0003": Message(
+        "output that cannot be written",
+        "The disk is full or the place is not writable. Nothing else was changed; free some space, "
+        "or send the output elsewhere.",
+    ),
     "C0005": Message(
         "a fault of lawdsl",
         "The tool itself has failed, whatever your input was. The report named in the message "

@@ -64,7 +64,7 @@ class Exact:
     def power(self, x: Any, y: Any) -> Any:
         """x^y; of numbers below 0 whole powers only, and no 0^0."""
         if x > 0:
-            return mpmath.exp(y * mpmath.log(x)) if y != int(y) else x ** int(y)
+            return self.exp(y * mpmath.log(x)) if y != int(y) else x ** int(y)
         if x == 0 and y > 0:
             return mpmath.mpf(0)
         if x < 0 and y == int(y):
@@ -83,7 +83,11 @@ class Exact:
             raise NoValue
         return mpmath.sign(x)
 
-    exp = staticmethod(mpmath.exp)
+    def exp(self, x: Any) -> Any:
+        if abs(x) > 10**15:
+            raise OverflowError  # mpmath could, in a long time
+        return mpmath.exp(x)
+
     sin = staticmethod(mpmath.sin)
     cos = staticmethod(mpmath.cos)
     tanh = staticmethod(mpmath.tanh)

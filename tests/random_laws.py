@@ -270,6 +270,8 @@ def has_value(case: Case, point: Mapping[str, Fraction]) -> bool:
         on = Exact()
         try:
             Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(tree.Name("L"))
+        except OverflowError:
+            return True
         except NoValue:
             return False
     return True
@@ -286,6 +288,8 @@ def fails(case: Case, point: Mapping[str, Fraction], *, tends: bool = False) -> 
         return None
     try:
         sign = sign_at(case, point)
+    except OverflowError:
+        return None
     except NoValue:
         return "the derivative has no value" if tends or not on_face(case, point) else None
     if sign == -1 or sign == 0 and is_strict(case.claim.claim):
@@ -396,16 +400,10 @@ def _completed(
     return None
 
 
-def _holds(
-    case: Case, condition: tree.Formula, relation: str, point: Mapping[str, Fraction]
-) -> Any:
+def _number(case: Case, formula: tree.Formula, point: Mapping[str, Fraction]) -> Any:
     with mpmath.workdps(50):
         on = Exact()
-        judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
-        try:
-            return judge.value(condition), relation
-        except NoValue:
-            return None
+        return Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(formula)
 
 
 def _of_conditional(
@@ -422,11 +420,13 @@ def _of_conditional(
         return f"the condition names variables: {text}"
     seen = []
     for point in points:
-        found = _holds(case, gap, relation, point)
-        if found is None:
+        try:
+            value = _number(case, gap, point)
+        except NoValue:
             return f"the condition has no value at {_shown(point)}"
-        value = found[0] if ">" in relation else -found[0]
-        seen.append((point, value))
+        except OverflowError:
+            continue
+        seen.append((point, value if ">" in relation else -value))
     good = [p for p, v in seen if v > 0 or v == 0 and "=" in relation]
     for point in suspicious(case, good):
         failure = fails(case, point)

@@ -191,16 +191,22 @@ def _values(
         fine = np.ones(len(table), dtype=bool)
         for passed, code, why, help in checks:
             if not (passed | ~fine).all():
-                problems.append(_refused(table, column, fine & ~passed, code, why, help))
+                bad = fine & ~passed
+                problems.append(_refused(table, column, bad, code, why, help, law.output in bound))
             fine &= passed
         good &= fine
     return values, problems, good
 
 
-def _refused(table: Table, column: str, bad: Mask, code: str, why: str, help: str) -> Diagnostic:
+def _refused(
+    table: Table, column: str, bad: Mask, code: str, why: str, help: str, fitting: bool
+) -> Diagnostic:
+    """The message about values that break a promise; only a fit can do without their rows."""
     rows = np.flatnonzero(bad)
     cell = str(table.columns[column][int(rows[0])].as_py()).strip()
-    ways = ["correct it", "choose rows with --where", "leave such rows out with --drop-bad", help]
+    ways = ["correct it", help]
+    if fitting:
+        ways[1:1] = ["choose rows with --where", "leave such rows out with --drop-bad"]
     advice = ", or ".join(way for way in ways if way)
     return bad_rows(code, table, column, rows, f"column {column}: {cell[:40]} {why}", advice)
 

@@ -44,7 +44,11 @@ def read_csv(content: bytes, name: str) -> Table:
         message = "a quote is opened and never closed"
         raise _bad_line("D0102", message, name, unclosed, "close it, or remove it")
     header_line = body.partition(b"\n")[0].decode("utf-8")
-    header = next(csv.reader([header_line]))
+    try:
+        header = next(csv.reader([header_line]))
+    except csv.Error as error:
+        message = f"the line of column names cannot be read: {error}"
+        raise _bad_line("D0102", message, name, starts[0], "shorten the names") from None
     _check_header(header, header_line, name, starts[0])
     ragged: list[Any] = []
 

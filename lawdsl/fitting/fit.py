@@ -273,8 +273,8 @@ def _metrics(problem: Problem, theta: Array) -> Metrics:
 
 
 def _r_squared(measured: Array, predicted: Array) -> float:
-    spread = float(np.sum((measured - np.mean(measured)) ** 2))
-    return _known(1 - float(np.sum((measured - predicted) ** 2)) / spread)
+    spread = np.sum((measured - np.mean(measured)) ** 2)  # of NumPy: what underflows to 0 gives nan
+    return _known(float(1 - np.sum((measured - predicted) ** 2) / spread))
 
 
 def _known(value: float) -> float:
