@@ -177,8 +177,9 @@ class Case:
 def cases(seed: int, count: int) -> Iterator[Case]:
     """So many random pairs of a law and a claim that the language accepts.
 
-    Few random claims are true. Of a comparison that a handful of points refute, the opposite is
-    taken; where that is refuted too, most are passed over.
+    Few random laws have a value everywhere, and few random claims are true. Most of the others are
+    passed over: laws without a value at one of a handful of points, comparisons that they refute
+    and whose opposite they refute too.
     """
     rng = random.Random(seed)
     while count > 0:
@@ -189,6 +190,8 @@ def cases(seed: int, count: int) -> Iterator[Case]:
             continue
         for claim in read:
             case = Case(law, claim, text)
+            if not _has_values(case, rng) and rng.random() < 0.9:
+                continue
             if not _plausible(case, rng):
                 case = Case(law, _opposite(claim), text)
                 if not _plausible(case, rng) and rng.random() < 0.8:
@@ -196,6 +199,16 @@ def cases(seed: int, count: int) -> Iterator[Case]:
             if count > 0:
                 yield case
             count -= 1
+
+
+def _has_values(case: Case, rng: random.Random) -> bool:
+    points = sampled(case, rng, 12)
+    if not points:
+        return rng.random() < 0.3
+    columns = {k: np.array([float(p[k]) for p in points]) for k in points[0]}
+    with np.errstate(all="ignore"):
+        values = Judge(case.law, columns, Floats()).value(tree.Name("L"))
+    return bool(np.all(np.isfinite(values)))
 
 
 def _plausible(case: Case, rng: random.Random) -> bool:

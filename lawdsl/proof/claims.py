@@ -121,7 +121,7 @@ def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
     ways = ", ".join(f"{s} -> {text(at)}" for s, at in places.items())
     for symbol, at in places.items():
         if symbol in target.free_symbols or not _reached(signs, symbol, at):
-            return undecided(f"{symbol} -> {text(at)} does not lie within its domain")
+            return undecided(f"{symbol} -> {text(at)} is not known to lie within its domain")
     value = limit(signs, e, places)
     if value is None:
         return undecided(f"the limit of {text(e)} as {ways} is not known")
