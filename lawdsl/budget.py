@@ -39,13 +39,14 @@ def time_limit(seconds: float) -> Iterator[None]:
     outer, _ = signal.getitimer(signal.ITIMER_PROF)
     began = time.process_time()
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, min(seconds, outer) if outer else seconds)
+    # again and again: what is raised inside a callback of the garbage collector is lost
+    signal.setitimer(signal.ITIMER_PROF, min(seconds, outer) if outer else seconds, 0.05)
     try:
         with _no_recursion():
             yield
     finally:
         left = max(outer - (time.process_time() - began), 1e-3) if outer else 0
-        signal.setitimer(signal.ITIMER_PROF, left)
+        signal.setitimer(signal.ITIMER_PROF, left, 0.05 if left else 0)
         signal.signal(signal.SIGPROF, before)
 
 

@@ -45,6 +45,10 @@ class NoValue(Exception):
     """The formula has no finite real value here."""
 
 
+class Kink(NoValue):
+    """There is a value, but no derivative."""
+
+
 class Exact:
     """Numbers of mpmath; what has no value raises."""
 
@@ -80,7 +84,7 @@ class Exact:
 
     def kink(self, x: Any) -> Any:
         if x == 0:
-            raise NoValue
+            raise Kink
         return mpmath.sign(x)
 
     def exp(self, x: Any) -> Any:

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -44,7 +45,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
     name = next((a for a in arguments if not a.startswith("-")), "lawdsl")
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, _stopped)
+    signal.signal(signal.SIGINT, _stopped)
     try:
         code = cli.main(arguments, prog_name="lawdsl", standalone_mode=False)
         _leave(code if isinstance(code, int) else 0)
@@ -100,10 +102,15 @@ def _fault() -> Diagnostic:
     return Diagnostic("C0005", message, help=f"please report it with the file {report.name}")
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:
-    """Leave at once: files are written whole or not at all, so nothing needs tidying."""
-    os.write(2, b"terminated\n")
-    os._exit(143)
+def _stopped(number: int, frame: FrameType | None) -> None:
+    """Leave at once: files are written whole or not at all, so nothing needs tidying.
+
+    An exception instead might be swallowed by a library that is being loaded.
+    """
+    with suppress(RuntimeError, OSError, ValueError):  # the stream may be in use
+        sys.stdout.flush()
+    os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")
+    os._exit(128 + number)
 
 
 def _leave(code: int) -> NoReturn:

@@ -118,24 +118,26 @@ class SlopeDoubt:
 
     node: tree.Formula
     shown: str
-    slope: sp.Expr
+    kinked: bool  # whether what is derived has a kink in a name that it is derived by
+    slopes: tuple[sp.Expr, ...]  # the derivative, and the first ones by each name on the way to it
 
     @property
     def blame(self) -> str:
         return f"{self.shown} may have no value"
 
     def proved(self, signs: Signs) -> bool:
-        slope = signs.box.independent(self.slope)
-        return not slope.has(*_KINKS) and signs.finite(slope)
+        slopes = [signs.box.independent(slope) for slope in self.slopes]
+        return not self.kinked and all(signs.finite(slope) for slope in slopes)
 
     def holds(self, box: Box, point: Point) -> bool:
-        return not self.slope.has(*_KINKS) and certain_sign(box, self.slope, point) is not None
+        certain = [certain_sign(box, slope, point) for slope in self.slopes]
+        return not self.kinked and None not in certain
 
     def broken(self, box: Box) -> tuple[Point, str] | None:
         return None
 
 
-_KINKS = (sp.Abs, sp.Max, sp.Min, sp.sign, sp.Heaviside, sp.DiracDelta, sp.Derivative)
+_KINKS = (sp.Abs, sp.Max, sp.Min, sp.sign, sp.Heaviside)
 
 AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
 
@@ -164,7 +166,7 @@ class _Parts:
                     yield from self._definition(name, places)
                 case tree.Derivative(name):
                     yield from self._definition(name, places)
-                    yield SlopeDoubt(node, print_formula(node), self._algebra(node, places))
+                    yield self._slope(node, places)
                 case tree.Product(factors):
                     for operator, factor in factors:
                         if operator == "/":
@@ -178,6 +180,15 @@ class _Parts:
 
     def _algebra(self, node: tree.Formula, places: Places) -> sp.Expr:
         return self.law.to_sympy(node, self.opaque, self.extra).xreplace(dict(places))
+
+    def _slope(self, node: tree.Derivative, places: Places) -> SlopeDoubt:
+        by = {self.law.symbols[name] for name in node.by}
+        opaque = (*self.opaque, *(s.name for s in by))
+        of = self.law.to_sympy(tree.Name(node.of), opaque, self.extra)
+        kinked = any(part.free_symbols & by for part in of.atoms(*_KINKS))
+        first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.by)]
+        slopes = tuple(self._algebra(part, places) for part in (node, *first))
+        return SlopeDoubt(node, print_formula(node), kinked, slopes)
 
     def _definition(self, name: str, places: Places) -> Iterator[AnyDoubt]:
         symbol = self.law.declarations.symbols.get(name)
