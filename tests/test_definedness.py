@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from proving import decide
 
+from lawdsl.proof import Verdict
+
 CASES = [
     # domain, formula, the verdict on `finite`, and at which of the names' values it breaks
     ("x > 0", "1/x", "proved", None),
@@ -40,12 +42,17 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("where", "formula", "verdict", "witness"), CASES)
-def test_finite(where: str, formula: str, verdict: str, witness: dict[str, str] | None):
+def finite(where: str, formula: str) -> Verdict:
+    """The verdict on `L finite` for a formula on a domain."""
     words = ("parameter", "setting", "let")
     lines = [part.strip() for part in where.split(";")]
     lines = [line if line.split()[0] in words else f"variable {line}" for line in lines]
-    found = decide("\n".join([*lines, f"L = {formula}"]), "L finite")
+    return decide("\n".join([*lines, f"L = {formula}"]), "L finite")
+
+
+@pytest.mark.parametrize(("where", "formula", "verdict", "witness"), CASES)
+def test_finite(where: str, formula: str, verdict: str, witness: dict[str, str] | None):
+    found = finite(where, formula)
 
     assert found.verdict == verdict, found
     if witness is not None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from fractions import Fraction
 
+import flint
 import mpmath
 import pytest
 import sympy as sp
+from flint import arb
 
-from lawdsl.compiling.intervals import OPERATIONS, NoInterval, interval_sign
+from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval, interval_sign
 from lawdsl.compiling.tape import OPERATIONS as NAMES
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.functions import DERIVED, EXTREMA, FUNCTIONS
@@ -92,27 +95,82 @@ ONE_ARGUMENT = sorted(set(OPERATIONS) - {"add", "multiply", "power", "min", "max
 def test_an_interval_contains_the_values_of_the_points_in_it(name: str):
     function = getattr(mpmath, {"abs": "fabs"}.get(name, name))
     rng = random.Random(5)
-    iv, before = mpmath.iv, mpmath.iv.dps
-    iv.dps = 30
-    try:
-        for _ in range(60):
-            low = mpmath.mpf(rng.uniform(0.01, 3) if name == "log" else rng.uniform(-3, 3))
-            high = low + rng.choice((0, 1e-9, 0.3))
-            try:
-                found = OPERATIONS[name](iv.mpf([low, high]))
-            except NoInterval:
-                assert name == "tan"
-                continue
-            for share in (0, 0.3, 1):
-                with mpmath.workdps(60):
-                    value = function(low + share * (high - low))
-                    assert mpmath.mpf(found.a) <= value <= mpmath.mpf(found.b)
-    finally:
-        iv.dps = before
+    for _ in range(60):
+        low = rng.uniform(0.01, 3) if name == "log" else rng.uniform(-3, 3)
+        high = low + rng.choice((0, 1e-9, 0.3, 3))
+        try:
+            found = OPERATIONS[name](Interval(arb(low), arb(high)))
+        except NoInterval:
+            assert name == "tan"
+            continue
+        for share in (0, 0.3, 1):
+            with mpmath.workdps(60):
+                assert _within(function(low + share * (high - low)), found)
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_powers_and_products_contain_the_values_of_the_points_in_them(seed: int):
+    rng = random.Random(seed)
+    x, y = (_random_interval(rng) for _ in range(2))
+    for name, function in (("power", _power), ("multiply", lambda a, b: a * b)):
+        try:
+            found = OPERATIONS[name](x, y)
+        except NoInterval:
+            continue
+        for _ in range(6):
+            a, b = (_random_point(rng, i) for i in (x, y))
+            with mpmath.workdps(60), contextlib.suppress(ZeroDivisionError):
+                assert _within(function(a, b), found), (name, x, y, a, b)
+
+
+def _power(a: float, b: float) -> mpmath.mpf:
+    if a == 0 and b < 0:
+        raise ZeroDivisionError
+    return mpmath.mpf(a) ** mpmath.mpf(b)
+
+
+def _random_interval(rng: random.Random) -> Interval:
+    ends = sorted(rng.choice((0, 1, 2, -1, -3, 0.5, rng.uniform(-2, 4))) for _ in range(2))
+    high = arb.pos_inf() if rng.random() < 0.2 else arb(ends[1])
+    low = arb.neg_inf() if rng.random() < 0.1 else arb(ends[0])
+    return Interval(low, high)
+
+
+def _random_point(rng: random.Random, within: Interval) -> float:
+    low, high = (float(end.mid()) if end.is_finite() else None for end in within)
+    low = high - 10 ** rng.uniform(-2, 2) if low is None and high is not None else low or 0.0
+    high = low + 10 ** rng.uniform(-2, 2) if high is None else high
+    return rng.choice((low, high, low + rng.random() * (high - low)))
+
+
+def _within(value: mpmath.mpf, found: Interval) -> bool:
+    low, high = (_as_mpf(end) for end in found)
+    return bool(low <= value <= high)
+
+
+def _as_mpf(end: arb) -> mpmath.mpf:
+    if not end.is_finite():
+        return mpmath.inf if end > 0 else -mpmath.inf
+    mantissa, exponent = end.man_exp()
+    return mpmath.ldexp(int(mantissa), int(exponent))
+
+
+def test_intervals_may_be_infinite():
+    everything = Interval(arb.neg_inf(), arb.pos_inf())
+    positive = Interval(arb(0), arb.pos_inf())
+    power, exp, multiply = (OPERATIONS[name] for name in ("power", "exp", "multiply"))
+    minus_two = Interval(arb(-2), arb(-2))
+
+    assert exp(everything) == positive
+    assert power(Interval(arb(2), arb.pos_inf()), minus_two) == Interval(arb(0), arb(0.25))
+    assert power(everything, Interval(arb(2), arb(2))) == positive
+    assert multiply(Interval(arb(0), arb(0)), positive) == Interval(arb(0), arb(0))
+    assert OPERATIONS["tanh"](everything) == Interval(arb(-1), arb(1))
+    assert OPERATIONS["log"](positive) == everything
 
 
 def test_the_precision_of_others_is_left_alone():
-    before = mpmath.iv.dps
+    before = flint.ctx.prec
     sign(x, x="1")
 
-    assert mpmath.iv.dps == before
+    assert flint.ctx.prec == before

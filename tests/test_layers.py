@@ -18,6 +18,7 @@ ORDER = (
     "budget",
     "functions",
     "formulas",
+    "algebra",
     "law",
     "compiling",
     "proof",
@@ -28,7 +29,7 @@ ORDER = (
     "cli",
 )
 TOGETHER = {"diagnostics": "language", "messages_data": "messages"}
-HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "mpmath", "narwhals"}
+HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("language", "diagnostics", "units", "messages", "library")
 
 

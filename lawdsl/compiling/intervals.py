@@ -1,29 +1,52 @@
-"""Tapes on fractions and on intervals of 50 digits: a sign read off here is certain.
+"""Tapes on fractions and on intervals: a sign read off here is certain.
 
-Fractions are exact, and stay so while they are short. The end points of intervals are rounded
-outwards (mpmath), so the exact value lies between them.
+Fractions are exact, and stay so while they are short. The end points of intervals are numbers of
+Arb (python-flint), rounded outwards, so the exact values lie between them; they may be infinite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
-import mpmath
+import flint
 import sympy as sp
+from flint import arb
 
 from lawdsl.compiling.tape import Tape
 
-DIGITS = 50
-BITS = 2000  # of a fraction that is kept exact
+BITS = 170  # of an end point where a point is verified: 50 digits
+EXACT_BITS = 2000  # of a fraction that is kept exact
 
-Interval = Any  # mpmath has no types
+ZERO, ONE = arb(0), arb(1)
+INFINITY, MINUS_INFINITY = arb.pos_inf(), arb.neg_inf()
+
+
+class Interval(NamedTuple):
+    """All numbers between two, which may be infinite; both are exact."""
+
+    low: Any
+    high: Any
+
+
+Number = Fraction | Interval
 
 
 class NoInterval(Exception):
     """An operation that has no certain value here: outside its domain, or not implemented."""
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Compute with so many bits, and leave the precision of others alone."""
+    before, flint.ctx.prec = flint.ctx.prec, bits
+    try:
+        yield
+    finally:
+        flint.ctx.prec = before
 
 
 def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
@@ -32,35 +55,42 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     Returns:
         -1, 0 or 1, or None where it cannot be decided.
     """
-    context = mpmath.iv
-    before, context.dps = context.dps, DIGITS
-    try:
-        value = _as_interval(_run(tape, inputs))
-    except (NoInterval, ValueError, ZeroDivisionError, ArithmeticError):
+    with precision(BITS):
+        try:
+            value = as_interval(run(tape, inputs)[0])
+        except NoInterval:
+            return None
+    if not (value.low.is_finite() and value.high.is_finite()):
         return None
-    finally:
-        context.dps = before
-    low, high = mpmath.mpf(value.a), mpmath.mpf(value.b)
-    if not (mpmath.isfinite(low) and mpmath.isfinite(high)):
-        return None
-    if low > 0:
+    return sign_of(value)
+
+
+def sign_of(value: Interval) -> int | None:
+    """The sign that all numbers of an interval have; None where they differ."""
+    if value.low > 0:
         return 1
-    if high < 0:
+    if value.high < 0:
         return -1
-    return 0 if low == high == 0 else None
+    return 0 if value.low == 0 and value.high == 0 else None
 
 
 def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
     """The first output at rational inputs, where it is a short fraction; None otherwise."""
-    try:
-        value = _run(tape, inputs)
-    except (NoInterval, ValueError, ArithmeticError):
-        return None
+    with precision(BITS):
+        try:
+            value = run(tape, inputs)[0]
+        except NoInterval:
+            return None
     return value if isinstance(value, Fraction) else None
 
 
-def _run(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | Interval:
-    results: list[Fraction | Interval] = []
+def run(tape: Tape, inputs: Sequence[Number]) -> list[Number]:
+    """The outputs of a tape on fractions and intervals.
+
+    Raises:
+        NoInterval: one of its operations has no value, or none that is certain.
+    """
+    results: list[Number] = []
     for step in tape.instructions:
         if step.op == "input":
             results.append(inputs[step.value])  # type: ignore[index]
@@ -70,38 +100,91 @@ def _run(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | Interval:
             arguments = [results[i] for i in step.arguments]
             exact = _exact(step.op, arguments)
             if exact is None:
-                exact = OPERATIONS[step.op](*map(_as_interval, arguments))
-            results.append(exact)
-    return results[tape.outputs[0]]
+                found = OPERATIONS[step.op](*map(as_interval, arguments))
+                if found.low.is_nan() or found.high.is_nan():
+                    raise NoInterval
+                results.append(found)
+            else:
+                results.append(exact)
+    return [results[i] for i in tape.outputs]
 
 
-def _constant(number: sp.Expr) -> Fraction | Interval:
+class Prepared:
+    """A tape that is to run many times: what depends on fixed inputs only is computed once.
+
+    Args:
+        tape: its first output is asked for.
+        fixed: number of an input -> its value.
+
+    Raises:
+        NoInterval: a part has no value whatever the other inputs are.
+    """
+
+    def __init__(self, tape: Tape, fixed: Mapping[int, Interval]) -> None:
+        self.results: list[Any] = [None] * len(tape.instructions)
+        self.inputs: list[tuple[int, int]] = []
+        self.steps: list[tuple[int, Callable[..., Interval], tuple[int, ...]]] = []
+        self.output = tape.outputs[0]
+        for i, step in enumerate(tape.instructions):
+            if step.op == "input":
+                number = int(step.value)  # type: ignore[arg-type]
+                self.results[i] = fixed.get(number)
+                if number not in fixed:
+                    self.inputs.append((i, number))
+            elif step.op == "constant":
+                self.results[i] = as_interval(_constant(step.value))
+            else:
+                known = [self.results[k] for k in step.arguments]
+                if None in known:
+                    self.steps.append((i, OPERATIONS[step.op], step.arguments))
+                else:
+                    self.results[i] = OPERATIONS[step.op](*known)
+
+    def run(self, inputs: Sequence[Interval]) -> Interval:
+        """The output on intervals.
+
+        Raises:
+            NoInterval: one of its operations has no value, or none that is certain.
+        """
+        results = self.results
+        for i, number in self.inputs:
+            results[i] = inputs[number]
+        for i, operation, arguments in self.steps:
+            results[i] = operation(*[results[k] for k in arguments])
+        found: Interval = results[self.output]
+        if found.low.is_nan() or found.high.is_nan():
+            raise NoInterval
+        return found
+
+
+def as_interval(number: Number) -> Interval:
+    """A fraction between two numbers of Arb."""
+    if isinstance(number, Fraction):
+        ball = arb(flint.fmpq(number.numerator, number.denominator))
+        return Interval(ball.lower(), ball.upper())
+    return number
+
+
+def _constant(number: sp.Expr) -> Number:
     if number is sp.pi:
-        return mpmath.iv.pi
+        return _hull(arb.pi())
     if number is sp.E:
-        return mpmath.iv.e
+        return _hull(ONE.exp())
     exact = sp.Rational(number)
     return Fraction(int(exact.p), int(exact.q))
 
 
-def _as_interval(number: Fraction | Interval) -> Interval:
-    if isinstance(number, Fraction):
-        return mpmath.iv.mpf(number.numerator) / number.denominator
-    return number
-
-
-def _exact(op: str, arguments: Sequence[Fraction | Interval]) -> Fraction | None:
+def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
     """The operation on fractions, where its result is one, and short."""
     if op not in _EXACT or not all(isinstance(x, Fraction) for x in arguments):
         return None
     if op == "power":
         base, exponent = arguments
-        if exponent.denominator != 1 or abs(exponent) > 64 or (base == 0 and exponent < 0):
+        if exponent.denominator != 1 or abs(exponent) > 64 or (base == 0 and exponent < 0):  # type: ignore[union-attr]
             return None
     found = Fraction(_EXACT[op](*arguments))
-    return (
-        found if max(found.numerator.bit_length(), found.denominator.bit_length()) < BITS else None
-    )
+    size = max(found.numerator.bit_length(), found.denominator.bit_length())
+    return found if size < EXACT_BITS else None
 
 
 _EXACT: dict[str, Callable[..., Fraction]] = {
@@ -114,76 +197,178 @@ _EXACT: dict[str, Callable[..., Fraction]] = {
 }
 
 
+def _hull(ball: Any) -> Interval:
+    return Interval(ball.lower(), ball.upper())
+
+
+def _add(x: Interval, y: Interval) -> Interval:
+    return Interval((x.low + y.low).lower(), (x.high + y.high).upper())
+
+
+def multiply(x: Interval, y: Interval) -> Interval:
+    """Unbounded numbers are finite all the same, so that 0 times any of them is 0."""
+    if x.low >= 0 and y.low >= 0:
+        return Interval(_times(x.low, y.low).lower(), _times(x.high, y.high).upper())
+    products = [_times(a, b) for a in x for b in y]
+    return Interval(_least([p.lower() for p in products]), _most([p.upper() for p in products]))
+
+
+def _times(a: Any, b: Any) -> Any:
+    return ZERO if a == 0 or b == 0 else a * b
+
+
+def _least(numbers: Sequence[Any]) -> Any:
+    return reduce(lambda a, b: b if b < a else a, numbers)
+
+
+def _most(numbers: Sequence[Any]) -> Any:
+    return reduce(lambda a, b: b if b > a else a, numbers)
+
+
 def _power(base: Interval, exponent: Interval) -> Interval:
     """x^y: a whole y as a product, so that x may be negative; else through the logarithm of x > 0.
 
-    0^y is 0 for y > 0. 0^0 is 1, as in the derivative x^0 of x; whether a law may say it at all is
-    looked at elsewhere.
+    It is monotone in x and in y, so it is extreme at corners. 0^y is 0 for y > 0. 0^0 is 1, as in
+    the derivative x^0 of x; whether a law may say it at all is looked at elsewhere.
     """
-    iv = mpmath.iv
-    if exponent.a == exponent.b and exponent.a == int(exponent.a):
-        whole = int(exponent.a)
-        if whole < 0 and base.a <= 0 <= base.b:
+    if exponent.low == exponent.high and exponent.low.is_integer():
+        return _whole_power(base, exponent.low)
+    if base.low < 0 or (base.high == 0 and exponent.low <= 0):
+        raise NoInterval
+    corners = [_corner(x, y) for x in set_of(base) for y in set_of(exponent)]
+    return Interval(_least([c.lower() for c in corners]), _most([c.upper() for c in corners]))
+
+
+def set_of(x: Interval) -> tuple[Any, ...]:
+    """Its end points, once where they are one."""
+    return (x.low,) if x.low == x.high else (x.low, x.high)
+
+
+def _corner(x: Any, y: Any) -> Any:
+    if y == 0 or x == 1:
+        return ONE
+    if x == 0:
+        return ZERO if y > 0 else INFINITY
+    if y.is_finite():
+        if x.is_finite():
+            return x**y
+        return INFINITY if y > 0 else ZERO
+    return INFINITY if (x > 1) == (y > 0) else ZERO
+
+
+def _whole_power(base: Interval, n: Any) -> Interval:
+    if n == 0:
+        return Interval(ONE, ONE)
+    if n < 0:
+        if base.low < 0 < base.high or base.low == base.high == 0:
             raise NoInterval
-        return base**whole
-    if base.a == base.b == 0 and exponent.a > 0:
-        return iv.mpf(0)
-    if not base.a > 0:
-        raise NoInterval
-    return iv.exp(exponent * iv.log(base))
+        whole = _whole_power(base, -n)
+        low, high = _inverse(whole.high, -1), _inverse(whole.low, 1 if whole.low >= 0 else -1)
+        return Interval(low.lower(), high.upper())
+    low, high = _raised(base.low, n), _raised(base.high, n)
+    if base.low >= 0 or not _even(n):
+        return Interval(low.lower(), high.upper())
+    if base.high <= 0:
+        return Interval(high.lower(), low.upper())
+    return Interval(ZERO, _most([low.upper(), high.upper()]))
 
 
-def _log(x: Interval) -> Interval:
-    if not x.a > 0:
+def _raised(x: Any, n: Any) -> Any:
+    if x.is_finite():
+        return x**n
+    return INFINITY if x > 0 or _even(n) else MINUS_INFINITY
+
+
+def _even(n: Any) -> bool:
+    return bool((n / 2).is_integer())
+
+
+def _inverse(x: Any, side: int) -> Any:
+    """1/x; at 0 the infinity of one side."""
+    return (INFINITY if side > 0 else MINUS_INFINITY) if x == 0 else 1 / x
+
+
+def _increasing(function: Callable[[Any], Any]) -> Callable[[Interval], Interval]:
+    """An increasing function: its end points bound it."""
+
+    def computed(x: Interval) -> Interval:
+        return Interval(function(x.low).lower(), function(x.high).upper())
+
+    return computed
+
+
+def _log(x: Any) -> Any:
+    if x < 0:
         raise NoInterval
-    return mpmath.iv.log(x)
+    return MINUS_INFINITY if x == 0 else x.log()
+
+
+def _exp(x: Interval) -> Interval:
+    """Increasing, and positive also where it is too large for a number."""
+    low, high = (y.exp() if y.is_finite() else (INFINITY if y > 0 else ZERO) for y in x)
+    return Interval(_most([ZERO, low.lower()]), high.upper())
+
+
+def _atan(x: Any) -> Any:
+    return x.atan() if x.is_finite() else (arb.pi() / 2 if x > 0 else -arb.pi() / 2)
+
+
+def _tanh(x: Any) -> Any:
+    return x.tanh() if x.is_finite() else (ONE if x > 0 else -ONE)
+
+
+def _wave(function: Callable[[Any], Any]) -> Callable[[Interval], Interval]:
+    """A sine or cosine, on the ball around the interval, and between -1 and 1 in any case."""
+
+    def computed(x: Interval) -> Interval:
+        if not (x.low.is_finite() and x.high.is_finite()):
+            return Interval(-ONE, ONE)
+        ball = function(x.low.union(x.high))
+        return Interval(_most([-ONE, ball.lower()]), _least([ONE, ball.upper()]))
+
+    return computed
+
+
+_sin, _cos = _wave(lambda x: x.sin()), _wave(lambda x: x.cos())
 
 
 def _tan(x: Interval) -> Interval:
-    cosine = mpmath.iv.cos(x)
-    if cosine.a <= 0 <= cosine.b:
+    if _cos(x).low <= 0 <= _cos(x).high:
         raise NoInterval
-    return mpmath.iv.sin(x) / cosine
+    return Interval(x.low.tan().lower(), x.high.tan().upper())
 
 
-def _atan(x: Interval) -> Interval:
-    """Increasing, so its end points bound it; mpmath has it on numbers only: widened by far more
-    than its error there."""
-    with mpmath.workdps(DIGITS + 10):
-        low, high = mpmath.atan(mpmath.mpf(x.a)), mpmath.atan(mpmath.mpf(x.b))
-        error = mpmath.mpf(10) ** -DIGITS
-        return mpmath.iv.mpf([low - error * abs(low), high + error * abs(high)])
-
-
-def _tanh(x: Interval) -> Interval:
-    return 1 - 2 / (mpmath.iv.exp(2 * x) + 1)
+def _absolute(x: Interval) -> Interval:
+    if x.low >= 0:
+        return x
+    return Interval(-x.high if x.high <= 0 else ZERO, _most([-x.low, x.high]))
 
 
 def _step(before: int, after: int) -> Callable[[Interval], Interval]:
     def stepping(x: Interval) -> Interval:
-        if x.a > 0:
-            return mpmath.iv.mpf(after)
-        if x.b < 0:
-            return mpmath.iv.mpf(before)
+        if x.low > 0:
+            return Interval(arb(after), arb(after))
+        if x.high < 0:
+            return Interval(arb(before), arb(before))
         raise NoInterval
 
     return stepping
 
 
 OPERATIONS: dict[str, Callable[..., Interval]] = {
-    "add": lambda *x: reduce(lambda a, b: a + b, x),
-    "multiply": lambda *x: reduce(lambda a, b: a * b, x),
+    "add": lambda *x: reduce(_add, x),
+    "multiply": lambda *x: reduce(multiply, x),
     "power": _power,
-    "exp": lambda x: mpmath.iv.exp(x),
-    "log": _log,
-    "sin": lambda x: mpmath.iv.sin(x),
-    "cos": lambda x: mpmath.iv.cos(x),
+    "exp": _exp,
+    "log": _increasing(_log),
+    "sin": _sin,
+    "cos": _cos,
     "tan": _tan,
-    "atan": _atan,
-    "tanh": _tanh,
-    "abs": abs,
-    "min": lambda *x: mpmath.iv.mpf([min(v.a for v in x), min(v.b for v in x)]),
-    "max": lambda *x: mpmath.iv.mpf([max(v.a for v in x), max(v.b for v in x)]),
+    "atan": _increasing(_atan),
+    "tanh": _increasing(_tanh),
+    "abs": _absolute,
+    "min": lambda *x: Interval(_least([v.low for v in x]), _least([v.high for v in x])),
+    "max": lambda *x: Interval(_most([v.low for v in x]), _most([v.high for v in x])),
     "sign": _step(-1, 1),
     "step": _step(0, 1),
 }

@@ -235,7 +235,7 @@ def _fitted(
         stopped=best.reason,
         verdict=verdict,
         diagnostics=tuple(found),
-        law=FittedLaw(law.name, law.digest, law.texts, dict(law.settings_), law.dropped),
+        law=FittedLaw(law.name, law.digest, law.texts, dict(law.given), law.dropped),
         data=FittedData(
             runs.name,
             runs.digest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import sympy as sp
@@ -50,7 +50,8 @@ class Box:
         slack: quantity -> the expression that replaces it.
         meaning: slack symbol -> what it is: C - C0.
         variables: the symbols that a condition on the parameters may not mention.
-        settings: setting -> its value. Proofs use its sign only, where that is enough.
+        settings: setting or fixed parameter -> its value. Proofs use its sign only, where that is
+            enough.
         lets: let that stands for itself (∂L/∂K) -> its formula. Its range may be too large.
         relations: quantity -> the relations that its domain and the claim's conditions state.
         tied: whether some quantity has relations beyond its range or slack.
@@ -89,28 +90,6 @@ class Box:
     def declared(self, e: sp.Expr) -> sp.Expr:
         """The expression in the law's own quantities: slacks and lets written out."""
         return e.xreplace(self.meaning).xreplace(self.lets)
-
-    @property
-    def numbers(self) -> dict[sp.Symbol, sp.Rational]:
-        """The settings' values, for substitution."""
-        return {s: sp.Rational(v.numerator, v.denominator) for s, v in self.settings.items()}
-
-    def settled(self) -> Box:
-        """The box at the values of its settings."""
-        numbers = self.numbers
-
-        def at(end: End | None) -> End | None:
-            return end and End(end.at.xreplace(numbers), end.closed)
-
-        ranges = {
-            s: Range(End(numbers[s], True), End(numbers[s], True))
-            if s in numbers
-            else Range(at(r.lower), at(r.upper))
-            for s, r in self.ranges.items()
-        }
-        slack = {s: e.xreplace(numbers) for s, e in self.slack.items()}
-        meaning = {s: e.xreplace(numbers) for s, e in self.meaning.items()}
-        return replace(self, ranges=ranges, slack=slack, meaning=meaning)
 
     def contradiction(self) -> sp.Symbol | None:
         """A symbol to which its range leaves no value."""

@@ -81,7 +81,7 @@ def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:
     empty = box.contradiction()
     if empty is not None:
         return undecided(f"the domain is empty: there is no {box.facts[empty]}")
-    signs = Signs(box)
+    signs = Signs(box, valued=True)
     doubted = doubts(law, formulas(claim.claim), signs)
     match claim.claim:
         case tree.Finite():
@@ -126,7 +126,7 @@ def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
     if value is None:
         return undecided(f"the limit of {text(e)} as {ways} is not known")
     moving = [t for t in sp.Add.make_args(e) if t.free_symbols & set(places)]
-    used = Signs(box)
+    used = Signs(box, valued=True)
     pairs = [(t, to) for t in moving if (to := limit(used, t, places)) is not None]
     shown = [(text(t.xreplace(box.meaning)), text(to.xreplace(box.meaning))) for t, to in pairs]
     steps = [f"{term} -> {to} as {ways}" for term, to in shown]
@@ -170,7 +170,7 @@ def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
     assert formula is not None
     try:
         with time_limit(seconds):
-            found = doubts(law, [formula], Signs(domain_of(law)))
+            found = doubts(law, [formula], Signs(domain_of(law), valued=True))
     except OutOfTime:
         return
     for doubt in found[:3]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import sympy as sp
 
 from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.formulas import text
 from lawdsl.proof.box import Box
+from lawdsl.proof.boxes import Covered, cover
 from lawdsl.proof.conditions import condition_for
 from lawdsl.proof.definedness import AnyDoubt
 from lawdsl.proof.goals import Goal
@@ -18,17 +20,26 @@ from lawdsl.proof.sign import Sign
 from lawdsl.proof.signs import Signs
 from lawdsl.proof.verdicts import Verdict, proved, refuted, undecided
 
+PIECES = 2000  # of boxes, that one look at a goal may take
 NOTES = 3  # lines of a proof between what is shown and what it rests on
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """One way to look at a goal: `larger`, in independent symbols, on a box; `said` for the proof."""
+    """One way to look at a goal: `larger`, in independent symbols, on a box; `said` for the proof.
+
+    `valued`: with settings at their values, not only of their signs.
+    """
 
     box: Box
     larger: sp.Expr
     quantity: sp.Expr
+    valued: bool = False
     said: str | None = None
+
+    def signs(self) -> Signs:
+        telling = sp.Mul.make_args(self.larger)
+        return Signs(self.box, telling, valued=self.valued, pieces=PIECES)
 
 
 def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -> Verdict:
@@ -45,21 +56,28 @@ def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -
         return refuted({}, f"{goal.shown} is 0 everywhere")
     blame = None
     for reading in readings:
-        signs = Signs(reading.box, telling=sp.Mul.make_args(reading.larger))
+        signs = reading.signs()
         if _holds(signs, reading.larger, goal.strict, seconds / 4):
             notes = list(dict.fromkeys(signs.notes))[:NOTES]
             return proved([*_stated(goal, reading), *notes], box.facts, signs.used())
         blame = blame or signs.blame
-    found = find_point(
+    search = partial(
+        find_point,
         box,
         [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))],
         accept=lambda point: all(doubt.holds(box, point) for doubt in doubted),
     )
+    found = search()
+    if found is None:
+        covered = _covered(readings[-1], seconds / 4)
+        if covered.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):
+            step = f"certain on each of {covered.pieces} pieces of the domain"
+            return proved([*_stated(goal, readings[-1]), step], box.facts, box.facts)
+        found = search(near=covered.point) if covered.point else None
     for reading in readings:
-        if reading.box is box:
-            verdict = _under_condition(goal, reading, seconds / 4)
-            if verdict is not None:
-                return verdict
+        verdict = _under_condition(goal, reading, seconds / 4)
+        if verdict is not None:
+            return verdict
     if found is not None:
         value = goal.sense * value_at(box, goal.larger, found) + 0.0
         return refuted(found, f"{goal.shown} = {value:.4g}")
@@ -78,8 +96,16 @@ def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
     within = larger.free_symbols | box.fixed()
     if within & set(box.settings):
         values = ", ".join(f"{s} = {float(v):g}" for s, v in box.settings.items())
-        settled = box.independent(larger).xreplace(box.numbers)
-        yield _Reading(box.settled(), settled, quantity, f"with {values}")
+        yield _Reading(box, box.independent(larger), quantity, True, f"with {values}")
+
+
+def _covered(reading: _Reading, seconds: float) -> Covered:
+    """The goal piece by piece; nothing is known where it takes too long."""
+    try:
+        with time_limit(seconds):
+            return cover(reading.box, reading.larger)
+    except OutOfTime:
+        return Covered(Sign.REAL, 0)
 
 
 def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
@@ -93,7 +119,7 @@ def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
 
 def _under_condition(goal: Goal, reading: _Reading, seconds: float) -> Verdict | None:
     """Conditional, where some admissible parameters satisfy the condition; proved, where all do."""
-    signs = Signs(reading.box)
+    signs = reading.signs()
     try:
         with time_limit(seconds):
             found = condition_for(signs, reading.larger, goal.strict)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.law import derivative
+from lawdsl.algebra import derivative
 from lawdsl.proof.monomials import expanded, powers
 from lawdsl.proof.payment import largest
 from lawdsl.proof.sign import Sign

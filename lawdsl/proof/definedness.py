@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import sympy as sp
 
@@ -114,30 +115,48 @@ class PowerDoubt:
 
 @dataclass(frozen=True)
 class SlopeDoubt:
-    """A derivative: it may be infinite where the law is not, and has no value at a kink."""
+    """A derivative: it may be infinite where the law is not, and has no value at a kink.
+
+    Attributes:
+        node: the derivative.
+        shown: it as text.
+        slopes: it, and the first ones by each name on the way to it.
+        kinks: what must not be 0, for the modulus, maximum or minimum not to have a kink.
+    """
 
     node: tree.Formula
     shown: str
-    kinked: bool  # whether what is derived has a kink in a name that it is derived by
-    slopes: tuple[sp.Expr, ...]  # the derivative, and the first ones by each name on the way to it
+    slopes: tuple[sp.Expr, ...]
+    kinks: tuple[sp.Expr, ...]
 
     @property
     def blame(self) -> str:
         return f"{self.shown} may have no value"
 
     def proved(self, signs: Signs) -> bool:
-        slopes = [signs.box.independent(slope) for slope in self.slopes]
-        return not self.kinked and all(signs.finite(slope) for slope in slopes)
+        kinks = [signs.sign(signs.box.independent(kink)) for kink in self.kinks]
+        slopes = [signs.finite(signs.box.independent(slope)) for slope in self.slopes]
+        return all(kink.within(Sign.NONZERO) for kink in kinks) and all(slopes)
 
     def holds(self, box: Box, point: Point) -> bool:
-        certain = [certain_sign(box, slope, point) for slope in self.slopes]
-        return not self.kinked and None not in certain
+        kinks = [certain_sign(box, kink, point) in (-1, 1) for kink in self.kinks]
+        slopes = [certain_sign(box, slope, point) is not None for slope in self.slopes]
+        return all(kinks) and all(slopes)
 
     def broken(self, box: Box) -> tuple[Point, str] | None:
+        """Not looked for: a claim that a law is finite says nothing of its derivatives."""
         return None
 
 
-_KINKS = (sp.Abs, sp.Max, sp.Min, sp.sign, sp.Heaviside)
+def _kinks(e: sp.Expr, by: set[sp.Symbol]) -> Iterator[sp.Expr]:
+    """What is 0 where an expression has a kink in one of some symbols."""
+    for part in e.atoms(sp.Abs, sp.Max, sp.Min):
+        if isinstance(part, sp.Abs):
+            pairs = [(part.args[0], sp.S.Zero)]
+        else:
+            pairs = list(combinations(part.args, 2))
+        yield from (one - other for one, other in pairs if (one - other).free_symbols & by)
+
 
 AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
 
@@ -185,10 +204,10 @@ class _Parts:
         by = {self.law.symbols[name] for name in node.by}
         opaque = (*self.opaque, *(s.name for s in by))
         of = self.law.to_sympy(tree.Name(node.of), opaque, self.extra)
-        kinked = any(part.free_symbols & by for part in of.atoms(*_KINKS))
+        kinks = tuple(kink.xreplace(dict(places)) for kink in _kinks(of, by))
         first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.by)]
         slopes = tuple(self._algebra(part, places) for part in (node, *first))
-        return SlopeDoubt(node, print_formula(node), kinked, slopes)
+        return SlopeDoubt(node, print_formula(node), slopes, kinks)
 
     def _definition(self, name: str, places: Places) -> Iterator[AnyDoubt]:
         symbol = self.law.declarations.symbols.get(name)

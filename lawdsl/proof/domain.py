@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import sympy as sp
 
+from lawdsl.algebra import merge_powers
+from lawdsl.formulas import text
 from lawdsl.functions import CONSTANTS
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
@@ -134,24 +136,54 @@ class _Collected:
             if fact:
                 self.facts[symbol] = fact
             return
-        first = coupled[0]
-        known = {"nonnegative": True, "positive": True} if first.strict else {"nonnegative": True}
-        limit = first.text if first.text.isidentifier() else f"({first.text})"
-        name = f"({symbol} - {limit})" if first.lower else f"({limit} - {symbol})"
-        s = sp.Symbol(name, real=True, **known)
-        self.ranges[s] = Range(End(sp.S.Zero, not first.strict))
-        self.slack[symbol] = first.limit + s if first.lower else first.limit - s
-        self.meaning[s] = symbol - first.limit if first.lower else first.limit - symbol
-        tied = len(coupled) > 1 or not all(_implied(b, first) for b in plain)
+        ends = self._both_ends(bounds)
+        if ends is not None:
+            self._share(symbol, *ends)
+        else:
+            self._slack(symbol, coupled[0])
+        tied = ends is None and (
+            len(coupled) > 1 or not all(_implied(b, coupled[0]) for b in plain)
+        )
         self.tied |= tied
         self.ragged |= varies and tied
-        shown = coupled if not tied else bounds
+        shown = bounds if tied or ends is not None else coupled
+        s = next(iter(self.slack[symbol].free_symbols & set(self.meaning)))
         self.facts[s] = self.facts[symbol] = ", ".join(
             f"{symbol} {b.relation} {b.text}" for b in shown
         )
-        if varies or first.limit.free_symbols & self.variables:
+        if varies or any(b.limit.free_symbols & self.variables for b in coupled):
             self.ragged |= not varies
             self.variables.add(s)
+
+    def _both_ends(self, bounds: tuple[Bound, ...]) -> tuple[Bound, Bound] | None:
+        """The lower and the upper bound, where there is one of each, and surely room between."""
+        lower, upper = ([b for b in bounds if b.lower is side] for side in (True, False))
+        if len(lower) != 1 or len(upper) != 1:
+            return None
+        so_far = self.box()
+        room = so_far.independent(merge_powers(upper[0].limit - lower[0].limit))
+        return (lower[0], upper[0]) if Signs(so_far).sign(room) == Sign.POSITIVE else None
+
+    def _share(self, symbol: sp.Symbol, lower: Bound, upper: Bound) -> None:
+        """A quantity between two bounds: the share of the way that it lies above the lower."""
+        room = upper.limit - lower.limit
+        name = f"({symbol}/{_bracketed(upper)})"
+        if not lower.limit.is_zero:
+            name = f"(({symbol} - {_bracketed(lower)})/({text(room)}))"
+        s = sp.Symbol(name, real=True, nonnegative=True, **({"positive": True} if lower.strict else {}))
+        self.ranges[s] = Range(End(sp.S.Zero, not lower.strict), End(sp.S.One, not upper.strict))
+        self.slack[symbol] = lower.limit + room * s
+        self.meaning[s] = (symbol - lower.limit) / room
+
+    def _slack(self, symbol: sp.Symbol, bound: Bound) -> None:
+        """A quantity beyond a bound: its distance from it."""
+        known = {"nonnegative": True, "positive": True} if bound.strict else {"nonnegative": True}
+        limit = _bracketed(bound)
+        name = f"({symbol} - {limit})" if bound.lower else f"({limit} - {symbol})"
+        s = sp.Symbol(name, real=True, **known)
+        self.ranges[s] = Range(End(sp.S.Zero, not bound.strict))
+        self.slack[symbol] = bound.limit + s if bound.lower else bound.limit - s
+        self.meaning[s] = symbol - bound.limit if bound.lower else bound.limit - symbol
 
     def add_let(self, symbol: sp.Symbol, formula: sp.Expr, bounds: tuple[Bound, ...]) -> None:
         """A let as a symbol: at least of its formula's sign, and within the claim's conditions."""
@@ -171,6 +203,10 @@ class _Collected:
             self.facts[symbol] = fact
         if not all(b.lower and b.limit.is_zero and sign == Sign.POSITIVE for b in bounds):
             self.tied = self.ragged = True
+
+
+def _bracketed(bound: Bound) -> str:
+    return bound.text if bound.text.isidentifier() else f"({bound.text})"
 
 
 def _relation(e: sp.Expr, bound: Bound) -> Relation:

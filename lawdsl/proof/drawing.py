@@ -6,6 +6,8 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.box import Box, End
 
 ROUND = (1, 2, 0.5, 3, 0.1, 10, 0.25, 5, 0.01, 100)
@@ -61,5 +63,8 @@ def _ends(box: Box, symbol: sp.Symbol) -> tuple[float | None, bool, float | None
 def _end(box: Box, end: End | None) -> tuple[float | None, bool]:
     if end is None:
         return None, False
-    value = end.at.xreplace(box.numbers)
-    return (float(value), end.closed) if value.is_number else (None, False)
+    known = sorted(end.at.free_symbols, key=str)
+    if not set(known) <= set(box.settings):
+        return None, False
+    value = evaluate(compile_tape([end.at], known), [float(box.settings[s]) for s in known])[0]
+    return (float(value), end.closed) if np.isfinite(value) else (None, False)

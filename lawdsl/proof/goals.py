@@ -9,7 +9,8 @@ import sympy as sp
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
 from lawdsl.language.printing import print_claim, print_formula, print_items
-from lawdsl.law import Law, derivative
+from lawdsl.algebra import derivative
+from lawdsl.law import Law
 from lawdsl.proof.box import Box
 
 

@@ -4,6 +4,8 @@ All symbols that move go to their places at once: a limit found here is that of 
 the box, and so also of every order of going one after another. That is true of each rule, because
 each operation is continuous at the finite values it is given, or bounded by the infinite one.
 
+Where one symbol alone moves, and a rule meets oo - oo or 0·oo, it is asked how fast they grow.
+
 A value is a finite expression, or SymPy's oo or -oo, or None where no rule applies.
 """
 
@@ -15,7 +17,8 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from lawdsl.functions import ROWS, Function
-from lawdsl.law import merge_powers
+from lawdsl.algebra import merge_powers
+from lawdsl.proof.growth import limit_of
 from lawdsl.proof.sign import Sign
 
 if TYPE_CHECKING:
@@ -30,21 +33,37 @@ def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> 
     return None if value is None or value.is_infinite else value
 
 
+def at_zero(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
+    """The limit of e as a positive symbol goes to 0, if it is finite; None otherwise."""
+    value = limit(signs, e, {symbol: sp.S.Zero})
+    return None if value is None or value.is_infinite else value
+
+
 def limit(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
     """The limit of e as symbols go to values, or to ±oo, within the box."""
+    found = _by_rules(signs, e, places)
+    if found is None and len(places) == 1:
+        ((symbol, to),) = places.items()
+        if to == sp.oo or to.is_zero and signs.sign(symbol) == Sign.POSITIVE:
+            return limit_of(signs, e, symbol, at_zero=to != sp.oo)
+    return found
+
+
+def _by_rules(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+    """The limit of each part, put together."""
     if e in places:
         return places[e]
     if not e.free_symbols & set(places):
         return e if signs.finite(e) else None
     if e.is_Add:
-        return _sum([limit(signs, term, places) for term in e.args])
+        return _sum([_by_rules(signs, term, places) for term in e.args])
     if e.is_Mul:
-        return _product(signs, [limit(signs, factor, places) for factor in e.args])
+        return _product(signs, [_by_rules(signs, factor, places) for factor in e.args])
     if e.is_Pow:
-        base, exponent = (limit(signs, part, places) for part in e.args)
+        base, exponent = (_by_rules(signs, part, places) for part in e.args)
         return _power(signs, e, base, exponent)
     if type(e) in ROWS:
-        inside = limit(signs, e.args[0], places)
+        inside = _by_rules(signs, e.args[0], places)
         return None if inside is None else _function(signs, e, ROWS[type(e)], inside)
     return None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.law import merge_powers
+from lawdsl.algebra import derivative, merge_powers
 from lawdsl.proof.sign import Sign
 
 if TYPE_CHECKING:
@@ -101,3 +101,20 @@ def _multiplied_out(signs: Signs, term: sp.Expr) -> Iterator[tuple[sp.Expr, sp.E
             products = [p * c for p in products for c in choices]
     for product in products:
         yield merged(signs, product).as_coeff_Mul()
+
+
+def log_slope(signs: Signs, product: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """The derivative of log(product) by a symbol, or a positive multiple of it.
+
+    That of base^exponent is exponent'·log(base) + exponent·base'/base. Times a symbol that may be 0
+    it has a value there.
+    """
+    total = []
+    for base, exponent in powers(product):
+        if symbol in exponent.free_symbols:
+            total.append(derivative(exponent, symbol) * sp.log(base))
+        if symbol in base.free_symbols:
+            total.append(merge_powers(exponent * derivative(base, symbol) / base))
+    if signs.sign(symbol).within(Sign.NONNEGATIVE):
+        total = [merge_powers(symbol * part) for term in total for part in sp.Add.make_args(term)]
+    return sp.Add(*total)

@@ -8,9 +8,11 @@ import sympy as sp
 
 from lawdsl.formulas import text
 from lawdsl.functions import ROWS
-from lawdsl.law import derivative, merge_powers
+from lawdsl.algebra import derivative, merge_powers
 from lawdsl.proof.box import End
 from lawdsl.proof.limits import at_infinity
+from lawdsl.proof.monomials import merged, powers
+from lawdsl.proof.scaling import by_scaling
 from lawdsl.proof.sign import Sign
 
 if TYPE_CHECKING:
@@ -76,6 +78,35 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
     for case in cases:
         possible |= signs.sign(merge_powers(e.xreplace({outermost: case})))
     return None if Sign.REAL.within(possible) else possible
+
+
+def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
+    """A difference of two positive terms has the sign of the difference of their logarithms."""
+    if len(e.args) != 2:
+        return None
+    good = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
+    bad = [-t for t in e.args if signs.sign(t) == Sign.NEGATIVE]
+    if len(good) != 1 or len(bad) != 1:
+        return None
+    logarithm = []
+    for base, exponent in powers(merged(signs, good[0] / bad[0])):
+        if signs.sign(base) != Sign.POSITIVE:
+            return None
+        logarithm.append(exponent * sp.log(base))
+    difference = sp.expand_mul(sp.Add(*logarithm))
+    if e.has(sp.log) or not any(x.free_symbols for _, x in powers(good[0] / bad[0])):
+        return None  # no simpler
+    found = signs.sign(difference)
+    return None if Sign.REAL.within(found) else found
+
+
+def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The sign of the same thing in units in which some symbols are 1."""
+    smaller = by_scaling(signs, e)
+    if smaller is None or smaller == e:
+        return None
+    found = signs.sign(smaller)
+    return None if Sign.REAL.within(found) else found
 
 
 def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:

@@ -7,15 +7,17 @@ is largest at a corner of the box, and if it is at most 1 there, the good term o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.law import derivative, merge_powers
-from lawdsl.proof.monomials import expanded, merged, powers
+from lawdsl.algebra import merge_powers
+from lawdsl.proof.limits import at_infinity, at_zero
+from lawdsl.proof.means import means
+from lawdsl.proof.monomials import expanded, log_slope, merged
 from lawdsl.proof.sign import Sign
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Largest:
 
     @property
     def place(self) -> str:
-        return ", ".join(f"{s} = {text(at)}" for s, at in self.corner)
+        return ", ".join(f"{s} {'->' if at.is_infinite else '='} {text(at)}" for s, at in self.corner)
 
 
 def paid(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -72,17 +74,17 @@ def _settle(signs: Signs, good: Terms, bad: Terms, telling: bool) -> Sign | None
     free = list(good)
     strict = False
     notes = []
-    for term, _ in bad:
-        for candidate in free:
-            top = largest(signs, term / candidate[0])
+    for term, sign in bad:
+        for taken, share, ratio in _payers(signs, term, sign, free):
+            top = largest(signs, ratio)
             if top is None:
                 continue
             left = signs.sign(merge_powers(1 - top.value))
             if left.within(Sign.NONNEGATIVE):
                 over = left == Sign.POSITIVE or top.attained is False
-                strict = strict or (over and candidate[1] == Sign.POSITIVE)
-                free.remove(candidate)
-                notes.append(_told(term, candidate[0], top, over))
+                strict = strict or (over and all(f == Sign.POSITIVE for _, f in taken))
+                free = [payer for payer in free if payer not in taken]
+                notes.append(_told(term, share, top, over))
                 break
         else:
             return None
@@ -90,6 +92,19 @@ def _settle(signs: Signs, good: Terms, bad: Terms, telling: bool) -> Sign | None
         signs.notes += notes
     strict = strict or any(f == Sign.POSITIVE for _, f in free)
     return Sign.POSITIVE if strict else Sign.NONNEGATIVE
+
+
+def _payers(
+    signs: Signs, bad: sp.Expr, sign: Sign, free: Terms
+) -> Iterator[tuple[Terms, sp.Expr, sp.Expr]]:
+    """Good terms that may pay for a bad one: who, their sum, and the ratio that must not exceed 1."""
+    for payer in free:
+        yield [payer], payer[0], bad / payer[0]
+    able = [payer for payer in free if payer[1] == Sign.POSITIVE]
+    if sign == Sign.POSITIVE and len(able) > 1:
+        for chosen, ratio in means(signs, [term for term, _ in able], bad):
+            taken = [able[i] for i in chosen]
+            yield taken, sp.Add(*(term for term, _ in taken)), ratio
 
 
 def _told(bad: sp.Expr, good: sp.Expr, top: Largest, over: bool) -> str:
@@ -122,45 +137,32 @@ def largest(
     for symbol in signs.movable(ratio):
         if (only is not None and symbol not in only) or symbol not in ratio.free_symbols:
             continue
-        slope = _log_slope(ratio, symbol)
-        if signs.sign(symbol).within(Sign.NONNEGATIVE):
-            slope = _times(symbol, slope)  # so that it has a value where the symbol is 0
-        sign = signs.sign(slope)
+        sign = signs.sign(log_slope(signs, ratio, symbol))
         domain = signs.box.range(symbol)
         if sign.within(Sign.NONNEGATIVE):
-            end = domain.upper
+            end, beyond = domain.upper, sp.oo
         elif sign.within(Sign.NONPOSITIVE):
-            end = domain.lower
+            end, beyond = domain.lower, -sp.oo
         else:
             continue
         if end is None:
-            continue
-        moved = signs.tends(ratio, symbol, end.at)
+            moved = at_infinity(signs, ratio, symbol, 1 if beyond == sp.oo else -1)
+        else:
+            moved = signs.tends(ratio, symbol, end.at)
+            if moved is None and end.at.is_zero and not end.closed:
+                moved = at_zero(signs, ratio, symbol)
         if moved is None:
             continue
         signs.use(symbol)
         ratio = merged(signs, moved)
-        if not end.closed and sign.definite:
+        closed = end is not None and end.closed
+        if not closed and sign.definite:
             attained = False  # it changes all the way, and does not get there
-        elif not end.closed and sign != Sign.ZERO and attained:
+        elif not closed and sign != Sign.ZERO and attained:
             attained = None  # it may have stopped changing before the end
-        corner.append((symbol, end.at))
+        place = beyond if end is None else end.at
+        corner.append((symbol, place))
     wanted = set(only) if only is not None else set()
     if wanted & ratio.free_symbols or not signs.finite(ratio):
         return None
     return Largest(ratio, attained, tuple(corner))
-
-
-def _log_slope(ratio: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """The derivative of log(ratio): of base^exponent, exponent'·log(base) + exponent·base'/base."""
-    total = []
-    for base, exponent in powers(ratio):
-        if symbol in exponent.free_symbols:
-            total.append(derivative(exponent, symbol) * sp.log(base))
-        if symbol in base.free_symbols:
-            total.append(merge_powers(exponent * derivative(base, symbol) / base))
-    return sp.Add(*total)
-
-
-def _times(symbol: sp.Symbol, e: sp.Expr) -> sp.Expr:
-    return sp.Add(*(merge_powers(symbol * term) for term in sp.Add.make_args(e)))

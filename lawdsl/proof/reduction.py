@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.law import Law, derivative, merge_powers
+from lawdsl.algebra import derivative, merge_powers
+from lawdsl.law import Law
 from lawdsl.proof.box import Box
 from lawdsl.proof.monomials import expanded, powers
 from lawdsl.proof.sampling import Point, Wanted, find_point

@@ -50,6 +50,7 @@ def find_point(
     *,
     accept: Callable[[Point], bool] | None = None,
     seed: int = 0,
+    near: Mapping[sp.Symbol, Fraction] | None = None,
 ) -> Point | None:
     """A rational point of the domain at which expressions have certain signs, verified.
 
@@ -58,6 +59,7 @@ def find_point(
         wanted: the expressions and their signs; none for any point of the domain.
         accept: what else a point must satisfy.
         seed: of the search.
+        near: a point, in independent symbols, in whose place none is searched for.
 
     Returns:
         The point, with every quantity that decides whether it is one; or None.
@@ -71,6 +73,8 @@ def find_point(
         tape = compile_tape([box.independent(e) for e in looked_at], [*exact.drawn, *given])
     except LawdslError:
         return None  # it has parts that cannot be computed
+    if near is not None:
+        return exact.first(near, accept)
     numbers = [float(box.settings[s]) for s in given]
     rng = np.random.default_rng(seed)
     for draw in (draw_round, draw_wide):
@@ -83,9 +87,9 @@ def find_point(
             found &= room > -NOISE
         for i in _simplest(columns, found):
             point = {s: Fraction(float(c[i])) for s, c in zip(exact.drawn, columns, strict=True)}
-            for rational in exact.near(point):
-                if exact.holds(rational) and (accept is None or accept(rational)):
-                    return rational
+            rational = exact.first(point, accept)
+            if rational is not None:
+                return rational
     return None
 
 
@@ -163,6 +167,18 @@ class _Verifier:
         limits = [self.box.independent(r.positive.xreplace({symbol: sp.S.Zero})) for r in relations]
         return not all(map(Signs(self.box).finite, limits))
 
+    def first(
+        self, point: Mapping[sp.Symbol, Fraction], accept: Callable[[Point], bool] | None
+    ) -> Point | None:
+        """The shortest rational point near a given one that is certainly as wanted."""
+        rng = np.random.default_rng(0)
+        missing = [s for s in self.drawn if s not in point]
+        given = {s: Fraction(float(draw_round(self.box, s, rng, 1)[0])) for s in missing}
+        for rational in self.near({**given, **point}):
+            if self.holds(rational) and (accept is None or accept(rational)):
+                return rational
+        return None
+
     def near(self, point: Mapping[sp.Symbol, Fraction]) -> Iterator[Point]:
         """The point with short numbers, then with longer ones."""
         for digits in (3, 6, 12):
@@ -183,21 +199,23 @@ class _Verifier:
     def _beyond(
         self, symbol: sp.Symbol, values: Mapping[sp.Symbol, Fraction], digits: int
     ) -> Fraction | None:
-        """A coupled quantity: bound plus slack, rounded away from the bound unless it is on it."""
+        """A coupled quantity: rounded away from its bound, unless it is on it or between two."""
         formula = self.box.slack[symbol]
         inputs = sorted(formula.free_symbols, key=str)
         if any(s not in values for s in inputs):
             return None
         tape = compile_tape([formula], inputs)
         s = next(s for s in inputs if s in self.box.meaning)
-        if values[s] == 0:
+        slack = formula.coeff(s) in (1, -1)
+        if values[s] == 0 or not slack:
             exact = exact_value(tape, [values[s] for s in inputs])
-            if exact is not None:
+            if exact is not None and (values[s] in (0, 1) or exact.denominator <= 1000):
                 return exact
         number = float(evaluate(tape, [float(values[s]) for s in inputs])[0])
         if not np.isfinite(number):
             return None
-        return _short(Fraction(number), digits, side=1 if formula.coeff(s) == 1 else -1)
+        side = 1 if formula.coeff(s) == 1 else -1
+        return _short(Fraction(number), digits, side=side if slack else 0)
 
     def _inputs(self, point: Point) -> list[Fraction]:
         return [*(point[s] for s in self.symbols), *self.box.settings.values()]

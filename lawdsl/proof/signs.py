@@ -17,22 +17,41 @@ from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.intervals import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
+from lawdsl.formulas import text
 from lawdsl.functions import ROWS
-from lawdsl.law import merge_powers
+from lawdsl.algebra import merge_powers
 from lawdsl.proof.box import Box, End
 from lawdsl.proof.drawing import Column, draw_wide
-from lawdsl.proof.monotone import between_bounds, between_ends, by_cases, by_end_points
+from lawdsl.proof.monotone import (
+    between_bounds,
+    between_ends,
+    by_cases,
+    by_end_points,
+    by_logarithm,
+    by_scale,
+)
 from lawdsl.proof.payment import paid
 from lawdsl.proof.sign import DOMAINS, Sign, above, add, below, largest, multiply
+from lawdsl.proof.squares import by_factors, by_square
 
 STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
+PIECES = 400  # of a box, for one sum
+WIDE = 3  # symbols of a sum that is looked at piece by piece
 POINTS = 48  # at which a sum is tried out before anything is proved of it
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
 AFFINE_RULES: tuple[Rule, ...] = (between_ends, between_bounds)
-SUM_RULES: tuple[Rule, ...] = (by_cases, paid, by_end_points)
+SUM_RULES: tuple[Rule, ...] = (
+    by_cases,
+    paid,
+    by_end_points,
+    by_scale,
+    by_square,
+    by_logarithm,
+    by_factors,
+)
 """What is tried on a sum that is not of one sign already, and on one with terms of both signs; each
 may say None."""
 
@@ -42,22 +61,34 @@ class Signs:
 
     Attributes:
         box: the domain.
+        given: the symbols that have values: the settings, or none where only their signs count.
         telling: the expressions of which the notes are to speak.
         notes: the steps that settled their signs, where they are more than the signs of parts.
         blame: the smallest sub-expression found whose sign is not known although its parts' are.
         depth: of rules on sums that are under way.
+        pieces: of boxes, that may still be looked at where no rule says more.
     """
 
-    def __init__(self, box: Box, telling: Iterable[sp.Expr] = ()) -> None:
+    def __init__(
+        self,
+        box: Box,
+        telling: Iterable[sp.Expr] = (),
+        *,
+        valued: bool = False,
+        pieces: int = 0,
+    ) -> None:
         self.box = box
+        self.given = frozenset(box.settings) if valued else frozenset()
         self.telling = frozenset(telling)
         self.notes: list[str] = []
         self.blame: sp.Expr | None = None
         self.depth = 0
+        self.pieces = pieces
+        self._cut: dict[sp.Expr, Sign] = {}
         self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
         self._used: list[set[sp.Symbol]] = [set()]
         self._steps = 0
-        self._fixed = box.fixed()
+        self._fixed = box.fixed() | self.given
         self._columns: dict[sp.Symbol, Column] = {}
 
     def sign(self, e: sp.Expr) -> Sign:
@@ -143,8 +174,8 @@ class Signs:
     def _sign(self, e: sp.Expr) -> Sign:
         if e.has(sp.zoo, sp.nan, sp.oo, sp.S.NegativeInfinity, sp.I):
             return Sign.UNKNOWN
-        if e.is_number:
-            return _number(e)
+        if not e.free_symbols - self.given:
+            return self._number(e)
         if e.is_Symbol:
             return self._symbol(e)
         if e.is_Add:
@@ -186,9 +217,27 @@ class Signs:
                 more = self._attempt(rule, e)
                 if more is not None:
                     return more
-            return found
+            return self._by_pieces(e) if self.pieces > 0 else found
         finally:
             self.depth -= 1
+
+    def _by_pieces(self, e: sp.Expr) -> Sign:
+        """The sign by numbers, where there are few symbols, all of which vary."""
+        from lawdsl.proof.boxes import sign_and_pieces
+
+        moving = e.free_symbols - self.given
+        if len(moving) > WIDE or moving & set(self.box.settings):
+            return Sign.REAL
+        if e not in self._cut:
+            found, used = sign_and_pieces(self.box, e, limit=min(self.pieces, PIECES))
+            self.pieces -= used
+            self._cut[e] = found
+            if found != Sign.REAL and e in self.telling:
+                shown = text(e.xreplace(self.box.meaning))
+                self.notes.append(f"{shown}: its sign is certain on each of {used} pieces")
+        for symbol in moving:
+            self.use(symbol)
+        return self._cut[e]
 
     def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
         """A rule's answer; one that fails has used nothing."""
@@ -256,14 +305,14 @@ class Signs:
         if row.steps is not None:
             found = Sign.NONE
             for side, value in zip((Sign.NEGATIVE, Sign.POSITIVE), row.steps, strict=True):
-                found |= _number(sp.Integer(value)) if side in inside else Sign.NONE
+                found |= self._number(sp.Integer(value)) if side in inside else Sign.NONE
             return found
         found = Sign.REAL
         low, high = row.range
         if low is not None:
-            found &= above(_number(low), row.reached)
+            found &= above(self._number(low), row.reached)
         if high is not None:
-            found &= below(_number(high), row.reached)
+            found &= below(self._number(high), row.reached)
         if row.zero is not None:
             beyond = self.sign(x - row.zero)
             if row.increasing:
@@ -272,18 +321,20 @@ class Signs:
                 found &= Sign.NONZERO
         return found
 
-
-def _number(e: sp.Expr) -> Sign:
-    """The sign of a number: exact, or certain by intervals."""
-    if e.is_Rational:
-        return Sign.POSITIVE if e > 0 else Sign.NEGATIVE if e < 0 else Sign.ZERO
-    try:
-        certain = interval_sign(compile_tape([e], []), [])
-    except LawdslError:
-        return Sign.UNKNOWN
-    if certain is not None:
-        return {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}[certain]
-    return Sign.REAL if e.is_real and e.is_finite else Sign.UNKNOWN
+    def _number(self, e: sp.Expr) -> Sign:
+        """The sign of a number, or of settings at their values: exact, or certain by intervals."""
+        if e.is_Rational:
+            return Sign.POSITIVE if e > 0 else Sign.NEGATIVE if e < 0 else Sign.ZERO
+        for s in e.free_symbols:
+            self.use(s)
+        known = sorted(e.free_symbols, key=str)
+        try:
+            certain = interval_sign(compile_tape([e], known), [self.box.settings[s] for s in known])
+        except LawdslError:
+            return Sign.UNKNOWN
+        if certain is not None:
+            return {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}[certain]
+        return Sign.REAL if e.is_real and e.is_finite else Sign.UNKNOWN
 
 
 def _polynomial(e: sp.Expr) -> bool:

@@ -1,0 +1,222 @@
+"""Formulas as algebra: a syntax tree becomes a SymPy expression, node by node, and is derived.
+
+Nothing here reads text, and nothing takes longer than a law may: SymPy has no such bound of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import sympy as sp
+
+from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.functions import CONSTANTS, EXTREMA, FUNCTIONS
+from lawdsl.language import limits, tree
+from lawdsl.language.declared import Declarations
+from lawdsl.language.numbers import POWER_BITS, Undefined, literal
+from lawdsl.language.printing import print_formula
+
+sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
+
+WRITTEN_BITS = 14_000  # of a number; Python writes out no more than 4300 digits
+ALGEBRA_SECONDS = 1.0  # for building a law; those of the papers take a few milliseconds
+
+
+class Named(Protocol):
+    """A law, as far as it is needed here: what its names are, and their SymPy symbols."""
+
+    @property
+    def declarations(self) -> Declarations: ...
+
+    @property
+    def symbols(self) -> Mapping[str, sp.Symbol]: ...
+
+
+@dataclass
+class Building:
+    """Syntax tree -> SymPy, for the names of one law.
+
+    `places` are what names stand for instead of their symbols; `done` the definitions that are
+    written out already.
+    """
+
+    law: Named
+    opaque: frozenset[str]
+    extra: dict[str, sp.Expr]
+    symbols: Mapping[str, sp.Symbol] | None = None
+    places: Mapping[str, sp.Expr] = field(default_factory=dict)
+    done: dict[str, sp.Expr] = field(default_factory=dict)
+
+    def __call__(self, node: tree.Formula) -> sp.Expr:
+        found = self._built(node)
+        number, _ = found.as_coeff_Mul()
+        if number.is_Rational and max(number.p.bit_length(), number.q.bit_length()) > WRITTEN_BITS:
+            raise OutOfTime
+        imaginary = isinstance(node, (tree.Power, tree.Call)) and found.has(sp.I)
+        if imaginary or found in (sp.zoo, sp.nan):
+            raise Undefined(node, f"`{print_formula(node)}` has no real value")
+        return found
+
+    def _built(self, node: tree.Formula) -> sp.Expr:
+        match node:
+            case tree.Number(text):
+                exact = literal(text)
+                return sp.Rational(exact.numerator, exact.denominator)
+            case tree.Name(text):
+                return self._name(text)
+            case tree.Negative(operand):
+                return -self(operand)
+            case tree.Sum(terms):
+                return sp.Add(*(self(t) if sign == "+" else -self(t) for sign, t in terms))
+            case tree.Product(factors):
+                parts = (self(f) if sign == "*" else self._inverse(f) for sign, f in factors)
+                return sp.Mul(*parts)
+            case tree.Power(base, exponent):
+                return _power(self(base), self(exponent))
+            case tree.Derivative(of, by):
+                opaque = self.opaque | {n for n in by if self._kind(n) == "let"}
+                inner = Building(self.law, opaque, self.extra)
+                names = [self.law.symbols[n] for n in by]
+                return derivative(inner(tree.Name(of)), *names)
+            case tree.Call(function, arguments, keywords):
+                if function in FUNCTIONS:
+                    argument = self(arguments[0])
+                    if function == "exp":
+                        _refuse_large_powers(argument)
+                    return FUNCTIONS[function].build(argument)
+                if function in EXTREMA:
+                    return EXTREMA[function](*map(self, arguments))
+                return self._taken_at(function, keywords)
+        raise AssertionError(node)
+
+    def _inverse(self, divisor: tree.Formula) -> sp.Expr:
+        inverse = sp.Pow(self(divisor), -1)
+        if inverse is sp.zoo:
+            raise Undefined(
+                divisor, f"`{print_formula(divisor)}` is 0, and something is divided by it"
+            )
+        return inverse
+
+    def _kind(self, name: str) -> str | None:
+        symbol = self.law.declarations.symbols.get(name)
+        return symbol.kind if symbol else None
+
+    def _name(self, name: str) -> sp.Expr:
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        if name in self.places:
+            return self.places[name]
+        symbol = self.law.declarations.symbols.get(name)
+        if symbol is None:
+            if name not in self.extra:
+                self.extra[name] = sp.Symbol(name, real=True)
+            return self.extra[name]
+        if symbol.kind in ("let", "output", "law") and name not in self.opaque:
+            assert symbol.formula is not None
+            if name not in self.done:
+                self.done[name] = self(symbol.formula)
+            return self.done[name]
+        symbols = self.law.symbols if self.symbols is None else self.symbols
+        return symbols[name]
+
+    def _taken_at(self, output: str, keywords: Iterable[tuple[str, tree.Formula]]) -> sp.Expr:
+        """`L(r = r0)`: a name that the claim brings in is assumed to be like what it replaces."""
+        places = {}
+        opaque = self.opaque | {n for n, _ in keywords if self._kind(n) == "let"}
+        for name, at in keywords:
+            symbol = self.law.symbols[name]
+            if isinstance(at, tree.Name) and self._kind(at.text) is None:
+                self.extra.setdefault(at.text, sp.Symbol(at.text, **symbol.assumptions0))
+            places[name] = self(at)
+        return Building(self.law, opaque, self.extra, places=places)(tree.Name(output))
+
+
+def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
+    """base^exponent, unless SymPy would write out a number of thousands of digits."""
+    if exponent.is_Rational:
+        number, _ = base.as_coeff_Mul()
+        bits = 0
+        if number.is_Rational and number not in (1, -1):
+            bits = max(number.p.bit_length(), number.q.bit_length())
+        if abs(exponent) > limits.EXPONENT or bits * abs(exponent) > POWER_BITS:
+            raise OutOfTime
+    return sp.Pow(base, exponent)
+
+
+def _refuse_large_powers(argument: sp.Expr) -> None:
+    """SymPy makes a power of exp(n*log(x)); that obeys the same limits."""
+    for term in sp.Add.make_args(argument):
+        number, rest = term.as_coeff_Mul()
+        if rest.has(sp.log):
+            for logarithm in rest.atoms(sp.log):
+                _power(logarithm.args[0], number)
+
+
+def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
+    """The partial derivative by each symbol in turn, powers of one base merged.
+
+    SymPy leaves r^η/r as it is, which has no value at r = 0; r^(η - 1) has.
+    """
+    for symbol in symbols:
+        expression = merge_powers(sp.diff(expression, symbol))
+    return expression
+
+
+def merge_powers(expression: sp.Expr) -> sp.Expr:
+    """Every product with each base once: x^a·x^b becomes x^(a + b)."""
+    done: dict[sp.Expr, sp.Expr] = {}
+
+    def merged(node: sp.Expr) -> sp.Expr:
+        if not node.args:
+            return node
+        if node not in done:
+            parts = [merged(part) for part in node.args]
+            done[node] = _product(parts) if node.is_Mul else _rebuilt(node, parts)
+        return done[node]
+
+    return merged(expression)
+
+
+def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
+    same = all(new is old for new, old in zip(parts, node.args, strict=True))
+    return node if same else node.func(*parts)
+
+
+def _product(factors: list[sp.Expr]) -> sp.Expr:
+    exponents: dict[sp.Expr, list[sp.Expr]] = {}
+    for factor in factors:
+        base, exponent = factor.as_base_exp() if factor.is_Pow else (factor, sp.S.One)
+        exponents.setdefault(base, []).append(exponent)
+    return sp.Mul(*(sp.Pow(base, sp.Add(*powers)) for base, powers in exponents.items()))
+
+
+@contextmanager
+def bounded(declarations: Declarations) -> Iterator[None]:
+    """Bound the time of building a law; beyond it, and where SymPy gives up, it is refused."""
+    text = declarations.text
+    try:
+        with time_limit(ALGEBRA_SECONDS):
+            yield
+    except Undefined as found:
+        span = None if declarations.laws else found.node.span  # else it may be of another file
+        help = "correct the formula"
+        raise LawdslError(Diagnostic("L0501", found.why, text=text, span=span, help=help)) from None
+    except Exception as error:
+        if not (isinstance(error, (OutOfTime, MemoryError)) or _is_of_sympy(error)):
+            raise
+        message = "a formula is too involved for the algebra"
+        help = "write it with fewer nested powers and functions"
+        raise LawdslError(Diagnostic("L0105", message, text=text, help=help)) from None
+
+
+def _is_of_sympy(error: Exception) -> bool:
+    """Whether SymPy itself has failed, which it does with exceptions of every kind."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__", "") if trace else ""
+    return module.partition(".")[0] in ("sympy", "mpmath")

@@ -1,0 +1,67 @@
+"""A bound added to a law that is declared already: `C > B/gamma`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import tree
+from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.parsing import parse
+
+
+def add_bound(declared: Declarations, bound: str) -> Declarations:
+    """The declarations with one more bound of a parameter, in an order that allows it.
+
+    Raises:
+        LawdslError: it is no relation between a parameter and a formula of others, or goes in a
+            circle.
+    """
+    name, relation, limit = _read(declared, bound)
+    symbols = dict(declared.symbols)
+    symbols[name] = replace(symbols[name], bounds=(*symbols[name].bounds, (relation, limit)))
+    ordered = {s.name: s for s in _ordered(symbols, bound)}
+    return replace(declared, symbols=ordered)
+
+
+def _read(declared: Declarations, bound: str) -> tuple[str, str, tree.Formula]:
+    text = Text("a bound", f"require {bound}\n")
+    document, mistakes = parse(text.text, text.name)
+    if mistakes:
+        raise LawdslError(mistakes)
+    match document.statements:
+        case (tree.Require(tree.Comparison(tree.Name(name), relation, limit), (), None),):
+            symbol = declared.symbols.get(name)
+            if symbol is not None and symbol.kind == "parameter":
+                for used in sorted(_names(limit)):
+                    known = declared.symbols.get(used)
+                    if known is None or known.kind not in ("parameter", "setting", "let"):
+                        raise _refused(f"`{used}` is no parameter, setting or let", bound)
+                return name, relation, limit
+    raise _refused("a bound is a relation between a parameter and a formula", bound)
+
+
+def _refused(why: str, bound: str) -> LawdslError:
+    help = "write one as in a domain: `C > B/gamma`"
+    return LawdslError(Diagnostic("L0301", f"the bound `{bound}` cannot be added: {why}", help=help))
+
+
+def _names(formula: tree.Formula) -> set[str]:
+    return {node.text for node in tree.walk(formula) if isinstance(node, tree.Name)} - {"pi"}
+
+
+def _needs(symbol: Symbol) -> set[str]:
+    formulas = [limit for _, limit in symbol.bounds]
+    formulas += [symbol.formula] if symbol.formula is not None else []
+    return set().union(*map(_names, formulas)) - {symbol.name} if formulas else set()
+
+
+def _ordered(symbols: Mapping[str, Symbol], bound: str) -> Iterator[Symbol]:
+    """Each after those that its formula and bounds name; otherwise as they were."""
+    waiting = dict(symbols)
+    while waiting:
+        ready = next((s for s in waiting.values() if not _needs(s) & set(waiting)), None)
+        if ready is None:
+            raise _refused("it goes in a circle", bound)
+        yield waiting.pop(ready.name)

@@ -1,0 +1,223 @@
+"""How fast an expression grows as one symbol goes to infinity, or from above to 0.
+
+e ~ c·x^p·log(x)^l says that e/(x^p·log(x)^l) goes to c, which is finite and not 0, all other
+symbols being fixed. Faster and slower than every power are p = oo and p = -oo: exp(x), exp(-x).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.algebra import derivative, merge_powers
+from lawdsl.functions import ROWS
+from lawdsl.proof.sign import Sign
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs import Signs
+
+DEPTH = 2  # of slopes within slopes
+
+
+@dataclass(frozen=True)
+class Growth:
+    """c·x^p·l^q, where l is log(x), or log(1/x) for x -> 0; p may be oo or -oo."""
+
+    coefficient: sp.Expr
+    power: sp.Expr = sp.S.Zero
+    logs: sp.Expr = sp.S.Zero
+
+
+def growth(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> Growth | None:
+    """How an expression grows as x goes to infinity, or to 0 from above; None where not known."""
+    return _Growing(signs, x, -1 if at_zero else 1).of(e)
+
+
+def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> sp.Expr | None:
+    """The limit that follows from the growth: 0, a finite expression, oo or -oo."""
+    growing = _Growing(signs, x, -1 if at_zero else 1)
+    found = growing.of(e)
+    if found is None:
+        return None
+    way = growing.way(found)
+    if way is None:
+        return None
+    if way == 0:
+        return found.coefficient
+    if way < 0:
+        return sp.S.Zero
+    sign = signs.sign(found.coefficient)
+    return sp.oo if sign == Sign.POSITIVE else -sp.oo if sign == Sign.NEGATIVE else None
+
+
+class _Growing:
+    """One symbol on its way; `side` is 1 to infinity, -1 to 0."""
+
+    def __init__(self, signs: Signs, x: sp.Symbol, side: int) -> None:
+        self.signs, self.x, self.side = signs, x, side
+        self.depth = 0  # of slopes within slopes
+
+    def of(self, e: sp.Expr) -> Growth | None:
+        if self.x not in e.free_symbols:
+            return Growth(e) if self.signs.sign(e).definite else None
+        if e == self.x:
+            return Growth(sp.S.One, sp.S.One)
+        if e.is_Add:
+            return self._sum(e)
+        if e.is_Mul:
+            return self._product(e)
+        if e.is_Pow:
+            return self._power(e)
+        if isinstance(e, sp.exp):
+            return self._exponential(e.args[0])
+        if isinstance(e, sp.log):
+            return self._logarithm(e.args[0])
+        return self._continuous(e)
+
+    def way(self, g: Growth) -> int | None:
+        """1 where it grows without bound, 0 where it stays, -1 where it vanishes."""
+        power = self._direction(g.power)
+        if power is None or power != 0:
+            return None if power is None else power * self.side
+        return self._direction(g.logs)
+
+    def _direction(self, exponent: sp.Expr) -> int | None:
+        if exponent.is_infinite:
+            return 1 if exponent == sp.oo else -1
+        sign = self.signs.sign(exponent)
+        return {Sign.POSITIVE: 1, Sign.ZERO: 0, Sign.NEGATIVE: -1}.get(sign)
+
+    def _sum(self, e: sp.Expr) -> Growth | None:
+        """The fastest term; several that are as fast add up, unless they may cancel."""
+        best: Growth | None = None
+        for term in e.args:
+            found = self.of(term)
+            if found is None:
+                return None
+            if best is None:
+                best = found
+                continue
+            ahead = self.way(_ratio(found, best))
+            if ahead is None:
+                return None
+            if ahead == 1:
+                best = found
+            elif ahead == 0:
+                if found.power.is_infinite:
+                    return None
+                total = merge_powers(best.coefficient + found.coefficient)
+                best = Growth(total, best.power, best.logs)
+        if best is None or self.signs.sign(best.coefficient).definite:
+            return best
+        stays = self.way(Growth(sp.S.One, best.power, best.logs)) == 0
+        return self._difference(e) if stays and best.coefficient.is_zero else None
+
+    def _difference(self, e: sp.Expr) -> Growth | None:
+        """What goes to 0 because its terms cancel there is known by its slope.
+
+        If e goes to 0 and e' ~ c·x^p, then e ~ c·x^(p + 1)/(p + 1).
+        """
+        if self.depth >= DEPTH:
+            return None
+        self.depth += 1
+        slope = self.of(derivative(e, self.x))
+        self.depth -= 1
+        if slope is None or slope.power.is_infinite or not slope.logs.is_zero:
+            return None
+        power = slope.power + 1
+        if self._direction(power) != -self.side:
+            return None
+        return Growth(slope.coefficient / power, power)
+
+    def _product(self, e: sp.Expr) -> Growth | None:
+        total = Growth(sp.S.One)
+        for factor in e.args:
+            found = self.of(factor)
+            if found is None:
+                return None
+            power = total.power + found.power
+            if power is sp.nan:
+                return None
+            total = Growth(total.coefficient * found.coefficient, power, total.logs + found.logs)
+        return total
+
+    def _power(self, e: sp.Expr) -> Growth | None:
+        base, exponent = e.args
+        if self.x in exponent.free_symbols:
+            if self.x in base.free_symbols or self.signs.sign(base) != Sign.POSITIVE:
+                return None
+            return self._exponential(exponent * sp.log(base))
+        found = self.of(base)
+        if found is None:
+            return None
+        positive = self.signs.sign(found.coefficient) == Sign.POSITIVE
+        if not positive and not exponent.is_Integer:
+            return None
+        if found.power.is_infinite:
+            sign = self.signs.sign(exponent)
+            if not sign.definite:
+                return None
+            power = found.power if sign == Sign.POSITIVE else -found.power
+            return Growth(sp.S.One if positive else found.coefficient**exponent, power)
+        power = sp.expand_mul(found.power * exponent)
+        return Growth(found.coefficient**exponent, power, sp.expand_mul(found.logs * exponent))
+
+    def _exponential(self, inner: sp.Expr) -> Growth | None:
+        """exp of what grows like a power is beyond every power; of what stays, it stays."""
+        parts = [p for p in sp.Add.make_args(sp.expand_mul(inner)) if self.x in p.free_symbols]
+        found = self.of(sp.Add(*parts))
+        if found is None:
+            return None
+        way = self.way(found)
+        if way is None:
+            return None
+        if way <= 0:
+            at = found.coefficient if way == 0 else sp.S.Zero
+            return Growth(sp.exp(inner - sp.Add(*parts) + at))
+        power = self._direction(found.power)
+        sign = self.signs.sign(found.coefficient)
+        if not power or not sign.definite:
+            return None  # only a power of the logarithm: between the powers
+        return Growth(sp.S.One, self.side * (sp.oo if sign == Sign.POSITIVE else -sp.oo))
+
+    def _logarithm(self, inner: sp.Expr) -> Growth | None:
+        """log of what grows like a power grows like the logarithm; near 1 like the distance."""
+        found = self.of(inner)
+        if found is None:
+            return None
+        way = self.way(found)
+        if way == 0:
+            value = sp.log(found.coefficient)
+            if self.signs.sign(value).definite:
+                return Growth(value)
+            less = self.of(inner - 1) if found.coefficient == 1 else None
+            return less if less is not None and self.way(less) == -1 else None
+        if found.power.is_infinite or not self._direction(found.power):
+            return None
+        return Growth(self.side * found.power, sp.S.Zero, sp.S.One)
+
+    def _continuous(self, e: sp.Expr) -> Growth | None:
+        """A function of what has a finite limit, or of what goes to infinity."""
+        row = ROWS.get(type(e))
+        inner = self.of(e.args[0]) if row is not None else None
+        way = None if inner is None else self.way(inner)
+        if inner is None or row is None or way is None:
+            return None
+        if way == 1:
+            up = self.signs.sign(inner.coefficient) == Sign.POSITIVE
+            value = row.range[1 if up else 0] if row.increasing else None
+        else:
+            value = e.func(inner.coefficient if way == 0 else sp.S.Zero)
+        if value is None or not self.signs.sign(value).definite:
+            return None
+        return Growth(value)
+
+
+def _ratio(one: Growth, other: Growth) -> Growth:
+    """How one compares with the other; oo beside oo is not known to be the same."""
+    if one.power.is_infinite or other.power.is_infinite:
+        power = sp.nan if one.power == other.power else one.power - other.power
+        return Growth(sp.S.One, power if power is not sp.nan else sp.Symbol("unknown", real=True))
+    return Growth(sp.S.One, sp.expand_mul(one.power - other.power), one.logs - other.logs)

@@ -1,0 +1,82 @@
+"""Polynomials that are sums of squares, or products: the last resort for what has no better form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.proof.sign import Sign, multiply
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs import Signs
+
+DEGREE = 8  # of a polynomial that is taken apart
+SYMBOLS = 4
+
+
+def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The sign of a polynomial of degree two: that of its matrix, if it is definite.
+
+    v'·Q·v with v = (1, x, y, …) is a sum of squares if all pivots of Q are positive, or 0 with
+    nothing beside them.
+    """
+    symbols = sorted(e.free_symbols - signs.given, key=str)
+    poly = _polynomial(e, symbols)
+    if poly is None or poly.total_degree() != 2:
+        return None
+    size = len(symbols) + 1
+    matrix = sp.zeros(size, size)
+    for exponents, c in poly.terms():
+        places = [0] * (2 - sum(exponents))
+        for i, power in enumerate(exponents):
+            places += [i + 1] * power
+        a, b = places
+        matrix[a, b] += c / 2
+        matrix[b, a] += c / 2
+    for sense in (1, -1):
+        found = _definite(signs, sense * matrix)
+        if found is not None:
+            return found if sense == 1 else -found
+    return None
+
+
+def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
+    """By elimination, the constant last: a positive last pivot keeps the whole away from 0."""
+    rows = [*range(1, matrix.rows), 0]
+    matrix = matrix.extract(rows, rows)
+    for i in range(matrix.rows):
+        pivot = signs.sign(matrix[i, i])
+        if pivot == Sign.ZERO:
+            if any(matrix[i, j] != 0 for j in range(i + 1, matrix.rows)):
+                return None
+            continue
+        if pivot != Sign.POSITIVE:
+            return None
+        for j in range(i + 1, matrix.rows):
+            share = matrix[j, i] / matrix[i, i]
+            for k in range(i + 1, matrix.rows):
+                matrix[j, k] = sp.expand(matrix[j, k] - share * matrix[i, k])
+    return Sign.POSITIVE if signs.sign(matrix[-1, -1]) == Sign.POSITIVE else Sign.NONNEGATIVE
+
+
+def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The sign of a polynomial that is a product, by those of its factors: (x - 1)^2·(x + 2)."""
+    symbols = sorted(e.free_symbols, key=str)
+    poly = _polynomial(e, symbols)
+    if poly is None or not 2 <= poly.total_degree() <= DEGREE:
+        return None
+    number, factors = sp.factor_list(poly)
+    if len(factors) == 1 and factors[0][1] == 1:
+        return None
+    found = signs.sign(number)
+    for factor, power in factors:
+        found = multiply(found, signs.sign(sp.Pow(factor.as_expr(), power)))
+    return None if Sign.REAL.within(found) else found
+
+
+def _polynomial(e: sp.Expr, symbols: list[sp.Symbol]) -> sp.Poly | None:
+    if not 1 <= len(symbols) <= SYMBOLS or not e.is_polynomial(*symbols):
+        return None
+    poly = sp.Poly(e, *symbols)
+    return poly if poly.total_degree() <= DEGREE else None

@@ -1,0 +1,231 @@
+"""Rules broken on purpose: the fixed cases of the other tests must notice each of them.
+
+Random testing does not see all of these; a rule that may be broken unseen is not tested.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sympy as sp
+import test_conditions
+import test_definedness
+import test_limits
+import test_payment
+import test_signs
+from proving import algebra, decide, limit_of, on, sign_of
+
+from lawdsl.compiling import intervals
+from lawdsl.proof import (
+    conditions,
+    definedness,
+    domain,
+    limits,
+    monomials,
+    monotone,
+    payment,
+    reduction,
+    sampling,
+    signs,
+)
+from lawdsl.proof.box import Box, End
+from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs import Signs
+
+
+def of_signs() -> Iterator[bool]:
+    for where, formula, expected in test_signs.CASES:
+        yield sign_of(where, formula) == expected
+
+
+def of_payment() -> Iterator[bool]:
+    for where, formula, expected in test_payment.CASES:
+        yield payment.paid(*on(where, formula)) == expected
+
+
+def of_ratios() -> Iterator[bool]:
+    for where, ratio, value, attained in test_payment.RATIOS:
+        calculus, e = on(where, ratio)
+        found = payment.largest(calculus, e, only=calculus.box.variables)
+        expected = None if value is None else (algebra(where, value), attained)
+        yield (found and (found.value, found.attained)) == expected
+
+
+def of_limits() -> Iterator[bool]:
+    for where, formula, places, expected in test_limits.CASES:
+        value = None if expected is None else algebra(where, expected)
+        yield limit_of(where, formula, places) == value
+
+
+def of_conditions() -> Iterator[bool]:
+    for where, formula, strict, shown, exact in test_conditions.CASES:
+        found = conditions.condition_for(*on(where, formula), strict)
+        yield (found and (found.shown, found.exact)) == (shown and (shown, exact))
+
+
+def of_definedness() -> Iterator[bool]:
+    for where, formula, verdict, _ in test_definedness.CASES:
+        yield test_definedness.finite(where, formula).verdict == verdict
+
+
+CLAIMS = [
+    # law, claim, verdict
+    ("variable x in [0, 1]\nL = x", "L > 0", "refuted"),
+    ("variable x in [0, 1]\nL = x", "L > 0 for x > 2", "undecided"),
+    ("setting s = 0.1\nvariable x >= s\nL = x - 0.5", "L >= 0 for x >= 1", "proved"),
+    ("setting s = 0.1\nvariable x >= s\nL = x - 0.5", "L > 0 for x >= 0.5", "refuted"),
+    ("parameter a > 2\nparameter b > a\nparameter b < 1\nL = b - a", "L > 0", "undecided"),
+    ("variable k > 0\nvariable q > 1\nlet K = k + q\nL = K^2 - K", "∂L/∂K > 0", "proved"),
+    ("variable k > 0\nvariable q\nlet K = 1/k + q\nL = 1/K", "∂L/∂K < 0", "undecided"),
+    ("variable x\nL = x/x", "L > 0", "undecided"),
+    ("variable x\nL = abs(x)", "∂L/∂x < 2", "undecided"),
+    ("variable M > 0\nL = abs(M)", "L(M = 0 - 1) > 0", "undecided"),
+    (
+        "variable N > 0\nvariable M > 0\nparameter E, A, alpha > 0\nL = E + A*M/N^alpha",
+        "L is mixing.size",
+        "refuted",
+    ),
+    ("variable N > 0\nparameter E, A, alpha > 0\nL = E - A/N^alpha", "L is mixing.size", "undecided"),
+    ("variable x > 0\nL = log(x) - log(x^2)/2", "L > 0", "undecided"),
+    ("variable x > 0\nL = (1 + 1/3 - 4/3)*x + (sqrt(2) + sqrt(3))^2 - 5 - 2*sqrt(6)", "L > 0", "undecided"),
+]  # fmt: skip
+
+
+def of_claims() -> Iterator[bool]:
+    for law, claim, verdict in CLAIMS:
+        yield decide(law, claim).verdict == verdict
+
+
+Cases = Callable[[], Iterator[bool]]
+Mutation = tuple[str, Any, str, Callable[[Any], Any], Cases]
+
+
+def _never(*_: Any) -> Any:
+    return False
+
+
+def _open(limit: Sign, closed: bool) -> Sign:
+    return Sign.POSITIVE if limit.within(Sign.NONNEGATIVE) else Sign.REAL
+
+
+def _power(right: Any) -> Any:
+    """0^0 has a sign."""
+
+    def wrong(self: Signs, base: sp.Expr, exponent: sp.Expr) -> Sign:
+        if self.sign(base).within(Sign.NONNEGATIVE):
+            return self.sign(base)
+        return right(self, base, exponent)
+
+    return wrong
+
+
+def _sum(right: Any) -> Any:
+    """oo - oo is 0."""
+
+    def wrong(terms: list[Any]) -> Any:
+        if {sp.oo, -sp.oo} <= set(terms):
+            return sp.S.Zero
+        return right(terms)
+
+    return wrong
+
+
+def _product(right: Any) -> Any:
+    """0·oo is 0."""
+
+    def wrong(calculus: Signs, factors: list[Any]) -> Any:
+        return sp.S.Zero if sp.S.Zero in factors else right(calculus, factors)
+
+    return wrong
+
+
+def _attained(value: bool) -> Callable[[Any], Any]:
+    def mutate(right: Any) -> Any:
+        def wrong(*args: Any, **keywords: Any) -> Any:
+            found = right(*args, **keywords)
+            return found and replace(found, attained=value)
+
+        return wrong
+
+    return mutate
+
+
+def _as_one(right: Any) -> Any:
+    """Two places are equal however they compare."""
+    return lambda settings, difference: None
+
+
+def _loose_at(right: Any) -> Any:
+    """A value at an end is what SymPy makes of it."""
+    return lambda self, e, symbol, to: e.xreplace({symbol: to})
+
+
+def _first_finite(right: Any) -> Any:
+    return lambda self, e: True
+
+
+MUTATIONS: list[Mutation] = [
+    ("never strict beyond a bound", monotone, "_beyond", lambda _: lambda limit, s: Sign.NONNEGATIVE, of_signs),
+    ("always strict beyond a bound", monotone, "_beyond", lambda _: lambda limit, s: Sign.POSITIVE, of_signs),
+    ("infinite and open ends are reached", monotone, "_open", lambda _: _never, of_signs),
+    ("values between ends are strict", monotone, "_between", lambda right: lambda a, b, c, d: right(a, b, False, False), of_signs),
+    ("the other sign of a product", signs, "multiply", lambda right: lambda a, b: -right(a, b), of_signs),
+    ("a closed end is taken as open", signs, "above", lambda _: _open, of_signs),
+    ("an open end is taken as closed", signs, "above", lambda right: lambda x, c: right(x, True), of_signs),
+    ("sums of mixed signs are positive", signs, "add", lambda right: lambda t: Sign.POSITIVE if right(t) == Sign.REAL else right(t), of_signs),
+    ("one value of no sign is overlooked", signs, "multiply", lambda right: lambda a, b: right(a & Sign.REAL, b & Sign.REAL), of_signs),
+    ("0^0 has a sign", Signs, "_power", _power, of_signs),
+    ("everything is finite", Signs, "finite", _first_finite, of_signs),
+    ("a maximum has the sign of its first case", signs, "largest", lambda _: lambda parts: parts[0], of_signs),
+    ("a ratio is never attained", payment, "largest", _attained(False), of_payment),
+    ("a ratio is always attained", payment, "largest", _attained(True), of_payment),
+    ("a good term pays twice", payment, "list", lambda _: lambda terms: _Inexhaustible(terms), of_payment),
+    ("ends are simply put in", Signs, "tends", _loose_at, of_ratios),
+    ("oo - oo = 0", limits, "_sum", _sum, of_limits),
+    ("0*oo = 0", limits, "_product", _product, of_limits),
+    ("1^oo has a limit", limits, "_exponential", lambda right: lambda s, b, e: sp.S.One if b == 1 else right(s, b, e), of_limits),
+    ("1/0 is oo from either side", limits, "_of_extreme_base", lambda right: lambda s, e, b, x: sp.oo if b == 0 else right(s, e, b, x), of_limits),
+    ("an unattained bound must not be touched", conditions, "largest", _attained(True), of_conditions),
+    ("a bound is attained where it is not", conditions, "largest", _attained(False), of_conditions),
+    ("variables may stay in a condition", conditions, "largest", lambda right: lambda s, r, only: right(s, r), of_conditions),
+    ("all parts have values", definedness.Doubt, "proved", lambda _: lambda self, s: True, of_definedness),
+    ("all powers have values", definedness.PowerDoubt, "proved", lambda _: lambda self, s: True, of_definedness),
+    ("no domain is empty", Box, "contradiction", lambda _: lambda self: None, of_claims),
+    ("the first of two bounds is kept", domain, "order", _as_one, of_claims),
+    ("a let is any number", domain._Collected, "add_let", lambda right: lambda self, s, f, b: None, of_claims),
+    ("all derivatives have values", definedness.SlopeDoubt, "proved", lambda _: lambda self, s: True, of_claims),
+    ("any part may be a parameter's value", reduction, "merge_powers", lambda _: lambda e: sp.S.One, of_claims),
+    ("intervals are points", intervals, "_as_interval", lambda right: lambda x: _midpoint(right(x)), of_claims),
+]  # fmt: skip
+
+
+class _Inexhaustible(list[Any]):
+    def remove(self, item: Any) -> None:
+        pass
+
+
+def _midpoint(value: Any) -> Any:
+    middle = intervals.mpmath.mpf(value.mid)
+    return intervals.mpmath.iv.mpf([middle, middle])
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m[0])
+def test_a_broken_rule_is_noticed(mutation: Mutation, monkeypatch: pytest.MonkeyPatch):
+    _, place, name, mutate, cases = mutation
+    monkeypatch.setattr(place, name, mutate(getattr(place, name, list)), raising=name != "list")
+
+    with contextlib.suppress(RecursionError):
+        assert not all(cases())
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [of_signs, of_payment, of_ratios, of_limits, of_conditions, of_definedness, of_claims],
+    ids=lambda cases: cases.__name__,
+)
+def test_unbroken_rules_pass_the_same_cases(cases: Cases):
+    assert all(cases())
