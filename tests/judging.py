@@ -8,7 +8,8 @@ mpmath or float64. What has no value raises `NoValue` on mpmath and is nan on fl
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -79,7 +80,7 @@ class Exact:
         """A derivative of x^y by x, y constant: that of x^1 and x^2 at 0 too."""
         factor = y if order == 1 else y * (y - 1)
         if factor == 0:
-            return mpmath.mpf(0)
+            return self.number(Fraction(0))
         return factor if y == order else factor * self.power(x, y - order)
 
     def kink(self, x: Any) -> Any:
@@ -92,11 +93,80 @@ class Exact:
             raise OverflowError  # mpmath could, in a long time
         return mpmath.exp(x)
 
+    pi = mpmath.pi
     sin = staticmethod(mpmath.sin)
     cos = staticmethod(mpmath.cos)
     tanh = staticmethod(mpmath.tanh)
     atan = staticmethod(mpmath.atan)
     absolute = staticmethod(abs)
+
+
+class Unclear(Exception):
+    """An interval is too wide to go on."""
+
+
+class Enclosed(Exact):
+    """Intervals of mpmath, which the exact value lies in: digits that cancel widen them."""
+
+    @staticmethod
+    @contextmanager
+    def digits(count: int) -> Iterator[Enclosed]:
+        before, mpmath.iv.dps = mpmath.iv.dps, count
+        try:
+            yield Enclosed()
+        finally:
+            mpmath.iv.dps = before
+
+    def number(self, x: Fraction) -> Any:
+        return mpmath.iv.mpf(x.numerator) / x.denominator
+
+    def _side(self, x: Any) -> int:
+        if x > 0 or x < 0:
+            return 1 if x > 0 else -1
+        if x == 0:
+            return 0
+        raise Unclear
+
+    def inverse(self, x: Any) -> Any:
+        if self._side(x) == 0:
+            raise NoValue
+        return 1 / x
+
+    def log(self, x: Any) -> Any:
+        if self._side(x) <= 0:
+            raise NoValue
+        return mpmath.iv.log(x)
+
+    def power(self, x: Any, y: Any) -> Any:
+        whole = y.delta == 0 and y.a == int(y.a)
+        side = self._side(x)
+        if side > 0 and not whole:
+            return self.exp(y * mpmath.iv.log(x))
+        if side == 0 and y > 0:
+            return mpmath.iv.mpf(0)
+        if side != 0 and whole:
+            return x ** int(y.a)
+        raise Unclear
+
+    def kink(self, x: Any) -> Any:
+        if self._side(x) == 0:
+            raise Kink
+        return mpmath.iv.mpf(self._side(x))
+
+    def exp(self, x: Any) -> Any:
+        if not abs(x) < 10**15:
+            raise OverflowError
+        return mpmath.iv.exp(x)
+
+    def tanh(self, x: Any) -> Any:
+        return 1 - 2 / (1 + self.exp(2 * x))
+
+    def atan(self, x: Any) -> Any:
+        return mpmath.iv.atan2(x, mpmath.iv.mpf(1))
+
+    pi = mpmath.iv.pi
+    sin = staticmethod(mpmath.iv.sin)
+    cos = staticmethod(mpmath.iv.cos)
 
 
 class Irrational(Exception):
@@ -149,6 +219,7 @@ class Floats:
     def kink(self, x: Any) -> Any:
         return np.where(x == 0, np.nan, np.sign(x))
 
+    pi = np.pi
     exp = staticmethod(np.exp)
     sin = staticmethod(np.sin)
     cos = staticmethod(np.cos)
@@ -215,7 +286,7 @@ class Judge:
             case tree.Number(text):
                 return Jet(on.number(Fraction(text)))
             case tree.Name("pi"):
-                return Jet(mpmath.pi if isinstance(on, Exact) else np.pi)
+                return Jet(on.pi)
             case tree.Name(name):
                 return self._name(name, seeds, at)
             case tree.Negative(operand):
@@ -391,6 +462,8 @@ def _rational(law: Law, point: Mapping[str, Fraction], formula: tree.Formula) ->
         on = Exact()
         values = {k: on.number(v) for k, v in point.items()}
         found = Judge(law, values, on).value(formula)
+        if found and not -300 < mpmath.log10(abs(found)) < 300:
+            raise OverflowError
         return Fraction(mpmath.nstr(found, 25, min_fixed=-40, max_fixed=40))
 
 

@@ -6,6 +6,7 @@ and closed faces, bounds that couple parameters or name settings, differences th
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,11 +17,13 @@ import mpmath
 import numpy as np
 from judging import (
     Bound,
+    Enclosed,
     Exact,
     Floats,
     Judge,
     Kink,
     NoValue,
+    Unclear,
     bounds_of,
     claims_on,
     draw_point,
@@ -264,17 +267,16 @@ def sign_at(case: Case, point: Mapping[str, Fraction]) -> int | None:
     Raises:
         NoValue: it has none.
     """
-    values = []
+    with mpmath.workdps(50):
+        on = Exact()
+        _larger(Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim)
     for digits in (50, 160, 330):
-        with mpmath.workdps(digits):
-            on = Exact()
+        with contextlib.suppress(Unclear), Enclosed.digits(digits) as on:
             judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
-            values.append(_larger(judge, case.claim.claim))
-        if len(values) > 1:
-            one, two = values[-2:]
-            if two != 0 and abs(one - two) <= abs(two) * mpmath.mpf(10) ** -20:
-                return 1 if two > 0 else -1
-    if any(abs(v) > 20 for v in point.values()):
+            found = _larger(judge, case.claim.claim)
+            if found > 0 or found < 0 or found == 0:
+                return 1 if found > 0 else -1 if found < 0 else 0
+    if not moderate(point):
         return None  # it may be exp(-20^3) and no more than look like 0
     with mpmath.workdps(5000):
         on = Exact()
@@ -282,6 +284,11 @@ def sign_at(case: Case, point: Mapping[str, Fraction]) -> int | None:
             Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim
         )
         return 0 if abs(found) < mpmath.mpf(10) ** -4000 else None
+
+
+def moderate(point: Mapping[str, Fraction]) -> bool:
+    """Whether no number is so large or small that what it is the exponent of vanishes."""
+    return all(v == 0 or Fraction(1, 100) <= abs(v) <= 20 for v in point.values())
 
 
 def _is_mixed(claim: tree.Claim) -> bool:
@@ -465,8 +472,8 @@ def _of_conditional(
             return f"under `{text}`, but {failure} at {_shown(point)}"
     if not verdict.exact:
         return None
-    for point, value in [(p, v) for p, v in seen if v < -0.1][:3]:
-        fixed = {k: v for k, v in point.items() if k not in variables}
+    failing = [({k: p[k] for k in p if k not in variables}, v) for p, v in seen if v < -0.1]
+    for fixed, value in [(p, v) for p, v in failing if moderate(p)][:3]:
         if not _fails_somewhere(case, fixed, rng):
             return f"not needed: `{text}` fails by {mpmath.nstr(value, 5)} at {_shown(fixed)}"
     return None
@@ -505,7 +512,7 @@ def _limit_values(
 
 
 def _of_limit(case: Case, rng: random.Random) -> str | None:
-    for point in sampled(case, rng, 4):
+    for point in [p for p in sampled(case, rng, 40) if moderate(p)][:4]:
         gaps = []
         try:
             for value, target in _limit_values(case, point):

@@ -16,11 +16,23 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from judging import Bound, Exact, Floats, Judge, NoValue, bounds_of, claims_on, inside
+from judging import (
+    Bound,
+    Exact,
+    Floats,
+    Judge,
+    NoValue,
+    bounds_of,
+    claims_on,
+    draw_point,
+    formula_of,
+    inside,
+)
 from random_laws import Case, contradiction, fails, sampled, truth
 
 from lawdsl.diagnostics import LawdslError
@@ -96,6 +108,7 @@ class _Draft:
         self.variables = dict(variables)
         self.numbers: list[str] = []
         self.roles: dict[str, str] = {}  # parameter -> the letter it was made for
+        self.zero: set[str] = set()  # the parameters that may be 0
 
     def fill(self, template: str) -> str:
         """A template with variables, of any order, for x and y, and numbers for other letters."""
@@ -112,9 +125,9 @@ class _Draft:
 
         def put(found: re.Match[str]) -> str:
             letter = found[0]
-            if letter in "xyz":
-                return letter
-            return numbers.setdefault(letter, self._number(letter))
+            if letter not in "xyz" and letter not in numbers:
+                numbers[letter] = self._number(letter)
+            return numbers.get(letter, letter)
 
         return _LETTERS.sub(put, template)
 
@@ -146,10 +159,12 @@ class _Draft:
             return self.rng.choice(list(self.roles))
         name = "abcdef"[len(self.roles)]
         domain = self.rng.choice(_ROLES[letter][3])
-        positive = [n for n, role in self.roles.items() if role in "cpqrk"]
+        positive = [n for n, role in self.roles.items() if role in "cpqrk" and n not in self.zero]
         if positive and letter in "cpqrk" and self.rng.random() < 0.2:
             domain = self.rng.choice(_COUPLED).format(self.rng.choice(positive))
         self.roles[name] = letter
+        if domain.startswith((">= ", "in [0")):
+            self.zero.add(name)
         self.numbers.append(f"parameter {name} {domain}")
         return name
 
@@ -223,11 +238,13 @@ _WORDS = {1: ("increasing", "decreasing"), 2: ("convex", "concave")}
 def _claimed(rng: random.Random, text: str, quantity: str, words: str | None) -> Case | None:
     """A claim on the sign of a quantity, or on L against a number."""
     trial = _case(text, f"{quantity} > 0")
-    seen = _seen(trial, rng)
-    if seen is None:
+    against = "0"
+    if quantity == "L":
+        against = _against(rng, trial)
+        trial = _case(text, f"L - ({against}) > 0")
+    values = _seen(trial, rng)
+    if values is None:
         return None
-    against = _against(rng, trial, seen) if quantity == "L" else "0"
-    values = seen - float(against)
     if not np.any(values) and rng.random() < 0.9:
         return None
     sign = _sign_seen(values)
@@ -248,12 +265,17 @@ def _case(text: str, claim: str) -> Case:
     return Case(law, read, text)
 
 
-def _against(rng: random.Random, case: Case, seen: np.ndarray) -> str:
-    """A number to compare L with: 0, or one near what was seen."""
-    finite = seen[np.abs(seen) < 1e9]
-    if case.law.parameters or rng.random() < 0.3 or not len(finite):
+def _against(rng: random.Random, trial: Case) -> str:
+    """What to compare L with: 0, a number near its values, or parameters."""
+    free = [q.name for q in trial.law.parameters]
+    if free:
+        p, q = rng.choice(free), rng.choice(free)
+        return rng.choice(("0", "1", p, p, f"{p} + {q}", f"{p} + {q}", f"{p}*{q}"))
+    seen = _seen(trial, rng)
+    seen = np.empty(0) if seen is None else seen[np.abs(seen) < 1e9]
+    if rng.random() < 0.3 or not len(seen):
         return rng.choice(("0", "0", "1"))
-    low, high = float(finite.min()), float(finite.max())
+    low, high = float(seen.min()), float(seen.max())
     near = rng.choice((low, high, rng.uniform(low, high), low, high)) * rng.choice((0.8, 1, 1.2))
     return f"{near:.4g}" if near > 0 else "0"
 
@@ -273,7 +295,7 @@ def _seen(case: Case, rng: random.Random) -> np.ndarray | None:
     values = _values(case.law, _columns(points), formula, len(points))
     known = ~np.isnan(values)
     bounds = bounds_of(case.law, case.claim)
-    for point in [*_corners(case.law, bounds), *points[:LOOKED_AT]]:
+    for point in [*_corners(case.law, bounds, {}), *points[:LOOKED_AT]]:
         on = Exact()
         try:
             Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(formula)
@@ -313,16 +335,14 @@ SHRINK = 0.4
 class Search:
     """Points of a domain as points of a unit cube, so that bounds that name others are kept."""
 
-    def __init__(self, case: Case, far: float = FAR) -> None:
+    def __init__(self, case: Case, fixed: Mapping[str, Fraction], far: float = FAR) -> None:
         self.law = case.law
         self.far = far
-        kinds = case.law.declarations.symbols
-        stated = bounds_of(case.law, case.claim)
-        self.bounds = {n: found for n, found in stated.items() if kinds[n].kind != "let"}
-        self.settings = {q.name: q.value for q in case.law.settings if q.value is not None}
+        self.bounds = {n: b for n, b in bounds_of(case.law, case.claim).items() if n not in fixed}
+        self.given = {name: float(v) for name, v in (_settings(case.law) | fixed).items()}
 
     def place(self, cube: np.ndarray) -> Columns:
-        columns: Columns = {k: np.full(len(cube), v) for k, v in self.settings.items()}
+        columns: Columns = {k: np.full(len(cube), v) for k, v in self.given.items()}
         for t, (name, bounds) in zip(cube.T, self.bounds.items(), strict=True):
             columns[name] = self._placed(t, bounds, columns)
         return columns
@@ -375,25 +395,29 @@ class Search:
         return np.where(np.isnan(found), np.inf, found)
 
 
-def counterexample(case: Case, seed: int = 0) -> dict[str, Fraction] | None:
+def counterexample(
+    case: Case, seed: int = 0, fixed: Mapping[str, Fraction] | None = None
+) -> dict[str, Fraction] | None:
     """A point at which a claim fails, verified exactly: the lowest that a search finds.
 
     It sees what plain sampling misses: failures in a sliver, or by a hair.
     """
+    fixed = {**_settings(case.law), **(fixed or {})}
     sense, formula = _gap(case.claim.claim)
     bounds = bounds_of(case.law, case.claim)
-    for point in _corners(case.law, bounds):
+    for point in _corners(case.law, bounds, fixed)[:4]:
         if fails(case, point):
             return point
     for far in (FAR, FARTHER):
-        _, columns = Search(case, far).lowest(formula, sense, seed)
+        _, columns = Search(case, fixed, far).lowest(formula, sense, seed)
         for i in range(KEPT):
             at = {k: float(v[i]) for k, v in columns.items()}
             if not all(map(np.isfinite, at.values())):
                 continue
-            point = {k: Fraction(repr(x)) for k, x in at.items()}
-            if inside(case.law, bounds, point) and fails(case, point):
-                return point
+            for digits in (17, 6, 3):  # where two sides touch, it is often at a short number
+                point = {k: Fraction(f"{x:.{digits}g}") for k, x in at.items()} | fixed
+                if inside(case.law, bounds, point) and fails(case, point):
+                    return point
     return None
 
 
@@ -403,15 +427,37 @@ def contradicted(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
         points = sampled(case, random.Random(seed), LOOKED_AT)
         true = next((p for p in points if truth(case, p)[0]), None)
         return true and f"refuted everywhere, but it holds at {_shown(true)}"
-    wrong = contradiction(case, verdict, seed)
+    wrong = contradiction(case, replace(verdict, exact=False), seed)
     if wrong is None and verdict.verdict == "proved":
         point = counterexample(case, seed)
         return point and f"proved, but {fails(case, point)} at {_shown(point)}"
+    if wrong is None and verdict.exact:
+        return _not_needed(case, verdict, seed)
     return wrong
+
+
+def _not_needed(case: Case, verdict: Verdict, seed: int) -> str | None:
+    """Where an exact condition fails, so must the claim, somewhere among the variables."""
+    left, relation, right = re.split(r" (<=|>=|<|>) ", verdict.condition or "")
+    gap = formula_of(f"({left}) - ({right})")
+    on = Exact()
+    for point in sampled(case, random.Random(seed), POINTS)[:LOOKED_AT]:
+        if any(abs(value) > 20 for value in point.values()):
+            continue  # nothing could be told apart from 0 there
+        value = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(gap)
+        if (value if relation.startswith(">") else -value) < -0.1:
+            fixed = {q.name: point[q.name] for q in case.law.parameters}
+            if counterexample(case, seed, fixed) is None:
+                return f"not needed: {verdict.condition} fails at {_shown(fixed)}"
+    return None
 
 
 def _shown(point: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{k} = {v}" for k, v in point.items())
+
+
+def _settings(law: Law) -> dict[str, Fraction]:
+    return {q.name: Fraction(repr(q.value)) for q in law.settings if q.value is not None}
 
 
 def _gap(claim: tree.Claim) -> tuple[int, tree.Formula]:
@@ -424,26 +470,28 @@ def _gap(claim: tree.Claim) -> tuple[int, tree.Formula]:
     return sense, tree.Derivative("L", (claim.name,) * order, order)
 
 
-def _corners(law: Law, bounds: Mapping[str, list[Bound]]) -> list[dict[str, Fraction]]:
-    """Points with every quantity at a closed end, or else at a plain place in its range."""
+def _corners(
+    law: Law, bounds: Mapping[str, list[Bound]], given: Mapping[str, Fraction]
+) -> list[dict[str, Fraction]]:
+    """Points at which many quantities are at a closed end of their ranges."""
+    rng = random.Random(0)
+    ends = {
+        name: [b.limit.text for b in stated if "=" in b.relation and _is_number(b.limit)]
+        for name, stated in bounds.items()
+    }
     found = []
-    for side in (">=", "<=", "mixed"):
-        point = {q.name: Fraction(repr(q.value)) for q in law.settings if q.value is not None}
-        for i, (name, stated) in enumerate(bounds.items()):
-            wanted = (">=", "<=")[i % 2] if side == "mixed" else side
-            ends = [b.limit for b in stated if b.relation == wanted]
-            numbers = [e.text for e in ends if isinstance(e, tree.Number)]
-            rooms = (Fraction(n, 8) for n in (4, 8, 16, 6, 7, 1, 20, 200, 2000, -8))
-            if numbers:
-                point[name] = Fraction(numbers[0])
-                continue
-            for room in rooms:
-                point[name] = room
-                if inside(law, {name: stated}, point):
-                    break
-        if inside(law, bounds, point):
+    for share in (1, 0.7, 0.4, 1, 0.7, 0.7, 0.4, 0.4):
+        fixed = {
+            n: Fraction(rng.choice(at)) for n, at in ends.items() if at and rng.random() < share
+        }
+        point = draw_point(law, bounds, rng, fixed | given)
+        if point is not None and point not in found:
             found.append(point)
     return found
+
+
+def _is_number(formula: tree.Formula) -> bool:
+    return isinstance(formula, tree.Number)
 
 
 # Claims that hold or fail by a hair
@@ -464,7 +512,7 @@ def _margin(rng: random.Random) -> Case | None:
     if seen is None or not np.ptp(seen):
         return None
     side = rng.choice((1, -1))
-    values, _ = Search(trial).lowest(_left(trial), side, rng.randrange(10**6))
+    values, _ = Search(trial, {}).lowest(_left(trial), side, rng.randrange(10**6))
     m = side * float(values[0])
     if not np.isfinite(m) or abs(m) > 1e6:
         return None
@@ -476,18 +524,19 @@ def _margin(rng: random.Random) -> Case | None:
 
 
 _TOUCHING: tuple[tuple[str, str, str], ...] = (
-    # where, what is never less, what it is compared with; they touch, or nearly so
+    # where, what is never less, what it is compared with; they touch, or nearly so ("=": where no
+    # rational number is, so that it is not claimed that they do not)
     ("x > 0|x >= 0|x in [-1, 1]|x", "exp(k*x)", "1 + k*x"),
     ("x > 0|x >= 0|x in [0, 1]", "k*x", "log(1 + k*x)"),
     ("x > 0|x >= 0.5|x in [0.5, 2]", "x - 1", "log(x)"),
-    ("x > 0|x in [1, 10]", "x*exp(-1)", "log(x)"),
+    ("= x > 0|x in [1, 10]", "x*exp(-1)", "log(x)"),
     ("x >= 0|x > 0", "exp(x)", "2.71828*x"),
     ("x >= 0|x in [0, 4]", "exp(x)", "1 + x + 0.5*x^2"),
     ("x >= 0|x in [0, 1]", "log(1 + x)", "x - 0.5*x^2"),
     ("x >= 0|x in [0, 1)", "log(1 + x)", "x/(1 + x)"),
     ("x >= 0|x > 0", "x", "tanh(x)"),
     ("x > 0|x >= 0.1", "x*log(x)", "x - 1"),
-    ("x > 0", "x*log(x)", "-exp(-1)"),
+    ("= x > 0", "x*log(x)", "-exp(-1)"),
     ("x > 0", "(x^h - 1)/h", "log(x)"),
     ("x >= 0|x > 0|x in [0, 3]", "x^a", "a*x + 1 - a"),
     ("x > 0|x >= 0|x in [-0.5, 2]", "(1 + x)^a", "1 + a*x"),
@@ -532,7 +581,7 @@ _TOUCHING: tuple[tuple[str, str, str], ...] = (
     ("x|x >= 0", "0.5", "x/(1 + x^2)"),
     ("x > 0", "0.25/k", "x/(x + k)^2"),
     ("x in [0, 1]", "0.25", "x*(1 - x)"),
-    ("x > 0", "exp(-1)", "log(x)/x"),
+    ("= x > 0", "exp(-1)", "log(x)/x"),
     ("x > 0", "exp(-a)*a^a", "x^a*exp(-x)"),
     # true by less and less far out
     ("x > 0", "1/x", "1/(x + k)"),
@@ -567,7 +616,10 @@ _FALSE: tuple[tuple[str, str, str], ...] = (
 def _inequality(rng: random.Random) -> Case | None:
     """A classical inequality as it is, or moved by a little."""
     where, left, right = rng.choice(_TOUCHING if rng.random() < 0.78 else _FALSE)
-    places = re.findall(r"([xyz]) ?((?:[<>i][^,(\[]*(?:[\[(][^)\]]*[)\]])?)?)", _one(rng, where))
+    irrational = where.startswith("= ")
+    places = re.findall(
+        r"([xyz]) ?((?:[<>i][^,(\[]*(?:[\[(][^)\]]*[)\]])?)?)", _one(rng, where.removeprefix("= "))
+    )
     style = rng.choice(("literal", "literal", "setting", "parameter"))
     draft = _Draft(rng, style, dict(places))
     together = draft.fixed(f"{left} = {right}")
@@ -578,7 +630,7 @@ def _inequality(rng: random.Random) -> Case | None:
         right = f"{right} {rng.choice('+-')} {delta}"
     elif kind < 0.6 and right != "0":
         right = f"(1 {rng.choice('+-')} {delta})*({right})"
-    relation = rng.choice((">", ">=", ">="))
+    relation = ">=" if irrational else rng.choice((">", ">=", ">="))
     if rng.random() < 0.3:
         left, right, relation = right, left, relation.replace(">", "<")
     form = rng.random()

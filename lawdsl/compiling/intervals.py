@@ -201,7 +201,7 @@ def _hull(ball: Any) -> Interval:
     return Interval(ball.lower(), ball.upper())
 
 
-def _add(x: Interval, y: Interval) -> Interval:
+def add(x: Interval, y: Interval) -> Interval:
     return Interval((x.low + y.low).lower(), (x.high + y.high).upper())
 
 
@@ -344,6 +344,22 @@ def _absolute(x: Interval) -> Interval:
     return Interval(-x.high if x.high <= 0 else ZERO, _most([-x.low, x.high]))
 
 
+def middle(x: Interval) -> Any:
+    """A number inside, in the sense of powers of ten; where there is no end, further out."""
+    low, high = x
+    if low == high:
+        return low
+    if low < 0 < high:
+        return ZERO
+    if low < 0:
+        return -middle(Interval(-high, -low))
+    if not high.is_finite():
+        return ONE if low < 0.5 else (low * 16).mid()
+    if low == 0:
+        return (high / 16).mid()
+    return (low * high).sqrt().mid() if high > 4 * low else ((low + high) / 2).mid()
+
+
 def _step(before: int, after: int) -> Callable[[Interval], Interval]:
     def stepping(x: Interval) -> Interval:
         if x.low > 0:
@@ -356,7 +372,7 @@ def _step(before: int, after: int) -> Callable[[Interval], Interval]:
 
 
 OPERATIONS: dict[str, Callable[..., Interval]] = {
-    "add": lambda *x: reduce(_add, x),
+    "add": lambda *x: reduce(add, x),
     "multiply": lambda *x: reduce(multiply, x),
     "power": _power,
     "exp": _exp,

@@ -46,7 +46,7 @@ CONSTANTS = ("pi", "oo")
 SPECIAL = ("diff", "huber", "squared")
 RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *SPECIAL, "sum"))
 
-VERDICTS = ("proved", "conditional", "refuted", "undecided")
+VERDICTS = ("proved", "inside", "conditional", "refuted", "undecided")
 
 INSTEAD = {
     "ln": "log(x)",

@@ -74,6 +74,13 @@ class Box:
     def range(self, symbol: sp.Symbol) -> Range:
         return self.ranges.get(symbol, Range())
 
+    @property
+    def parameters(self) -> frozenset[sp.Symbol]:
+        """The symbols with a range of their own that are parameters, or stand for one."""
+        return frozenset(self.ranges.keys() | self.meaning.keys() | self.relations.keys()) - (
+            self.variables | self.settings.keys() | self.lets.keys()
+        )
+
     def fixed(self) -> frozenset[sp.Symbol]:
         """Symbols that end points of other ranges mention: they are not moved."""
         ends = [end for r in self.ranges.values() for end in (r.lower, r.upper) if end]

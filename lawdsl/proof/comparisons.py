@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import sympy as sp
@@ -14,8 +14,9 @@ from lawdsl.proof.box import Box
 from lawdsl.proof.boxes import Covered, cover
 from lawdsl.proof.conditions import condition_for
 from lawdsl.proof.definedness import AnyDoubt
+from lawdsl.proof.faces import place_of_equality
 from lawdsl.proof.goals import Goal
-from lawdsl.proof.sampling import Wanted, find_point, value_at
+from lawdsl.proof.sampling import Point, Wanted, certain_sign, find_point, value_at
 from lawdsl.proof.sign import Sign
 from lawdsl.proof.signs import Signs
 from lawdsl.proof.verdicts import Verdict, proved, refuted, undecided
@@ -37,13 +38,15 @@ class _Reading:
     valued: bool = False
     said: str | None = None
 
-    def signs(self) -> Signs:
+    def signs(self, *, pieces: int = 0) -> Signs:
         telling = sp.Mul.make_args(self.larger)
-        return Signs(self.box, telling, valued=self.valued, pieces=PIECES)
+        return Signs(self.box, telling, valued=self.valued, pieces=pieces)
 
 
 def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -> Verdict:
-    """Prove it; else find a point that contradicts it, and the parameters for which it holds.
+    """Find a point that contradicts it; else prove it, by rules or by numbers.
+
+    What fails may hold inside the domain, or for some parameters, or nowhere.
 
     Args:
         box: the domain.
@@ -53,37 +56,88 @@ def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -
     """
     readings = list(_readings(box, goal))
     if readings[0].larger == 0 and goal.strict:
-        return refuted({}, f"{goal.shown} is 0 everywhere")
-    blame = None
-    for reading in readings:
-        signs = reading.signs()
-        if _holds(signs, reading.larger, goal.strict, seconds / 4):
-            notes = list(dict.fromkeys(signs.notes))[:NOTES]
-            return proved([*_stated(goal, reading), *notes], box.facts, signs.used())
-        blame = blame or signs.blame
+        return replace(refuted({}, f"{goal.shown} is 0 everywhere"), never=True)
+    wanted = [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))]
     search = partial(
-        find_point,
-        box,
-        [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))],
-        accept=lambda point: all(doubt.holds(box, point) for doubt in doubted),
+        find_point, box, wanted, accept=lambda point: all(d.holds(box, point) for d in doubted)
     )
-    found = search()
+    found, blame = search(), None
     if found is None:
-        covered = _covered(readings[-1], seconds / 4)
-        if covered.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):
-            step = f"certain on each of {covered.pieces} pieces of the domain"
-            return proved([*_stated(goal, readings[-1]), step], box.facts, box.facts)
-        found = search(near=covered.point) if covered.point else None
+        verdict, blame, near = _proof(goal, readings, seconds)
+        if verdict is not None:
+            return verdict
+        found = search(near=near) if near is not None else None
+    if found is not None and certain_sign(box, goal.larger, found) == 0:
+        verdict = _inside(goal, readings, found, seconds / 4)
+        if verdict is not None:
+            return verdict
     for reading in readings:
         verdict = _under_condition(goal, reading, seconds / 4)
         if verdict is not None:
             return verdict
     if found is not None:
         value = goal.sense * value_at(box, goal.larger, found) + 0.0
-        return refuted(found, f"{goal.shown} = {value:.4g}")
+        verdict = refuted(found, f"{goal.shown} = {value:.4g}")
+        return replace(verdict, never=_never(goal, readings, seconds / 10))
     if goal.larger.has(sp.DiracDelta):
         return undecided(f"{goal.shown} has no value at a kink")
     return undecided(f"the sign of {text(blame or readings[0].larger)} is not known")
+
+
+def _proof(
+    goal: Goal, readings: Sequence[_Reading], seconds: float
+) -> tuple[Verdict | None, sp.Expr | None, Point | None]:
+    """A proof; or what is to blame that there is none, and a point where the claim seems to fail.
+
+    The rules come first, for a proof that can be followed; they get more time where numbers fail.
+    """
+    blame = near = None
+    for share in (0.1, 0.2):
+        for reading in readings:
+            signs = reading.signs(pieces=PIECES)
+            if _holds(signs, reading.larger, goal.strict, share * seconds):
+                notes = list(dict.fromkeys(signs.notes))[:NOTES]
+                steps = [*_stated(goal, reading), *notes]
+                return proved(steps, reading.box.facts, signs.used()), None, None
+            blame = blame or signs.blame
+        if near is None:
+            last = readings[-1]
+            covered = _covered(last, 0.4 * seconds)
+            if covered.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):
+                step = f"its sign is certain on each of {covered.pieces} pieces of the domain"
+                used = last.larger.free_symbols
+                return proved([*_stated(goal, last), step], last.box.facts, used), None, None
+            near = covered.point
+        if near is not None:
+            break
+    return None, blame, near
+
+
+def _inside(
+    goal: Goal, readings: Sequence[_Reading], found: Point, seconds: float
+) -> Verdict | None:
+    """The verdict on what is 0 at a point, if it is positive but for a face of the domain."""
+    for reading in readings:
+        signs: list[Signs] = []
+
+        def proves(box: Box, reading: _Reading = reading, signs: list[Signs] = signs) -> bool:
+            signs.append(replace(reading, box=box).signs(pieces=PIECES))
+            return _holds(signs[-1], reading.larger, True, seconds)
+
+        place = place_of_equality(reading.box, reading.larger, found, proves)
+        if place is not None:
+            steps = [*_stated(goal, reading), f"it is 0 at {place}", *signs[-1].notes[:NOTES]]
+            verdict = proved(steps, reading.box.facts, signs[-1].used())
+            return replace(verdict, verdict="inside", face=place)
+    return None
+
+
+def _never(goal: Goal, readings: Sequence[_Reading], seconds: float) -> bool:
+    """Whether the opposite of a claim is proved: it holds nowhere."""
+    opposite = replace(goal, larger=-goal.larger, strict=not goal.strict)
+    return any(
+        _holds(reading.signs(), -reading.larger, opposite.strict, seconds) for reading in readings
+    )
 
 
 def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
@@ -119,6 +173,8 @@ def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
 
 def _under_condition(goal: Goal, reading: _Reading, seconds: float) -> Verdict | None:
     """Conditional, where some admissible parameters satisfy the condition; proved, where all do."""
+    if not reading.box.parameters & reading.larger.free_symbols:
+        return None
     signs = reading.signs()
     try:
         with time_limit(seconds):

@@ -52,6 +52,12 @@ def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -
     return sp.oo if sign == Sign.POSITIVE else -sp.oo if sign == Sign.NEGATIVE else None
 
 
+def outgrows(signs: Signs, one: Growth, other: Growth) -> bool:
+    """Whether one is surely faster than the other, to infinity."""
+    x = sp.Dummy(positive=True)
+    return _Growing(signs, x, 1).way(_ratio(one, other)) == 1
+
+
 class _Growing:
     """One symbol on its way; `side` is 1 to infinity, -1 to 0."""
 

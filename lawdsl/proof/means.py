@@ -17,7 +17,7 @@ from lawdsl.proof.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs import Signs
 
-TOGETHER = 3  # good terms at most
+TOGETHER = {2: 6, 3: 4}  # so many good terms pay together, where there are so many at most
 
 
 def means(signs: Signs, good: list[sp.Expr], bad: sp.Expr) -> list[tuple[tuple[int, ...], sp.Expr]]:
@@ -30,7 +30,9 @@ def means(signs: Signs, good: list[sp.Expr], bad: sp.Expr) -> list[tuple[tuple[i
     """
     found = []
     slopes = _slopes(signs, [*good, bad])
-    for size in range(2, TOGETHER + 1):
+    for size, most in TOGETHER.items():
+        if len(good) > most:
+            continue
         for chosen in combinations(range(len(good)), size):
             weights = _weights(signs, [slopes[i] for i in chosen], slopes[-1])
             if weights is None:

@@ -24,6 +24,7 @@ from lawdsl.proof.signs import Signs
 
 POINTS = 4000  # a round of the search
 NOISE = 1e-12  # by which float64 may miss a closed end
+ZERO = 1e-13  # what float64 may make of a 0
 TRIED = 10  # of the points found, how many are verified
 
 Point = dict[sp.Symbol, Fraction]
@@ -40,7 +41,7 @@ class Wanted:
     def seen(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         found = np.zeros(values.shape, dtype=bool)
         for sign in self.signs:
-            found |= sign * values > self.margin if sign else values == 0
+            found |= sign * values > self.margin if sign else np.abs(values) < ZERO
         return found
 
 

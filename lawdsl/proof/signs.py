@@ -65,7 +65,7 @@ class Signs:
         telling: the expressions of which the notes are to speak.
         notes: the steps that settled their signs, where they are more than the signs of parts.
         blame: the smallest sub-expression found whose sign is not known although its parts' are.
-        depth: of rules on sums that are under way.
+        depth: of rules on sums that are under way; at `DEPTH` there are none.
         pieces: of boxes, that may still be looked at where no rule says more.
     """
 
@@ -76,13 +76,14 @@ class Signs:
         *,
         valued: bool = False,
         pieces: int = 0,
+        depth: int = 0,
     ) -> None:
         self.box = box
         self.given = frozenset(box.settings) if valued else frozenset()
         self.telling = frozenset(telling)
         self.notes: list[str] = []
         self.blame: sp.Expr | None = None
-        self.depth = 0
+        self.depth = self._outermost = depth
         self.pieces = pieces
         self._cut: dict[sp.Expr, Sign] = {}
         self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
@@ -106,9 +107,9 @@ class Signs:
         finally:
             used = frozenset(self._used.pop())
         open_question = found in (Sign.REAL, Sign.UNKNOWN)
-        if not open_question or self.depth == 0:
+        if not open_question or self.depth == self._outermost:
             self._known[e] = found, used  # deeper failures may only be for want of depth
-        if open_question and self.depth == 0:
+        if open_question and self.depth == self._outermost:
             self._blame(e)
         if found != Sign.UNKNOWN:
             self._used[-1] |= used
@@ -116,6 +117,8 @@ class Signs:
 
     def finite(self, e: sp.Expr) -> bool:
         """Whether the expression has a finite real value on the whole box."""
+        if e.is_Add or e.is_Mul:
+            return all(map(self.finite, e.args))
         return _polynomial(e) or self.sign(e).within(Sign.REAL)
 
     def use(self, symbol: sp.Symbol) -> None:
@@ -339,8 +342,6 @@ class Signs:
 
 def _polynomial(e: sp.Expr) -> bool:
     """Whether it is finite wherever its symbols are, by its form alone."""
-    if e.is_Add or e.is_Mul:
-        return all(map(_polynomial, e.args))
     if e.is_Pow:
-        return bool(e.exp.is_Integer and e.exp > 0) and _polynomial(e.base)
+        return bool(e.exp.is_Integer and e.exp > 0 and e.base.is_Symbol)
     return bool(e.is_Symbol or e.is_Rational)

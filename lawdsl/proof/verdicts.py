@@ -20,13 +20,16 @@ class Verdict:
 
     Attributes:
         claim: the claim as the language prints it.
-        verdict: proved, conditional, refuted or undecided.
+        verdict: proved, inside (proved but for a face of the domain, where there is equality),
+            conditional, refuted or undecided.
         expect: the verdict that the law's author expects.
         proof: of a proved or conditional claim, the steps, each one line of mathematics.
         condition: of a conditional claim, what the parameters must satisfy.
         exact: whether that condition is also necessary.
         witness: of a refuted claim, a point at which it fails: name -> exact value as text.
         value: what the compared difference is at the witness, as text.
+        never: whether the opposite of a refuted claim is proved: it holds nowhere.
+        face: of a claim that is proved inside, where there is equality: r = 0.
         blame: of an undecided claim, the smallest part whose sign is not known.
         seconds: how long the decision took.
     """
@@ -39,8 +42,15 @@ class Verdict:
     exact: bool = False
     witness: tuple[tuple[str, str], ...] = ()
     value: str | None = None
+    never: bool = False
+    face: str | None = None
     blame: str | None = None
     seconds: float = 0.0
+
+    @property
+    def word(self) -> str:
+        """The verdict in words for a person."""
+        return {"inside": "proved inside"}.get(self.verdict, self.verdict)
 
     @property
     def ok(self) -> bool:
@@ -58,6 +68,8 @@ class Verdict:
             "exact": self.exact if self.condition else None,
             "witness": dict(self.witness) or None,
             "value": self.value,
+            "never": self.never,
+            "face": self.face,
             "blame": self.blame,
         }
 

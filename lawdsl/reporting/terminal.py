@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 STYLES = {
     "proved": "green",
+    "inside": "green",
+    "certified": "green",
     "trusted": "green",
     "conditional": "yellow",
     "caution": "yellow",
@@ -29,6 +31,8 @@ STYLES = {
     "error": "bold red",
     "warning": "bold yellow",
 }
+
+WORD = 15  # columns for a verdict: PROVED INSIDE is the longest
 
 
 def console() -> Console:
@@ -95,7 +99,7 @@ def printable_lines(text: str) -> str:
 
 def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
     """One claim: its verdict, and under it the proof, condition, witness or blame."""
-    word = Text(f"{verdict.verdict.upper():12}", style=STYLES[verdict.verdict])
+    word = Text(f"{verdict.word.upper():{WORD}}", style=STYLES[verdict.verdict])
     line = word + Text(verdict.claim)
     beside = Text()
     if not verdict.ok:
@@ -105,7 +109,7 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     if beside:
         line += Text(" " * (width - len(verdict.claim) + 2)) + beside
     out.print(line, soft_wrap=True)
-    indent = " " * 14
+    indent = " " * (WORD + 2)
     if verdict.condition is not None:
         kind = "exactly where" if verdict.exact else "where"
         out.print(Text(f"{indent}{kind} {verdict.condition}"), soft_wrap=True)
@@ -115,6 +119,8 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
             Text(indent + (f"at {place}: " if place else "") + (verdict.value or "")),
             soft_wrap=True,
         )
+        if verdict.never:
+            out.print(Text(indent + "never: the opposite is proved", style="dim"))
     elif verdict.blame is not None:
         out.print(Text(indent + verdict.blame), soft_wrap=True)
     elif proofs:

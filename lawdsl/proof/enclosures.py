@@ -1,0 +1,123 @@
+"""The sign of an expression on pieces of a box: as it is, and divided by the greatest of its terms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from lawdsl.compiling.intervals import Interval, add, multiply
+from lawdsl.proof.monomials import expanded
+from lawdsl.proof.posynomials import (
+    ANYTHING,
+    UNIT,
+    Enclosure,
+    Parts,
+    Piece,
+    Product,
+    View,
+    negative,
+)
+from lawdsl.proof.sign import Sign
+
+TERMS = 60  # of a sum that is divided by one of them
+
+
+@dataclass(frozen=True)
+class Term:
+    """sign·size·rest: a product of positive parts, and what has no sign that is plain to see.
+
+    Where the rest has one on a piece, the term is `whole`, with the modulus of the rest as a part.
+    """
+
+    sign: Sign
+    size: Product
+    rest: Enclosure | None = None
+    whole: Product | None = None
+
+
+class EnclosedSum:
+    """An expression whose sign is wanted on many pieces."""
+
+    def __init__(self, parts: Parts, e: sp.Expr) -> None:
+        self.parts, self.e = parts, e
+        self.whole = Enclosure(parts.box, e)
+
+    def sign(self, view: View, *, wanted: Sign = Sign.REAL) -> Sign:
+        """The possible signs on a piece; REAL too where it does not seem to be the wanted one."""
+        value = self.whole.on(view.piece)
+        found = Sign.REAL if value is None else sign_within(value)
+        if found != Sign.REAL or not 1 < len(self.terms) <= TERMS:
+            return found
+        terms = [_here(term, view.piece) for term in self.terms]
+        greatest = _greatest(view, terms)
+        if greatest is None or greatest[2] is not None:
+            return Sign.REAL
+        own, below, _ = greatest
+        if wanted == Sign.NONNEGATIVE and own == Sign.NEGATIVE:
+            return Sign.REAL
+        for narrowly in (False, True):
+            total = UNIT
+            for term in terms:
+                if term is not greatest:
+                    sign, size, rest = term
+                    ratio = size.over(below)
+                    found = view.narrowly(ratio) if narrowly else view.value(ratio)
+                    found = found if rest is None else multiply(found, rest)
+                    total = add(total, found if sign == own else negative(found))
+            found = sign_within(total)
+            if found != Sign.REAL:
+                break
+        return found if own == Sign.POSITIVE else -found
+
+    @cached_property
+    def terms(self) -> list[Term]:
+        """The sum multiplied out, but for a positive factor."""
+        found = expanded(self.parts.signs, self.e)
+        terms = []
+        for term in found[1] if found else ():
+            size, sign, rest = self.parts.split(term)
+            if rest == 1:
+                terms.append(Term(sign, size))
+            else:
+                whole = self.parts.times(size, rest)
+                terms.append(Term(sign, size, Enclosure(self.parts.box, rest), whole))
+        return terms
+
+
+Here = tuple[Sign, Product, Interval | None]
+
+
+def _here(term: Term, piece: Piece) -> Here:
+    """A term on a piece: its sign, a product, and an interval that it is multiplied by."""
+    if term.rest is None or term.whole is None:
+        return term.sign, term.size, None
+    rest = term.rest.on(piece)
+    sign = Sign.REAL if rest is None else sign_within(rest)
+    if sign.definite:
+        return term.sign if sign == Sign.POSITIVE else -term.sign, term.whole, None
+    return term.sign, term.size, ANYTHING if rest is None else rest
+
+
+def _greatest(view: View, terms: list[Here]) -> Here | None:
+    """The greatest term, about the middle of a piece; None where they are all 0."""
+    best, greatest = None, -math.inf
+    for term in terms:
+        size = view.inside(term[1])
+        if term[2] is not None:
+            far = max(abs(float(end.mid())) if end.is_finite() else 0.0 for end in term[2])
+            size += math.log(far) if far > 0 else -math.inf
+        if size > greatest:
+            best, greatest = term, size
+    return best
+
+
+def sign_within(x: Interval) -> Sign:
+    """The signs of the numbers in an interval."""
+    if x.low.is_nan() or x.high.is_nan():
+        return Sign.REAL
+    found = Sign.NEGATIVE if x.low < 0 else Sign.NONE
+    found |= Sign.POSITIVE if x.high > 0 else Sign.NONE
+    return found | (Sign.ZERO if x.low <= 0 <= x.high else Sign.NONE)

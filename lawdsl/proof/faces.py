@@ -1,0 +1,86 @@
+"""Claims that hold strictly inside the domain, and with equality on a named face of it: r = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import sympy as sp
+
+from lawdsl.algebra import merge_powers
+from lawdsl.formulas import text
+from lawdsl.proof.box import Box, End, Range
+
+Proves = Callable[[Box], bool]
+
+
+@dataclass(frozen=True)
+class Face:
+    """A closed end of a range, as a face of the box."""
+
+    symbol: sp.Symbol
+    end: End
+    lower: bool
+
+    def shown(self, box: Box) -> str:
+        """In the law's own quantities: r = 0, C = C0."""
+        for quantity, formula in box.slack.items():
+            if self.symbol in formula.free_symbols:
+                fact = box.facts.get(self.symbol, "").replace(">=", "=").replace("<=", "=")
+                if fact.count("=") == 1 and fact.startswith(f"{quantity} = "):
+                    return fact
+                return f"{quantity} = {text(merge_powers(formula.xreplace({self.symbol: self.end.at})))}"
+        return f"{self.symbol} = {text(self.end.at)}"
+
+
+def faces_of(box: Box, e: sp.Expr) -> Iterator[Face]:
+    """The closed faces of a box in the symbols of an expression, those of variables first."""
+    symbols = sorted(e.free_symbols, key=lambda s: (s not in box.variables, s.name))
+    for s in symbols:
+        found = box.range(s)
+        for end, lower in ((found.lower, True), (found.upper, False)):
+            if end is not None and end.closed and s not in box.settings:
+                yield Face(s, end, lower)
+
+
+def without(box: Box, faces: list[Face]) -> Box:
+    """The box with some of its faces left out."""
+    ranges = dict(box.ranges)
+    for face in faces:
+        found = ranges[face.symbol]
+        opened = End(face.end.at, False)
+        ranges[face.symbol] = (
+            Range(opened, found.upper) if face.lower else Range(found.lower, opened)
+        )
+    return replace(box, ranges=ranges)
+
+
+def place_of_equality(
+    box: Box, e: sp.Expr, witness: Mapping[sp.Symbol, Fraction], proves: Proves
+) -> str | None:
+    """Where e is 0, if it is positive everywhere else; None where that is not proved.
+
+    Args:
+        box: the domain.
+        e: in independent symbols.
+        witness: a point at which e is 0, in the law's own quantities.
+        proves: whether e > 0 is proved on a box.
+    """
+    faces = list(faces_of(box, e))
+    vanishing = [f for f in faces if merge_powers(e.xreplace({f.symbol: f.end.at})) == 0]
+    if vanishing:
+        shown = [face.shown(box) for face in vanishing]
+        return " or ".join(shown) if proves(without(box, vanishing)) else None
+    touched = [face for face in faces if _on(box, face, witness)]
+    needed = [face.shown(box) for face in touched if proves(without(box, [face]))]
+    return ", ".join(needed) or None
+
+
+def _on(box: Box, face: Face, witness: Mapping[sp.Symbol, Fraction]) -> bool:
+    """Whether a point lies on a face."""
+    values = {s: sp.Rational(v.numerator, v.denominator) for s, v in witness.items()}
+    settings = {s: sp.Rational(v.numerator, v.denominator) for s, v in box.settings.items()}
+    at = box.meaning.get(face.symbol, face.symbol).xreplace(values | settings)
+    gap = at - face.end.at.xreplace(settings)
+    return bool(gap == 0 or gap.is_number and abs(sp.Float(gap, 30)) < 1e-20)

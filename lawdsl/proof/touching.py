@@ -1,0 +1,86 @@
+"""Where an expression of one symbol touches 0 without crossing it: log(x) <= x - 1 at x = 1.
+
+No piece around such a point is certain by its numbers. There the value and the slope must be 0
+exactly, and the second derivative not negative around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+import sympy as sp
+
+from lawdsl.algebra import derivative, merge_powers
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.diagnostics import LawdslError
+
+NEAR = 1e-6  # relative distance at which a number is tried in place of one that was searched for
+STEPS = 80  # of bisection
+DENOMINATOR = 1000
+LARGEST = 1e12
+
+
+def touching_point(
+    e: sp.Expr, s: sp.Symbol, within: tuple[float, float], settings: Mapping[sp.Symbol, Fraction]
+) -> sp.Expr | None:
+    """A place in a piece at which an expression and its slope are exactly 0, or None.
+
+    Args:
+        e: an expression in one symbol and settings.
+        s: the symbol.
+        within: the piece.
+        settings: their values.
+    """
+    slope = derivative(e, s)
+    root = _root(slope, s, within, settings)
+    if root is None:
+        return None
+    for place in _candidates(e, root, settings):
+        if all(_vanishes(part, s, place) for part in (e, slope)):
+            return place
+    return None
+
+
+def _root(
+    slope: sp.Expr, s: sp.Symbol, within: tuple[float, float], settings: Mapping[sp.Symbol, Fraction]
+) -> float | None:
+    """Where the slope turns from negative to positive, in float64."""
+    inputs = [s, *sorted(slope.free_symbols - {s}, key=str)]
+    try:
+        tape = compile_tape([slope], inputs)
+    except LawdslError:
+        return None
+    rest = [float(settings[x]) for x in inputs[1:]]
+
+    def at(x: float) -> float:
+        return float(evaluate(tape, [x, *rest])[0])
+
+    low, high = within
+    if not (abs(low) < LARGEST and abs(high) < LARGEST):
+        return None
+    if not (at(low) <= 0 <= at(high)):
+        return None
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+def _candidates(
+    e: sp.Expr, root: float, settings: Mapping[sp.Symbol, Fraction]
+) -> Iterator[sp.Expr]:
+    """Numbers and settings of the expression, short fractions and powers of e that are near."""
+    own = [*e.atoms(sp.Number), *(e.free_symbols & set(settings))]
+    powers = [sp.exp(sp.Rational(k, 2)) for k in range(-6, 7)]
+    short = Fraction(root).limit_denominator(DENOMINATOR)
+    for place in (sp.Rational(short.numerator, short.denominator), *own, *powers):
+        value = float(settings[place]) if place in settings else float(place)
+        if abs(value - root) <= NEAR * max(abs(root), NEAR):
+            yield place
+
+
+def _vanishes(e: sp.Expr, s: sp.Symbol, place: sp.Expr) -> bool:
+    value = merge_powers(e.xreplace({s: place}))
+    return bool(value == 0 or sp.expand(value) == 0)
