@@ -33,7 +33,7 @@ from judging import (
     formula_of,
     inside,
 )
-from random_laws import Case, contradiction, fails, sampled, truth
+from random_laws import Case, contradiction, fails, sampled, sign_at, suspicious, truth
 
 from lawdsl.diagnostics import LawdslError
 from lawdsl.language import tree
@@ -395,19 +395,17 @@ class Search:
         return np.where(np.isnan(found), np.inf, found)
 
 
-def counterexample(
+def failures(
     case: Case, seed: int = 0, fixed: Mapping[str, Fraction] | None = None
-) -> dict[str, Fraction] | None:
-    """A point at which a claim fails, verified exactly: the lowest that a search finds.
+) -> Iterator[dict[str, Fraction]]:
+    """Points at which a claim fails, verified exactly: corners, and the lowest that a search finds.
 
     It sees what plain sampling misses: failures in a sliver, or by a hair.
     """
     fixed = {**_settings(case.law), **(fixed or {})}
     sense, formula = _gap(case.claim.claim)
     bounds = bounds_of(case.law, case.claim)
-    for point in _corners(case.law, bounds, fixed)[:4]:
-        if fails(case, point):
-            return point
+    yield from (point for point in _corners(case.law, bounds, fixed)[:4] if fails(case, point))
     for far in (FAR, FARTHER):
         _, columns = Search(case, fixed, far).lowest(formula, sense, seed)
         for i in range(KEPT):
@@ -417,8 +415,14 @@ def counterexample(
             for digits in (17, 6, 3):  # where two sides touch, it is often at a short number
                 point = {k: Fraction(f"{x:.{digits}g}") for k, x in at.items()} | fixed
                 if inside(case.law, bounds, point) and fails(case, point):
-                    return point
-    return None
+                    yield point
+
+
+def counterexample(
+    case: Case, seed: int = 0, fixed: Mapping[str, Fraction] | None = None
+) -> dict[str, Fraction] | None:
+    """The first of the failures; None where none is found."""
+    return next(failures(case, seed, fixed), None)
 
 
 def contradicted(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
@@ -427,6 +431,8 @@ def contradicted(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
         points = sampled(case, random.Random(seed), LOOKED_AT)
         true = next((p for p in points if truth(case, p)[0]), None)
         return true and f"refuted everywhere, but it holds at {_shown(true)}"
+    if verdict.verdict == "inside":
+        return _of_inside(case, verdict, seed)
     wrong = contradiction(case, replace(verdict, exact=False), seed)
     if wrong is None and verdict.verdict == "proved":
         point = counterexample(case, seed)
@@ -434,6 +440,24 @@ def contradicted(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
     if wrong is None and verdict.exact:
         return _not_needed(case, verdict, seed)
     return wrong
+
+
+def _of_inside(case: Case, verdict: Verdict, seed: int) -> str | None:
+    """Where the claim fails, there is equality, on a face that the verdict names."""
+    seen = suspicious(case, sampled(case, random.Random(seed), POINTS))
+    for point in (*(p for p in seen if fails(case, p)), *failures(case, seed)):
+        on_one = any(_all_hold(case, face, point) for face in (verdict.face or "").split(" or "))
+        if not on_one or sign_at(case, point) != 0:
+            return f"proved inside, but {fails(case, point)} at {_shown(point)}"
+    return None
+
+
+def _all_hold(case: Case, equations: str, point: Mapping[str, Fraction]) -> bool:
+    on = Exact()
+    judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
+    sides = (equation.split(" = ") for equation in equations.split(", "))
+    gaps = (formula_of(f"({left}) - ({right})") for left, right in sides)
+    return all(abs(judge.value(gap)) < 1e-12 for gap in gaps)
 
 
 def _not_needed(case: Case, verdict: Verdict, seed: int) -> str | None:

@@ -35,7 +35,7 @@ def decide(kind: str, seed: int, count: int, record: Record) -> None:
     times = np.percentile([1000 * v.seconds for v in verdicts], (50, 95))
     shown = ", ".join(
         f"{sum(v.verdict == word for v in verdicts)} {word}"
-        for word in ("proved", "conditional", "refuted")
+        for word in ("proved", "inside", "conditional", "refuted")
     )
     record(
         "figure",

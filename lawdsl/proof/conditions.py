@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.formulas import text
-from lawdsl.algebra import derivative
+from lawdsl.algebra import derivative, merge_powers
+from lawdsl.proof.limits import limit
 from lawdsl.proof.monomials import expanded, powers
 from lawdsl.proof.payment import largest
-from lawdsl.proof.sign import Sign
+from lawdsl.proof.sign import Sign, multiply
 from lawdsl.proof.signs import Signs
 
 
@@ -57,7 +58,11 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
     if not signs.finite(inner):
         return None
     wanted = inner if outside == Sign.POSITIVE else -inner
-    found = _by_payment(signs, wanted, strict) or _by_least(signs, wanted, strict)
+    found = (
+        _by_payment(signs, wanted, strict)
+        or _by_coefficient(signs, wanted, strict)
+        or _by_least(signs, wanted, strict)
+    )
     if found is None or found.positive.free_symbols & box.variables:
         return None
     if signs.sign(found.positive).within(Sign.NONPOSITIVE if found.strict else Sign.NEGATIVE):
@@ -104,6 +109,65 @@ def _by_payment(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
     shown = _shown(numerator, denominator, strictly)
     tight = not strict or top.attained is not None
     return _Bound(denominator - numerator, strictly, tight, shown, step)
+
+
+def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
+    """All terms are positive but those with one coefficient, which must not be negative.
+
+    Only from that does the claim follow where such a term outgrows all others as a variable goes
+    to an end of its range.
+    """
+    found = expanded(signs, e)
+    if found is None:
+        return None
+    together: dict[sp.Expr, sp.Expr] = {}  # what varies -> its coefficient
+    for term in found[1]:
+        fixed, varied = _split_off(term, signs.box.variables)
+        together[varied] = together.get(varied, sp.S.Zero) + fixed
+    good, unknown = [], []
+    for varied, coefficient in together.items():
+        sign = multiply(signs.sign(coefficient), signs.sign(varied))
+        if sign.within(Sign.NONNEGATIVE):
+            good.append((coefficient * varied, sign))
+        elif signs.sign(varied) == Sign.POSITIVE:
+            unknown.append((sp.factor(coefficient), varied))
+        else:
+            return None
+    factors = {sp.Mul(*_of_unknown_sign(signs, c)) for c, _ in unknown}
+    if len(factors) != 1:
+        return None
+    coefficient = unknown[0][0]
+    rest = sp.Mul(*(f for f in sp.Mul.make_args(coefficient) if f not in _of_unknown_sign(signs, coefficient)))
+    needed = factors.pop() * (1 if signs.sign(rest) == Sign.POSITIVE else -1)
+    if any(signs.sign(c / needed) != Sign.POSITIVE for c, _ in unknown):
+        return None
+    strictly = strict and Sign.POSITIVE not in [sign for _, sign in good]
+    tight = any(_outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown)
+    step = f"all terms are positive but for the factor {text(needed)}"
+    return _Bound(needed, strictly, tight, _split(sp.expand_mul(needed), strictly), step)
+
+
+def _split_off(term: sp.Expr, variables: frozenset[sp.Symbol]) -> tuple[sp.Expr, sp.Expr]:
+    """A product as what does not vary, and what does."""
+    parts = sp.Mul.make_args(term)
+    fixed = [p for p in parts if not p.free_symbols & variables]
+    return sp.Mul(*fixed), sp.Mul(*(p for p in parts if p.free_symbols & variables))
+
+
+def _of_unknown_sign(signs: Signs, e: sp.Expr) -> list[sp.Expr]:
+    return [f for f in sp.Mul.make_args(e) if not signs.sign(f).definite]
+
+
+def _outgrows(signs: Signs, term: sp.Expr, others: list[sp.Expr]) -> bool:
+    """Whether all other terms vanish beside one as some variable goes to an end of its range."""
+    for s in sorted(term.free_symbols & signs.box.variables, key=str):
+        domain = signs.box.range(s)
+        ends = [None if end is None else end.at for end in (domain.lower, domain.upper)]
+        for to in (-sp.oo if ends[0] is None else ends[0], sp.oo if ends[1] is None else ends[1]):
+            ratios = [limit(signs, merge_powers(other / term), {s: to}) for other in others]
+            if all(ratio == 0 for ratio in ratios):
+                return True
+    return not others
 
 
 def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:

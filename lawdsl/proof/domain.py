@@ -29,6 +29,8 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
     """
     found = _Collected(law)
     narrowed = _conditions(law, claim)
+    for q in law.parameters:  # first, for conditions on variables may name them
+        found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=False)
     for q in law.variables:
         found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=True)
     given = {q.name: q.bounds for q in (*law.variables, *law.parameters)}
@@ -36,8 +38,6 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
     for symbol, names in fresh.items():
         of = [(*given.get(n, ()), *_conditions(law, claim).get(n, ())) for n in names]
         found.add(symbol, tuple(b for bounds in of for b in bounds), varies=True)
-    for q in law.parameters:
-        found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=False)
     for name in opaque_lets(law, claim):
         formula = law.to_sympy(tree.Name(name))
         bounds = tuple(narrowed.get(name, ()))
@@ -109,7 +109,9 @@ class _Collected:
             self.ranges[q.symbol] = Range(End(sp.S.Zero, False)) if value > 0 else here
 
     def box(self) -> Box:
-        for s, value in self.settings.items():  # last in a proof
+        first = {s: fact for s, fact in self.facts.items() if s in self.variables}
+        self.facts = first | self.facts  # variables first in a proof, settings last
+        for s, value in self.settings.items():
             self.facts[s] = f"{s} > 0" if value > 0 else f"{s} = {float(value):g}"
         return Box(
             ranges=self.ranges,

@@ -37,6 +37,10 @@ def growth(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> 
 
 def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> sp.Expr | None:
     """The limit that follows from the growth: 0, a finite expression, oo or -oo."""
+    fixed, moving = e.as_independent(x, as_Add=True)
+    if fixed != 0 and moving != 0:
+        rest = limit_of(signs, moving, x, at_zero=at_zero)
+        return None if rest is None else rest if rest.is_infinite else fixed + rest
     growing = _Growing(signs, x, -1 if at_zero else 1)
     found = growing.of(e)
     if found is None:

@@ -42,11 +42,18 @@ def at_zero(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
 def limit(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
     """The limit of e as symbols go to values, or to ±oo, within the box."""
     found = _by_rules(signs, e, places)
-    if found is None and len(places) == 1:
-        ((symbol, to),) = places.items()
-        if to == sp.oo or to.is_zero and signs.sign(symbol) == Sign.POSITIVE:
-            return limit_of(signs, e, symbol, at_zero=to != sp.oo)
-    return found
+    if found is not None or len(places) != 1:
+        return found
+    ((symbol, to),) = places.items()
+    if to == sp.oo or to.is_zero and signs.sign(symbol) == Sign.POSITIVE:
+        return limit_of(signs, e, symbol, at_zero=to != sp.oo)
+    domain = signs.box.range(symbol)
+    for end, side in ((domain.lower, 1), (domain.upper, -1)):
+        if end is not None and end.at == to:
+            distance = sp.Dummy("t", positive=True)
+            moved = merge_powers(e.xreplace({symbol: to + side * distance}))
+            return limit_of(signs, moved, distance, at_zero=True)
+    return None
 
 
 def _by_rules(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
@@ -56,7 +63,8 @@ def _by_rules(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
     if not e.free_symbols & set(places):
         return e if signs.finite(e) else None
     if e.is_Add:
-        return _sum([_by_rules(signs, term, places) for term in e.args])
+        terms = [_by_rules(signs, term, places) for term in e.args]
+        return _carried(signs, e, terms) or _sum(terms)
     if e.is_Mul:
         return _product(signs, [_by_rules(signs, factor, places) for factor in e.args])
     if e.is_Pow:
@@ -65,6 +73,16 @@ def _by_rules(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
     if type(e) in ROWS:
         inside = _by_rules(signs, e.args[0], places)
         return None if inside is None else _function(signs, e, ROWS[type(e)], inside)
+    return None
+
+
+def _carried(signs: Signs, e: sp.Expr, terms: list[sp.Expr | None]) -> sp.Expr | None:
+    """oo, where a term goes there, and those of which no limit is known are not negative."""
+    for infinite, side in ((sp.oo, Sign.NONNEGATIVE), (-sp.oo, Sign.NONPOSITIVE)):
+        unknown = [t for t, to in zip(e.args, terms, strict=True) if to is None]
+        if infinite in terms and -infinite not in terms and unknown:
+            if all(signs.sign(t).within(side) for t in unknown):
+                return infinite
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 import numpy as np
 import sympy as sp
@@ -38,6 +39,7 @@ STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
 PIECES = 400  # of a box, for one sum
 WIDE = 3  # symbols of a sum that is looked at piece by piece
+NOISE = 1e-9  # of the terms' sum, below which a float64 difference says nothing
 POINTS = 48  # at which a sum is tried out before anything is proved of it
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
@@ -263,8 +265,12 @@ class Signs:
             return False
         value, *terms = evaluate(tape, [self._columns[s] for s in inputs])
         with np.errstate(all="ignore"):
-            clear = np.abs(value) > 1e-9 * sum(np.abs(term) for term in terms)
-        return bool(np.any(clear & (value > 0)) and np.any(clear & (value < 0)))
+            share = np.nan_to_num(value / sum(np.abs(term) for term in terms))
+        places = int(np.argmin(share)), int(np.argmax(share))
+        if not share[places[0]] < -NOISE or not share[places[1]] > NOISE:
+            return False
+        points = [[Fraction(float(self._columns[s][i])) for s in inputs] for i in places]
+        return [interval_sign(tape, point) for point in points] == [-1, 1]
 
     def _product(self, e: sp.Expr) -> Sign:
         found = Sign.POSITIVE

@@ -127,7 +127,7 @@ def problem_of(case: Case) -> Problem:
 
 def engine(problem: Problem) -> Answer:
     verdict = check_claim(problem.case.law, problem.case.claim, seconds=SECONDS)
-    known = {"proved": PROVED, "refuted": REFUTED, "conditional": REFUTED}
+    known = {"proved": PROVED, "refuted": REFUTED, "conditional": REFUTED, "inside": REFUTED}
     return known.get(verdict.verdict)
 
 
