@@ -250,6 +250,13 @@ _FITS = {
         "The best fit is further from the measurements than a constant would be. The columns may "
         "be bound to the wrong variables, a unit may be wrong, or it is not the law of these data.",
     ),
+    "F0113": Message(
+        "a claim that fails on the fitted values",
+        "The law promises a trend, perhaps under a condition, and the fitted values break it "
+        "somewhere on the domain of the variables: the message names a point. Where bounds of the "
+        "parameters are known that keep the claim, `--enforce` fits again within them; compare the "
+        "two fits before you believe either.",
+    ),
 }
 
 _COMMANDS = {

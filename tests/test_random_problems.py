@@ -17,7 +17,7 @@ from lawdsl.proof.verdicts import Verdict
 
 DECIDED = {"fitted": 0.97, "free": 0.96, "adversarial": 0.85}  # of all, at least
 SECONDS = 1.0  # for one claim
-COUNT = 150
+COUNT = 80
 MANY = {"fitted": 1000, "free": 600, "adversarial": 600}
 
 Record = Callable[[str, object], None]
@@ -70,16 +70,16 @@ def test_the_problems_are_the_same_every_time(kind: str):
 @pytest.mark.parametrize("kind", KINDS)
 def test_about_half_of_the_claims_are_false(kind: str):
     """So that neither saying yes nor saying no to everything would do."""
-    false = sum(counterexample(case) is not None for case in problems(kind, 3, 60))
+    false = sum(counterexample(case) is not None for case in problems(kind, 3, 40))
 
-    assert 18 <= false <= 42
+    assert 12 <= false <= 28
 
 
 def test_the_judge_sees_failures_by_a_hair():
     """Claims that are false only far out, in a sliver or by 1e-5 are not taken for proved ones."""
-    found = [(case, counterexample(case)) for case in problems("adversarial", 5, 100)]
+    found = [(case, counterexample(case)) for case in problems("adversarial", 5, 60)]
     false = [(case, point) for case, point in found if point is not None]
 
-    assert len(false) > 25
+    assert len(false) > 15
     for case, point in false:
         assert contradicted(case, Verdict("", "proved")) is not None, (str(case), point)

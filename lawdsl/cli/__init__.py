@@ -20,6 +20,7 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli import checking, demonstration, files, fits
+from lawdsl.cli.options import LAST_WORDS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 
@@ -108,6 +109,8 @@ def _stopped(number: int, frame: FrameType | None) -> None:
     An exception instead might be swallowed by a library that is being loaded.
     """
     with suppress(RuntimeError, OSError, ValueError):  # the stream may be in use
+        for say in LAST_WORDS:
+            say()
         sys.stdout.flush()
     os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")
     os._exit(128 + number)

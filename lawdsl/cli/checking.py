@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from lawdsl.cli.options import as_json, changed_law, finish, quiet, settings, without
+from lawdsl import __version__
+from lawdsl.cli.options import (
+    as_json,
+    changed_law,
+    finish,
+    fitted_laws,
+    last_words,
+    quiet,
+    settings,
+    without,
+)
 
 if TYPE_CHECKING:
     from lawdsl.diagnostics import Diagnostic
     from lawdsl.law import Law
     from lawdsl.proof.verdicts import Check, Verdict
 
-
 @click.command("check")
-@click.argument("laws", nargs=-1, required=True, metavar="LAW...")
+@click.argument("laws", nargs=-1, metavar="LAW...")
+@click.option(
+    "--fit",
+    "fits",
+    multiple=True,
+    metavar="FIT.json",
+    help="Decide the claims of a fitted law for its fitted values, on the whole domain.",
+)
 @click.option(
     "--syntax", is_flag=True, help="Only read the file: names, domains, units; no proofs."
 )
@@ -28,14 +45,17 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="For one claim; one that takes longer is undecided.",
 )
+@click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
 @settings
 @without
 @quiet
 @as_json
 def check(
     laws: tuple[str, ...],
+    fits: tuple[str, ...],
     syntax: bool,
     time_limit: float,
+    sarif: bool,
     settings: tuple[str, ...],
     without: tuple[str, ...],
     quiet: bool,
@@ -43,53 +63,115 @@ def check(
 ) -> int:
     """Prove or refute what laws claim. LAW is the name of a shipped law or a file.
 
-    Exits with 1 where a verdict is not the one that the file expects (`expect`, else proved).
-    """
-    from lawdsl.library import declarations
+    \b
+    proved          for all admissible parameters, on the whole domain
+    proved inside   strictly inside the domain, equality on the face that is named
+    conditional     where the parameters satisfy the condition; help names a bound that does it
+    refuted         a point contradicts it
+    undecided       neither, within the time limit
+    certified       with --fit: proved for the fitted values
 
-    warnings: list[Diagnostic] = []
-    for name in laws:
-        warnings += declarations(name)[1]
+    Exits with 1 where a verdict is not the one that the file expects (`expect`, else proved). An
+    interruption leaves the verdicts so far.
+    """
+    if not laws and not fits:
+        raise click.UsageError("name a law, or a fit with --fit FIT.json")
     if syntax:
-        result = {"laws": [{"law": name, "ok": True} for name in laws], "claims": []}
-        return finish(
-            "check",
-            result,
-            warnings,
-            ok=True,
-            as_json=as_json,
-            show=lambda: click.echo("\n".join(f"{name}: no mistakes" for name in laws)),
-        )
-    from lawdsl import proof
+        return _only_read(laws, as_json=as_json)
+    from lawdsl.proof.claims import check as decide
 
     checks: list[Check] = []
-    for name in laws:
-        law = changed_law(name, settings, without)
-        on_verdict = None if as_json else _printer(law, proofs=not quiet)
-        found = proof.check(law, seconds=time_limit, on_verdict=on_verdict)
-        checks.append(found)
-        warnings += found.warnings
+    silent = as_json or sarif
+    for law, values in _subjects(laws, fits, settings, without):
+        seen = _Seen(law, show=not silent, proofs=not quiet)
+
+        def so_far(seen: _Seen = seen) -> None:
+            if silent:
+                done = [*checks, seen.so_far()]
+                _finish(done, interrupted=True, sarif=sarif, as_json=as_json)
+
+        with last_words(so_far), seen.at_work(fitted=values is not None):
+            checks.append(decide(law, values=values, seconds=time_limit, on_verdict=seen))
+    return _finish(checks, interrupted=False, sarif=sarif, as_json=as_json)
+
+
+def _subjects(
+    laws: Sequence[str], fits: Sequence[str], settings: Sequence[str], without: Sequence[str]
+) -> Iterator[tuple[Law, dict[str, float] | None]]:
+    """The laws to be checked, all of them read first, with fitted values where there are some."""
+    read = [changed_law(name, settings, without) for name in laws]
+    if not fits:
+        yield from ((law, None) for law in read)
+        return
+    yield from fitted_laws(fits, read)
+
+
+def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
+    from lawdsl.library import declarations
+
+    warnings = [d for name in laws for d in declarations(name)[1]]
+    result = {"laws": [{"law": name, "ok": True} for name in laws], "claims": []}
+
+    def show() -> None:
+        click.echo("\n".join(f"{name}: no mistakes" for name in laws))
+
+    return finish("check", result, warnings, ok=True, as_json=as_json, show=show)
+
+
+def _finish(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json: bool) -> int:
+    warnings: list[Diagnostic] = [d for c in checks for d in c.warnings]
+    if sarif:
+        from lawdsl.reporting.sarif import sarif as as_sarif
+
+        click.echo(as_sarif(checks, warnings, __version__))
+        return 0 if all(c.ok for c in checks) else 1
     claims = [{"law": c.law, **v.to_json()} for c in checks for v in c.claims]
     summary = [{"law": c.law, "digest": c.digest, "ok": c.ok} for c in checks]
-    return finish(
-        "check",
-        {"laws": summary, "claims": claims},
-        warnings,
-        ok=all(c.ok for c in checks),
-        as_json=as_json,
-        show=lambda: None,
-    )
+    result = {"laws": summary, "claims": claims, "interrupted": interrupted}
+    ok = all(c.ok for c in checks) and not interrupted
+    return finish("check", result, warnings, ok=ok, as_json=as_json, show=lambda: None)
 
 
-def _printer(law: Law, *, proofs: bool) -> Callable[[Verdict], None]:
-    """Prints each verdict as soon as it is reached, so that an interruption leaves those so far."""
-    from lawdsl.proof.claims import claim_text
-    from lawdsl.reporting.terminal import console, show_verdict
+class _Seen:
+    """Keeps each verdict as it is reached, and shows it."""
 
-    out = console()
-    out.print(law.name, style="bold")
-    width = max((len(claim_text(claim)) for claim in law.claims), default=0)
-    return lambda verdict: show_verdict(verdict, out, width=width, proofs=proofs)
+    def __init__(self, law: Law, show: bool, proofs: bool) -> None:
+        from lawdsl.proof.claims import claim_text
+        from lawdsl.reporting.terminal import console
+
+        self.law, self.show, self.proofs = law, show, proofs
+        self.verdicts: list[Verdict] = []
+        self.out = console()
+        self.width = max((len(claim_text(claim)) for claim in law.claims), default=0)
+
+    def __call__(self, verdict: Verdict) -> None:
+        from lawdsl.reporting.terminal import show_verdict
+
+        self.verdicts.append(verdict)
+        if self.show:
+            show_verdict(verdict, self.out, width=self.width, proofs=self.proofs)
+
+    def so_far(self) -> Check:
+        from lawdsl.proof.verdicts import Check
+
+        return Check(self.law.name, self.law.digest, tuple(self.verdicts))
+
+    @contextmanager
+    def at_work(self, *, fitted: bool) -> Iterator[None]:
+        """Says what is looked at, and on a terminal that work is going on."""
+        import sys
+
+        from rich.console import Console
+
+        if self.show:
+            self.out.print(f"{self.law.name}{', fitted' if fitted else ''}", style="bold")
+            if not self.law.claims:
+                self.out.print("no claims: write some, `require ∂L/∂N < 0`")
+        if self.show and self.law.claims and sys.stderr.isatty():
+            with Console(stderr=True).status(f"deciding {len(self.law.claims)} claims"):
+                yield
+        else:
+            yield
 
 
 COMMANDS = (check,)

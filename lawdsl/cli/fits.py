@@ -36,6 +36,11 @@ OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="In place of the law's own.")
 @click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
 @click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
+@click.option(
+    "--enforce",
+    is_flag=True,
+    help="Where a claim fails on the fitted values, fit again under bounds that keep it.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the starts.")
 @settings
 @without
@@ -52,6 +57,7 @@ def fit(
     objective: str | None,
     delta: float | None,
     drop_bad: bool,
+    enforce: bool,
     seed: int,
     settings: tuple[str, ...],
     without: tuple[str, ...],
@@ -61,7 +67,8 @@ def fit(
     """Fit LAW to the table DATA (CSV or Parquet).
 
     NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
-    Exits with 1 where the fit is not trusted; it is written all the same.
+    What the law claims is decided for the fitted values too, on the whole domain. Exits with 1
+    where the fit is not trusted; it is written all the same.
     """
     from lawdsl.fitting.fit import fit as fitted
     from lawdsl.reporting.terminal import console, show_fit
@@ -79,6 +86,7 @@ def fit(
             delta=delta,
             where=where,
             drop_bad=drop_bad,
+            enforce=enforce,
             seed=seed,
             progress=progress,
             columns=_bindings(columns),

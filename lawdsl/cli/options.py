@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.reporting.documents import document
+
+if TYPE_CHECKING:
+    from lawdsl.law import Law
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no proofs.")
@@ -54,6 +58,48 @@ def changed_law(name: str, settings: Iterable[str], without: Iterable[str]) -> A
     for bound in without:
         law = law.without(bound)
     return law
+
+
+def fitted_laws(
+    paths: Iterable[str], laws: Sequence[Law]
+) -> Iterator[tuple[Law, dict[str, float]]]:
+    """The law of each fit, with its fitted values.
+
+    Args:
+        paths: of fits.
+        laws: what they are to be fits of, one a fit; none where that does not matter. Its claims
+            are then those that are looked at.
+
+    Raises:
+        LawdslError: a fit that cannot be read.
+        click.UsageError: a fit of another law.
+    """
+    from lawdsl.fitting.fitted import Fit
+
+    for number, path in enumerate(paths):
+        fit = Fit.load(path)
+        law = fit.read_law()
+        if laws:
+            own = laws[min(number, len(laws) - 1)]
+            names = {q.name for q in own.parameters}
+            if names != set(fit.values):
+                raise click.UsageError(f"{path} is a fit of {law.name}, not of {own.name}")
+            law = own
+        yield law, fit.values
+
+
+LAST_WORDS: list[Callable[[], object]] = []
+"""What is still said where a command is interrupted."""
+
+
+@contextmanager
+def last_words(say: Callable[[], object]) -> Iterator[None]:
+    """What to say if the command is interrupted in here."""
+    LAST_WORDS.append(say)
+    try:
+        yield
+    finally:
+        LAST_WORDS.remove(say)
 
 
 def tell(message: str) -> None:

@@ -15,6 +15,7 @@ from lawdsl.data.binding import Runs, bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
+from lawdsl.fitting.certificates import certificates, enforced, failures
 from lawdsl.fitting.descent import EVALUATIONS, NOISE, PATIENCE, Descent, descend, polish
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.identifiability import unseen
@@ -37,6 +38,7 @@ Array = NDArray[np.float64]
 
 STARTS = 24
 MOST_STARTS = 100_000
+ROUNDS = 3  # of fits, each with further bounds, to keep all claims
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
 ELSEWHERE = 3  # starts at which it is asked what the data can see at all
 POLISH, POLISH_LONG = 12, 2  # steps at most
@@ -55,6 +57,7 @@ def fit(
     settings: Mapping[str, float] | None = None,
     without: str | Sequence[str] = (),
     drop_bad: bool = False,
+    enforce: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     columns: Mapping[str, str] | None = None,
@@ -73,6 +76,8 @@ def fit(
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, `"C > C0"`, or several.
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
+        enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
+            parameters that keep it.
         seed: of the starts; the same seed gives the same fit.
         progress: called with how many starts are done, and of how many.
         columns: variable or output of the law -> column, where the names differ.
@@ -106,11 +111,32 @@ def fit(
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     notes: list[Diagnostic] = []
+    for _ in range(ROUNDS):
+        found = _fit_to(law, problem, runs, starts, where, seed, progress)
+        changed = enforced(law, found.claims) if enforce else None
+        if changed is None:
+            break
+        law, problem = changed, problem_of(changed, runs.columns, runs.target, chosen)
+    return replace(found, diagnostics=(*found.diagnostics, *failures(law, found.claims)))
+
+
+def _fit_to(
+    law: Law,
+    problem: Problem,
+    runs: Runs,
+    starts: int | str | Mapping[str, float],
+    where: tuple[str, ...],
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> Fit:
+    """One fit, and what the law's claims are for it."""
+    notes: list[Diagnostic] = []
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
         free = _starts(law, problem, starts, seed, notes)
         best, agreement = _search(problem, free, seed, progress)
         elsewhere = to_parameters(problem.transforms, free[:ELSEWHERE])
-        return _fitted(law, problem, runs, best, elsewhere, agreement, where, seed, notes)
+        found = _fitted(law, problem, runs, best, elsewhere, agreement, where, seed, notes)
+    return replace(found, claims=certificates(law, found.values))
 
 
 OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
@@ -235,7 +261,7 @@ def _fitted(
         stopped=best.reason,
         verdict=verdict,
         diagnostics=tuple(found),
-        law=FittedLaw(law.name, law.digest, law.texts, dict(law.given), law.dropped),
+        law=FittedLaw(law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added),
         data=FittedData(
             runs.name,
             runs.digest,

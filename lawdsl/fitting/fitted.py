@@ -27,6 +27,7 @@ from lawdsl.fitting.keeping import (
 from lawdsl.fitting.problem import problem_of
 from lawdsl.fitting.records import (
     Agreement,
+    Certificate,
     FittedData,
     FittedLaw,
     Metrics,
@@ -53,6 +54,7 @@ class Fit:
         diagnostics: what the verdict rests on.
         law: the law that was fitted.
         data: the data it was fitted to.
+        claims: what is known of each claim of the law for the fitted values.
         seed: of the starts.
     """
 
@@ -66,6 +68,7 @@ class Fit:
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     law: FittedLaw = field(repr=False)
     data: FittedData = field(repr=False)
+    claims: tuple[Certificate, ...] = field(default=(), repr=False)
     seed: int = 0
 
     @property
@@ -84,6 +87,8 @@ class Fit:
             law = law.with_settings(**self.law.settings)
         for bound in self.law.dropped:
             law = law.without(bound)
+        for bound in self.law.added:
+            law = law.with_bound(bound)
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):
@@ -164,6 +169,7 @@ class Fit:
             "converged": self.converged,
             "stopped": self.stopped,
             "diagnostics": [d.to_json() for d in self.diagnostics],
+            "claims": [{**asdict(c), "witness": dict(c.witness)} for c in self.claims],
             "data": asdict(self.data),
             "law": asdict(self.law),
             "seed": self.seed,

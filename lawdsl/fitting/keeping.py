@@ -13,6 +13,7 @@ from typing import Any
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.fitting.records import (
     Agreement,
+    Certificate,
     FittedData,
     FittedLaw,
     Loss,
@@ -109,6 +110,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
             {name: str(text) for name, text in law["texts"].items()},
             {name: _number(value) for name, value in law["settings"].items()},
             tuple(map(str, law["dropped"])),
+            tuple(map(str, law["added"])),
         ),
         "data": FittedData(
             str(data["name"]),
@@ -119,6 +121,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
             tuple(map(str, data["where"])),
             {name: (_number(r[0]), _number(r[1])) for name, r in data["ranges"].items()},
         ),
+        "claims": tuple(_certificate(c) for c in content["claims"]),
         "seed": int(content["seed"]),
     }
 
@@ -160,6 +163,17 @@ def altered(why: str) -> LawdslError:
 def _parameter(content: Mapping[str, Any]) -> Parameter:
     at_bound = _one_of((None, "lower", "upper"), content["at_bound"])
     return Parameter(_number(content["value"]), at_bound, bool(content["identified"]))
+
+
+def _certificate(content: Mapping[str, Any]) -> Certificate:
+    return Certificate(
+        str(content["claim"]),
+        _one_of(("certified", "refuted", "undecided"), content["verdict"]),
+        bool(content["failed"]),
+        None if content["face"] is None else str(content["face"]),
+        tuple((name, str(value)) for name, value in content["witness"].items()),
+        None if content["value"] is None else str(content["value"]),
+    )
 
 
 def _loss(content: Mapping[str, Any]) -> Loss:

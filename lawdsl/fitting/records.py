@@ -74,6 +74,7 @@ class FittedLaw:
     texts: Mapping[str, str]
     settings: Mapping[str, float]
     dropped: tuple[str, ...]
+    added: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,24 @@ class FittedData:
     columns: Mapping[str, str]
     where: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a claim for the fitted values, on the whole domain of the variables.
+
+    Attributes:
+        claim: as the language prints it.
+        verdict: certified, refuted or undecided.
+        failed: whether it is refuted although the law promises it, be it under a condition.
+        face: where there is equality, if it is strict only elsewhere.
+        witness: a point at which it fails: name -> exact value as text.
+        value: what the compared difference is there, as text.
+    """
+
+    claim: str
+    verdict: str
+    failed: bool = False
+    face: str | None = None
+    witness: tuple[tuple[str, str], ...] = ()
+    value: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +23,11 @@ from lawdsl.proof.goals import claim_text as claim_text
 from lawdsl.proof.goals import formulas, goal_of
 from lawdsl.proof.limits import limit
 from lawdsl.proof.reduction import MARGIN, Choice, never, reduce_to
+from lawdsl.proof.remedies import remedies
 from lawdsl.proof.sampling import Wanted, find_point
 from lawdsl.proof.sign import Sign
 from lawdsl.proof.signs import Signs
-from lawdsl.proof.verdicts import Check, Verdict, proved, refuted, undecided
+from lawdsl.proof.verdicts import Check, Needs, Verdict, proved, refuted, undecided
 
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
 
@@ -34,6 +35,7 @@ CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
 def check(
     law: Law | str | Path,
     *,
+    values: Mapping[str, float] | None = None,
     seconds: float = CLAIM_SECONDS,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Check:
@@ -41,18 +43,27 @@ def check(
 
     Args:
         law: the law, or the name or path of one.
+        values: of all its parameters, as a fit gives them. What is then proved is certified, for
+            these values and on the whole domain of the variables.
         seconds: the time allowed for one claim; a claim that takes longer is undecided.
         on_verdict: called with each verdict as it is reached.
+
+    Raises:
+        LawdslError: a law that cannot be read, or a value of what is no parameter.
     """
     law = law if isinstance(law, Law) else load(law)
+    law = law.at(**values) if values is not None else law
     assert law.expression is not None  # builds it: a law too involved is refused, claims or not
     verdicts = []
     for claim in law.claims:
         verdict = check_claim(law, claim, seconds=seconds)
+        if values is not None and verdict.verdict in ("proved", "inside"):
+            verdict = replace(verdict, verdict="certified")
         verdicts.append(verdict)
         if on_verdict is not None:
             on_verdict(verdict)
-    return Check(law.name, law.digest, tuple(verdicts), tuple(_unclaimed_doubts(law, seconds)))
+    warnings = () if values is not None else tuple(_unclaimed_doubts(law, seconds))
+    return Check(law.name, law.digest, tuple(verdicts), warnings)
 
 
 def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Verdict:
@@ -72,8 +83,26 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
         verdict = undecided(f"not decided within {seconds:g} s")
     except LawdslError as error:
         verdict = undecided(error.diagnostics[0].message)
+    if verdict.needs is not None:
+        bounds = _remedy(law, claim, verdict.needs, seconds)
+        verdict = replace(verdict, needs=None, remedy=bounds)
     took = time.perf_counter() - began
-    return replace(verdict, claim=shown, expect=claim.expect, seconds=took)
+    line, _ = claim.text.position(claim.span.start)
+    place = claim.text.name, line
+    return replace(verdict, claim=shown, expect=claim.expect, place=place, seconds=took)
+
+
+def _remedy(law: Law, claim: Claim, needs: Needs, seconds: float) -> tuple[str, ...]:
+    """The bounds under which a conditional claim is proved; none where none are found."""
+    try:
+        with time_limit(seconds):
+            signs = Signs(domain_of(law, claim), valued=True)
+            for changed in remedies(law, signs, needs.positive, needs.strict):
+                if _decide(changed, claim, seconds).verdict in ("proved", "inside"):
+                    return changed.added[len(law.added) :]
+    except (OutOfTime, LawdslError):
+        pass
+    return ()
 
 
 def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:

@@ -19,7 +19,7 @@ from lawdsl.proof.goals import Goal
 from lawdsl.proof.sampling import Point, Wanted, certain_sign, find_point, value_at
 from lawdsl.proof.sign import Sign
 from lawdsl.proof.signs import Signs
-from lawdsl.proof.verdicts import Verdict, proved, refuted, undecided
+from lawdsl.proof.verdicts import Needs, Verdict, proved, refuted, undecided
 
 PIECES = 2000  # of boxes, that one look at a goal may take
 NOTES = 3  # lines of a proof between what is shown and what it rests on
@@ -126,7 +126,7 @@ def _inside(
 
         place = place_of_equality(reading.box, reading.larger, found, proves)
         if place is not None:
-            steps = [*_stated(goal, reading), f"it is 0 at {place}", *signs[-1].notes[:NOTES]]
+            steps = [*_stated(goal, reading), *signs[-1].notes[:NOTES]]
             verdict = proved(steps, reading.box.facts, signs[-1].used())
             return replace(verdict, verdict="inside", face=place)
     return None
@@ -149,7 +149,8 @@ def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
         yield _Reading(box, box.independent(larger), quantity)
     within = larger.free_symbols | box.fixed()
     if within & set(box.settings):
-        values = ", ".join(f"{s} = {float(v):g}" for s, v in box.settings.items())
+        used = [(s, float(v)) for s, v in box.settings.items() if s in within]
+        values = ", ".join(f"{s} = {v:g}" for s, v in used)
         yield _Reading(box, box.independent(larger), quantity, True, f"with {values}")
 
 
@@ -190,7 +191,15 @@ def _under_condition(goal: Goal, reading: _Reading, seconds: float) -> Verdict |
         return None  # settings have their values: there is nothing to choose
     if find_point(reading.box, [Wanted(found.positive, (1,))]) is None:
         return None
-    return Verdict("", "conditional", proof=tuple(steps), condition=found.shown, exact=found.exact)
+    needs = Needs(reading.box.declared(found.positive), found.strict)
+    return Verdict(
+        "",
+        "conditional",
+        proof=tuple(steps),
+        condition=found.shown,
+        exact=found.exact,
+        needs=needs,
+    )
 
 
 def _stated(goal: Goal, reading: _Reading) -> list[str]:

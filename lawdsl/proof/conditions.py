@@ -144,7 +144,10 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
     strictly = strict and Sign.POSITIVE not in [sign for _, sign in good]
     tight = any(_outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown)
     step = f"all terms are positive but for the factor {text(needed)}"
-    return _Bound(needed, strictly, tight, _split(sp.expand_mul(needed), strictly), step)
+    shown = _shown(sp.S.Zero, needed, strictly)
+    if needed.is_Add:
+        shown = _split(sp.expand_mul(needed), strictly)
+    return _Bound(needed, strictly, tight, shown, step)
 
 
 def _split_off(term: sp.Expr, variables: frozenset[sp.Symbol]) -> tuple[sp.Expr, sp.Expr]:

@@ -15,23 +15,35 @@ LINES = 5  # of a proof
 
 
 @dataclass(frozen=True)
+class Needs:
+    """A condition as mathematics: `positive > 0` (not strict: `>= 0`), in a law's quantities."""
+
+    positive: sp.Expr
+    strict: bool
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The verdict on one claim.
 
     Attributes:
         claim: the claim as the language prints it.
         verdict: proved, inside (proved but for a face of the domain, where there is equality),
-            conditional, refuted or undecided.
+            conditional, refuted or undecided; certified, where it is proved for given values of
+            the parameters, `face` included.
         expect: the verdict that the law's author expects.
         proof: of a proved or conditional claim, the steps, each one line of mathematics.
         condition: of a conditional claim, what the parameters must satisfy.
         exact: whether that condition is also necessary.
+        remedy: bounds of parameters under which a conditional claim is proved: ("eta < 1",).
         witness: of a refuted claim, a point at which it fails: name -> exact value as text.
         value: what the compared difference is at the witness, as text.
         never: whether the opposite of a refuted claim is proved: it holds nowhere.
         face: of a claim that is proved inside, where there is equality: r = 0.
         blame: of an undecided claim, the smallest part whose sign is not known.
+        place: the file that makes the claim, and the line.
         seconds: how long the decision took.
+        needs: the condition as mathematics, on its way to a remedy.
     """
 
     claim: str
@@ -40,22 +52,27 @@ class Verdict:
     proof: tuple[str, ...] = ()
     condition: str | None = None
     exact: bool = False
+    remedy: tuple[str, ...] = ()
     witness: tuple[tuple[str, str], ...] = ()
     value: str | None = None
     never: bool = False
     face: str | None = None
     blame: str | None = None
+    place: tuple[str, int] | None = None
     seconds: float = 0.0
+    needs: Needs | None = None
 
     @property
     def word(self) -> str:
         """The verdict in words for a person."""
-        return {"inside": "proved inside"}.get(self.verdict, self.verdict)
+        if self.verdict == "certified":
+            return "certified inside" if self.face else "certified"
+        return "proved inside" if self.verdict == "inside" else self.verdict
 
     @property
     def ok(self) -> bool:
-        """Whether the verdict is the expected one."""
-        return self.verdict == self.expect
+        """Whether the verdict is the expected one; for values of a fit also if it is certified."""
+        return self.verdict in (self.expect, "certified")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -66,11 +83,15 @@ class Verdict:
             "proof": list(self.proof) or None,
             "condition": self.condition,
             "exact": self.exact if self.condition else None,
+            "remedy": list(self.remedy) or None,
             "witness": dict(self.witness) or None,
             "value": self.value,
             "never": self.never,
             "face": self.face,
             "blame": self.blame,
+            "file": self.place[0] if self.place else None,
+            "line": self.place[1] if self.place else None,
+            "seconds": round(self.seconds, 4),
         }
 
 

@@ -32,7 +32,7 @@ STYLES = {
     "warning": "bold yellow",
 }
 
-WORD = 15  # columns for a verdict: PROVED INSIDE is the longest
+WORD = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 
 
 def console() -> Console:
@@ -104,7 +104,7 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     beside = Text()
     if not verdict.ok:
         beside = Text(f"expected: {verdict.expect}", style="red")
-    elif verdict.expect != "proved":
+    elif verdict.expect != "proved" and verdict.verdict != "certified":
         beside = Text("as expected", style="dim")
     if beside:
         line += Text(" " * (width - len(verdict.claim) + 2)) + beside
@@ -113,6 +113,11 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     if verdict.condition is not None:
         kind = "exactly where" if verdict.exact else "where"
         out.print(Text(f"{indent}{kind} {verdict.condition}"), soft_wrap=True)
+    if verdict.remedy:
+        declared = ", ".join(f"`parameter {bound}`" for bound in verdict.remedy)
+        out.print(Text(f"{indent}help: declare {declared}"), soft_wrap=True)
+    if verdict.face is not None:
+        out.print(Text(f"{indent}equality at {verdict.face}"), soft_wrap=True)
     if verdict.verdict == "refuted":
         place = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
         out.print(
@@ -156,7 +161,24 @@ def show_fit(fit: Fit, out: Console) -> None:
     noted = any(row[-1] for row in rows)
     headers = ("parameter", "value", "") if noted else ("parameter", "value")
     show_rows(headers, [row[: len(headers)] for row in rows], out)
+    _show_claims(fit, out)
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
+
+
+def _show_claims(fit: Fit, out: Console) -> None:
+    """What the law's claims are for the fitted values: those that hold counted, others in full."""
+    if fit.law.added:
+        out.print(Text(f"enforced: {', '.join(fit.law.added)}"), soft_wrap=True)
+    held = [c for c in fit.claims if c.verdict == "certified"]
+    if held:
+        faces = [f"{c.claim} but for {c.face}" for c in held if c.face]
+        beside = f" ({'; '.join(faces)})" if faces else ""
+        line = f"certified on the whole domain: {len(held)} of {len(fit.claims)} claims{beside}"
+        out.print(Text(line, style=STYLES["certified"]), soft_wrap=True)
+    for claim in fit.claims:
+        if claim.verdict != "certified":
+            line = f"{claim.verdict}: {claim.claim}"
+            out.print(Text(line, style=STYLES[claim.verdict]), soft_wrap=True)
 
 
 def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Console) -> None:
