@@ -167,7 +167,7 @@ def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
 
 
 def merge_powers(expression: sp.Expr) -> sp.Expr:
-    """Every product with each base once: x^a·x^b becomes x^(a + b)."""
+    """Every product with each base once, x^a·x^b as x^(a + b), and log(b^x) as x·log(b)."""
     done: dict[sp.Expr, sp.Expr] = {}
 
     def merged(node: sp.Expr) -> sp.Expr:
@@ -176,6 +176,8 @@ def merge_powers(expression: sp.Expr) -> sp.Expr:
         if node not in done:
             parts = [merged(part) for part in node.args]
             done[node] = _product(parts) if node.is_Mul else _rebuilt(node, parts)
+            if isinstance(done[node], sp.log):
+                done[node] = _logarithm(done[node])
         return done[node]
 
     return merged(expression)
@@ -184,6 +186,16 @@ def merge_powers(expression: sp.Expr) -> sp.Expr:
 def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
     same = all(new is old for new, old in zip(parts, node.args, strict=True))
     return node if same else node.func(*parts)
+
+
+def _logarithm(e: sp.Expr) -> sp.Expr:
+    """log(a·b^x) as log(a) + x·log(b), where that takes a power apart: all parts are positive."""
+    parts = sp.Mul.make_args(e.args[0])
+    if not any(p.is_Pow and p.exp.free_symbols for p in parts):
+        return e
+    if not all((p.base if p.is_Pow else p).is_positive for p in parts):
+        return e
+    return sp.Add(*(p.exp * sp.log(p.base) if p.is_Pow else sp.log(p) for p in parts))
 
 
 def _product(factors: list[sp.Expr]) -> sp.Expr:
@@ -206,14 +218,14 @@ def bounded(declarations: Declarations) -> Iterator[None]:
         help = "correct the formula"
         raise LawdslError(Diagnostic("L0501", found.why, text=text, span=span, help=help)) from None
     except Exception as error:
-        if not (isinstance(error, (OutOfTime, MemoryError)) or _is_of_sympy(error)):
+        if not (isinstance(error, (OutOfTime, MemoryError)) or is_of_sympy(error)):
             raise
         message = "a formula is too involved for the algebra"
         help = "write it with fewer nested powers and functions"
         raise LawdslError(Diagnostic("L0105", message, text=text, help=help)) from None
 
 
-def _is_of_sympy(error: Exception) -> bool:
+def is_of_sympy(error: Exception) -> bool:
     """Whether SymPy itself has failed, which it does with exceptions of every kind."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -18,9 +18,14 @@ def text(expression: sp.Expr) -> str:
     return _written(expression)[0]
 
 
+LONG = 100  # bits of a number in a power that is written as a decimal
+
+
 def _written(e: sp.Expr) -> tuple[str, int]:
     if e.is_Rational:
         return _number(e)
+    if e.is_number and any(_long(n) for n in e.atoms(sp.Rational)):
+        return f"{sp.N(e, 6)}", _ATOM  # powers of fractions, which SymPy puts together
     if e.is_Add:
         return _sum(e), _SUM
     if e.is_Mul or e.is_Pow:
@@ -36,6 +41,10 @@ def _written(e: sp.Expr) -> tuple[str, int]:
 def _within(e: sp.Expr, at_least: int) -> str:
     shown, binding = _written(e)
     return shown if binding >= at_least else f"({shown})"
+
+
+def _long(e: sp.Rational) -> bool:
+    return bool(max(e.p.bit_length(), e.q.bit_length()) > LONG)
 
 
 def _number(e: sp.Rational) -> tuple[str, int]:
@@ -112,8 +121,8 @@ def _place(factor: sp.Expr) -> tuple[int, str]:
     """Numbers come first, then plain symbols, their powers, functions, sums."""
     base, exponent = (factor.base, factor.exp) if factor.is_Pow else (factor, sp.S.One)
     if factor.is_number:
-        rank = 0
-    elif base.is_Symbol:
+        return 0, ""
+    if base.is_Symbol:
         rank = 1 if exponent.is_Integer else 2
     else:
         rank = 4 if base.is_Add else 3

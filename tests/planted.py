@@ -48,6 +48,12 @@ class Planted:
 
 # N, D and r as they were measured: sizes in billions, shares from 0 to 1
 CPT = grid(N=[0.5, 1.8, 4.0, 7.0], D=[0.2, 1.0, 3.0, 8.0, 26.0], r=np.linspace(0, 1, 9))
+# a smaller grid in each of several domains, which differ in two numbers
+DOMAINS = grid(N=[0.5, 1.8, 4.0], D=[0.2, 1.0, 3.0, 26.0], r=[0.0, 0.25, 0.5, 0.75, 1.0], k1=range(6))
+DOMAINS |= {
+    "k1": np.array([1.1, 1.7, 2.4, 3.0, 3.6, 4.5])[DOMAINS["k1"]],
+    "k2": np.array([0.3, 0.05, 0.6, 0.15, 0.9, 0.4])[DOMAINS["k1"]],
+}
 LOTS = np.linspace(15, 100, 20)
 
 PLANTED = {
@@ -134,6 +140,20 @@ PLANTED = {
         {"E": 1.2, "A": 0.3, "alpha": 0.5, "B": 0.2, "beta": 0.4, "sigma": 0.05},
         lambda N, D, r, E, A, alpha, B, beta, sigma: (
             E + A / N**alpha + B / (r * D + (1 - r) * sigma) ** beta
+        ),
+    ),
+    "dcpt.cross_k3": Planted(
+        DOMAINS,
+        {
+            **{"E": 1.2, "A": 0.3, "alpha": 0.5, "B": 0.2, "beta": 0.4, "eta": 1.5, "gamma": 0.6},
+            **{"epsilon": 0.1, "C": 1.6, "F": 0.5, "mu": 0.8, "w2": 2.0},
+        },
+        lambda N, D, r, k1, k2, E, A, alpha, B, beta, eta, gamma, epsilon, C, F, mu, w2: (
+            E
+            + A / N**alpha
+            + B * r**eta / D**beta
+            + C / (r + epsilon) ** gamma
+            + F / (1 / k1 + w2 * k2) ** mu
         ),
     ),
     "mixing.size": Planted(

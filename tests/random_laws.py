@@ -23,6 +23,7 @@ from judging import (
     Judge,
     Kink,
     NoValue,
+    Rationals,
     Unclear,
     bounds_of,
     claims_on,
@@ -39,6 +40,7 @@ from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdicts import Verdict
 
 POINTS = 80  # of float64, for each claim
+ON_FACE = 400  # drawn on a face, to see equality there
 FACES = 10  # of these looked at with 40 digits and more whatever float64 says
 
 _VARIABLES = ("> 0", ">= 0", "in [0, 1]", "in (0, 1]", "in [0, 1)", "in [0, 2]", ">= s", "> s")
@@ -397,6 +399,8 @@ def contradiction(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
             if failure:
                 return f"proved, but {failure} at {_shown(point)}"
         return None
+    if verdict.verdict == "inside":
+        return _of_inside(case, verdict, points, rng)
     return _of_conditional(case, verdict, points, rng)
 
 
@@ -405,6 +409,10 @@ def _shown(point: Mapping[str, Fraction]) -> str:
 
 
 def _of_refuted(case: Case, verdict: Verdict) -> str | None:
+    if verdict.never:
+        for point in sampled(case, random.Random(3), FACES):
+            if truth(case, point)[0]:
+                return f"it never holds, but {truth(case, point)[1]} at {_shown(point)}"
     if not verdict.witness:
         if isinstance(case.claim.claim, tree.Limit):
             return _of_other_limit(case)
@@ -444,6 +452,52 @@ def _number(case: Case, formula: tree.Formula, point: Mapping[str, Fraction]) ->
         return Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(formula)
 
 
+def _of_inside(
+    case: Case, verdict: Verdict, points: list[dict[str, Fraction]], rng: random.Random
+) -> str | None:
+    """Where the claim fails there is equality, on a face that is named; and there is some on each."""
+    faces = (verdict.face or "").split(" or ")
+    if not is_strict(case.claim.claim):
+        return "inside, but equality is no failure"
+    for point in suspicious(case, points):
+        failure = fails(case, point)
+        if failure and sign_at(case, point) != 0:
+            return f"inside, but {failure} at {_shown(point)}"
+        if failure and not any(_on(case, face, point) for face in faces):
+            return f"equality off the face {verdict.face}: {_shown(point)}"
+    for face in faces:
+        signs = set(_signs_on(case, face, rng))
+        if signs - {None} and 0 not in signs:
+            return f"no equality at {face}"
+    return None
+
+
+def _equations(face: str) -> Iterator[tuple[str, tree.Formula]]:
+    for equation in face.split(", "):
+        name, at = equation.split(" = ")
+        yield name, formula_of(at)
+
+
+def _on(case: Case, face: str, point: Mapping[str, Fraction]) -> bool:
+    gaps = (tree.Sum((("+", tree.Name(name)), ("-", at))) for name, at in _equations(face))
+    return all(abs(_number(case, gap, point)) < 1e-25 for gap in gaps)
+
+
+def _signs_on(case: Case, face: str, rng: random.Random) -> Iterator[int | None]:
+    """The signs at random points of a face, where there are any."""
+    bounds = bounds_of(case.law, case.claim)
+    known = {q.name: Fraction(repr(q.value)) for q in case.law.settings if q.value is not None}
+    ends = {}
+    for name, at in _equations(face):
+        if {n.text for n in tree.walk(at) if isinstance(n, tree.Name)} <= known.keys():
+            ends[name] = Judge(case.law, known, Rationals()).value(at)
+    for _ in range(ON_FACE):
+        point = draw_point(case.law, bounds, rng, ends)
+        if point is not None and moderate(point) and _on(case, face, point):
+            with contextlib.suppress(NoValue, OverflowError):
+                yield sign_at(case, point)
+
+
 def _of_conditional(
     case: Case, verdict: Verdict, points: list[dict[str, Fraction]], rng: random.Random
 ) -> str | None:
@@ -480,11 +534,12 @@ def _of_conditional(
 
 
 def _fails_somewhere(case: Case, fixed: Mapping[str, Fraction], rng: random.Random) -> bool:
+    """Whether a claim fails for some values of the parameters; also where that is not clear."""
     for _ in range(3):
         points = sampled(case, rng, POINTS, fixed)
         if not points:
             return True  # the variables have no domain there
-        if any(fails(case, point) for point in suspicious(case, points)):
+        if not all(truth(case, point)[0] for point in suspicious(case, points)):
             return True
     return False
 

@@ -297,8 +297,9 @@ def _seen(case: Case, rng: random.Random) -> np.ndarray | None:
     bounds = bounds_of(case.law, case.claim)
     for point in [*_corners(case.law, bounds, {}), *points[:LOOKED_AT]]:
         on = Exact()
+        judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
         try:
-            Judge(case.law, {k: on.number(v) for k, v in point.items()}, on).value(formula)
+            judge.value(tree.Name("L")), judge.value(formula)
         except OverflowError:
             pass
         except NoValue:
@@ -412,10 +413,18 @@ def failures(
             at = {k: float(v[i]) for k, v in columns.items()}
             if not all(map(np.isfinite, at.values())):
                 continue
-            for digits in (17, 6, 3):  # where two sides touch, it is often at a short number
-                point = {k: Fraction(f"{x:.{digits}g}") for k, x in at.items()} | fixed
+            for short in _SHORT:  # where two sides touch, it is often at a short number
+                point = {k: short(x) for k, x in at.items()} | fixed
                 if inside(case.law, bounds, point) and fails(case, point):
                     yield point
+
+
+_SHORT: tuple[Callable[[float], Fraction], ...] = (
+    lambda x: Fraction(f"{x:.17g}"),
+    lambda x: Fraction(f"{x:.6g}"),
+    lambda x: Fraction(f"{x:.3g}"),
+    lambda x: Fraction(x).limit_denominator(1000),
+)
 
 
 def counterexample(

@@ -212,7 +212,7 @@ def test_show_prints_derivatives_and_latex(tmp_path: Path):
 
 def test_a_setting_and_a_dropped_bound_change_the_law(tmp_path: Path):
     done = lawdsl("check", "dcpt.l3", "--without", "C > C0", "-q", cwd=tmp_path)
-    assert done.returncode == 1 and "CONDITIONAL ∂L/∂r < 0" in done.stdout
+    assert done.returncode == 1 and "CONDITIONAL      ∂L/∂r < 0" in done.stdout
     assert lawdsl("check", "dcpt.l3", "--set", "D_min=1.84", "-q", cwd=tmp_path).returncode == 0
 
 

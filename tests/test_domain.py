@@ -103,7 +103,8 @@ def test_bounds_may_build_on_one_another_in_any_order():
     law = "variable x > 0\nparameter a > 0\nparameter b > a\nparameter c > b\nL = x"
 
     assert decide(law, "L > a for x > c").verdict == "proved"
-    assert decide(law, "L > c for x >= c").verdict == "refuted"
+    assert decide(law, "L > c for x >= c").face == "x = c"
+    assert decide(law, "L > c for x >= b").verdict == "refuted"
 
 
 def test_the_slack_of_a_variable_may_not_stand_in_a_condition():
@@ -114,11 +115,44 @@ def test_the_slack_of_a_variable_may_not_stand_in_a_condition():
 
 
 def test_two_bounds_of_which_one_is_kept_are_remembered():
-    _, tied = box_of("parameter a > 0\nparameter b in (0, a)\nL = b", "L > 0")
+    _, tied = box_of("parameter a\nparameter b in (0, a)\nL = b", "L > 0")
     _, ragged = box_of("variable x in [0, 1]\nparameter b > 0\nL = x", "L > 0 for x > b")
 
     assert tied.tied and not tied.ragged
     assert ragged.tied and ragged.ragged
+
+
+BETWEEN = [
+    # declared, b in the independent symbols, the range of the share
+    ("parameter a > 0\nparameter b in (0, a)", "a*u", "(0, 1)"),
+    ("parameter a > 0\nparameter b in [0, a]", "a*u", "[0, 1]"),
+    ("parameter a > 0\nparameter b in (a, 3*a]", "a + 2*a*u", "(0, 1]"),
+    ("parameter a\nparameter b in [a - 1, a + 1)", "a - 1 + 2*u", "[0, 1)"),
+    ("parameter a > 0\nparameter b >= 0\nparameter c in (a, a + b + 1)", "a + (b + 1)*u", "(0, 1)"),
+]
+
+
+@pytest.mark.parametrize(("declared", "formula", "expected"), BETWEEN)
+def test_a_parameter_between_two_bounds_is_a_share_of_the_way(
+    declared: str, formula: str, expected: str
+):
+    last = declared.split("\n")[-1].split()[1]
+    symbols, box = box_of(f"{declared}\nL = 1", "L > 0")
+    (share,) = box.meaning
+    written = sp.sympify(formula, locals={**symbols, "u": share})
+
+    assert sp.expand(box.slack[symbols[last]] - written) == 0
+    assert sp.expand(box.declared(written) - symbols[last]) == 0
+    assert shown(box.range(share)) == expected
+    assert not box.tied
+
+
+def test_without_sure_room_between_two_bounds_one_is_kept():
+    """a may be 0, or b: then no share of the way says where b is."""
+    for declared in ("parameter a >= 0\nparameter b in [0, a]", "parameter a, c\nparameter b in (a, c)"):
+        _, box = box_of(f"{declared}\nL = b", "L > 0")
+
+        assert box.tied
 
 
 def test_a_name_of_the_claim_has_the_domain_of_what_it_stands_for():
@@ -128,7 +162,8 @@ def test_a_name_of_the_claim_has_the_domain_of_what_it_stands_for():
     assert symbols["x0"] in box.variables
     assert decide("variable x in [0, 1]\nL = x", "L(x = x0) > 0 for x > 0").verdict == "proved"
     assert decide("variable x in [0, 1]\nL = x", "L(x = x0) >= 0").verdict == "proved"
-    refuted = decide("variable x in [0, 1]\nL = x", "L(x = x0) > 0")
+    assert decide("variable x in [0, 1]\nL = x", "L(x = x0) > 0").face == "x0 = 0"
+    refuted = decide("variable x in [0, 1]\nL = x", "L(x = x0) > 0.5")
     assert refuted.witness == (("x0", "0"),)
 
 

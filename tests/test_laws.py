@@ -22,6 +22,7 @@ EXPECTED = {
     "cmr.general",
     "cmr.ratio",
     "cmr.share",
+    "dcpt.cross_k3",
     "dcpt.l1",
     "dcpt.l2",
     "dcpt.l3",

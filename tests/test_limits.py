@@ -12,10 +12,12 @@ CASES = [
     ("x > 0; parameter a < 0; parameter b > 0", "a*x^b", {"x": "oo"}, "-oo"),
     ("x > 0; parameter b > 0; parameter a", "a*x^b", {"x": "oo"}, None),  # a may be 0
     ("x > 0; parameter b", "x^b", {"x": "oo"}, None),  # oo^0
-    ("x > 0", "x - x^2", {"x": "oo"}, None),  # oo - oo
+    ("x > 0", "x - x^2", {"x": "oo"}, "-oo"),
+    ("x > 0; parameter a, b > 0", "x^a - x^b", {"x": "oo"}, None),  # oo - oo
     ("x > 0, y > 0", "x - y", {"x": "oo", "y": "oo"}, None),
     ("x > 0", "x - 1/x", {"x": "oo"}, "oo"),
-    ("x > 0", "x*exp(-x)", {"x": "oo"}, None),  # oo·0
+    ("x > 0", "x*exp(-x)", {"x": "oo"}, "0"),
+    ("x > 0, y > 0", "x*exp(-y)", {"x": "oo", "y": "oo"}, None),  # oo·0
     ("x > 0, y > 0", "x/y", {"x": "oo", "y": "oo"}, None),
     ("x > 0, y > 0", "1/(x*y)", {"x": "oo", "y": "oo"}, "0"),
     ("x > 0; parameter a > 0", "(1 + a/x)^x", {"x": "oo"}, None),  # 1^oo
@@ -37,7 +39,8 @@ CASES = [
     ("x > 0; parameter a > 0", "x^(-a)", {"x": "0"}, "oo"),
     ("x > 0; parameter a", "x^a", {"x": "0"}, None),
     ("x > 0", "x^x", {"x": "0"}, None),  # 0^0
-    ("x > 0", "x*log(x)", {"x": "0"}, None),  # 0·oo
+    ("x > 0", "x*log(x)", {"x": "0"}, "0"),
+    ("x > 0, y > 0", "x*log(y)", {"x": "0", "y": "0"}, None),  # 0·oo
     ("x", "1/x", {"x": "0"}, None),  # from either side
     ("x > 0", "1/x", {"x": "0"}, "oo"),
     ("x < 0", "1/x", {"x": "-oo"}, "0"),

@@ -130,7 +130,10 @@ CASES = [
     ("parameter a; parameter b >= a", "b - a", NONNEGATIVE),
     ("parameter a; parameter b < a", "b - a", NEGATIVE),
     ("parameter a; parameter b > a; parameter c > b", "c - a", POSITIVE),
-    ("parameter a > 0; parameter b in (0, a)", "b", REAL),  # only one of two bounds is kept
+    ("parameter a > 0; parameter b in (0, a)", "b", POSITIVE),
+    ("parameter a > 0; parameter b in (0, a)", "a - b", POSITIVE),
+    ("parameter a > 0; parameter b in [0, a]", "a - b", NONNEGATIVE),
+    ("parameter a; parameter b in (0, a)", "b", REAL),  # of two bounds without sure room the last is kept
     ("setting s = 0.5; x >= s", "x - s", NONNEGATIVE),
     ("setting s = 0.5; x > s", "x - s", POSITIVE),
     ("setting s = 0.5; x >= s", "x - 0.4", REAL),  # settings are taken by their sign only

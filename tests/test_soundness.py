@@ -7,12 +7,13 @@ The judge (`random_laws`, `judging`) walks the formulas as they are written, on 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from random_laws import cases, contradiction
 
-from lawdsl.proof import check_claim
+from lawdsl.proof import Verdict, check_claim
 
 SECONDS = 0.2  # for one claim; those that take longer are undecided, which cannot be wrong
 
@@ -24,6 +25,7 @@ def judged(seed: int, count: int) -> Counter[str]:
         wrong = contradiction(case, verdict, seed=i)
         assert wrong is None, f"{case}\n{verdict}\n{wrong}"
         seen[verdict.verdict] += 1
+        seen["never"] += verdict.never
     return seen
 
 
@@ -33,36 +35,48 @@ def test_no_verdict_is_contradicted(capsys: pytest.CaptureFixture[str]):
 
     with capsys.disabled():
         print(f"\n  random claims: {dict(seen)}, none contradicted")
-    assert seen.total() == 2000
-    assert seen["proved"] > 200 and seen["refuted"] > 200 and seen["conditional"] > 20
+    assert seen.total() - seen["never"] == 2000
+    assert seen["proved"] > 200 and seen["refuted"] > 200
+    assert seen["conditional"] > 20 and seen["inside"] > 20 and seen["never"] > 50
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_no_verdict_is_contradicted_in_100_000(part: int):
-    assert judged(seed=10_000 + part, count=5000).total() == 5000
+    assert judged(seed=10_000 + part, count=5000)["proved"] > 1000
 
 
 def test_the_random_laws_are_the_same_every_time():
     assert [str(case) for case in cases(7, 12)] == [str(case) for case in cases(7, 12)]
 
 
+def wrong_ones(verdict: Verdict) -> Iterator[tuple[str, Verdict]]:
+    """Verdicts that would be wrong where the one that was reached is right."""
+    match verdict.verdict:
+        case "refuted" if verdict.witness:
+            yield "refuted as proved", replace(verdict, verdict="proved", witness=())
+        case "proved":
+            point = (("s", "1/2"),)
+            yield "proved as refuted", replace(verdict, verdict="refuted", witness=point)
+            yield "proved as never", replace(verdict, verdict="refuted", never=True)
+        case "inside":
+            yield "inside as proved", replace(verdict, verdict="proved")
+            yield "inside elsewhere", replace(verdict, face="s = 1")
+        case "conditional":
+            turned = (verdict.condition or "").translate(str.maketrans("<>", "><"))
+            yield "conditional turned round", replace(verdict, condition=turned)
+
+
 def test_the_judge_contradicts_wrong_verdicts():
-    """What is refuted would be wrong as proved, what is proved would be wrong as refuted."""
+    """Most of them: some fail at few points only."""
     caught: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    for case in cases(99, 300):
+    for case in cases(99, 600):
         verdict = check_claim(case.law, case.claim, seconds=SECONDS)
-        if "->" in case.shown or (verdict.verdict == "refuted" and not verdict.witness):
-            continue
-        opposite = {
-            "refuted": replace(verdict, verdict="proved", witness=()),
-            "proved": replace(verdict, verdict="refuted", witness=(("s", "1/2"),)),
-        }.get(verdict.verdict)
-        if opposite is not None:
-            total[verdict.verdict] += 1
-            caught[verdict.verdict] += contradiction(case, opposite) is not None
+        for kind, wrong in wrong_ones(verdict) if "->" not in case.shown else ():
+            total[kind] += 1
+            caught[kind] += contradiction(case, wrong) is not None
 
-    assert min(total["proved"], total["refuted"]) > 60
-    for kind, count in total.items():  # of the others, some fail at few points only
+    assert min(total.values()) > 10 and len(total) == 6, total
+    for kind, count in total.items():
         assert caught[kind] > 0.8 * count, (kind, caught[kind], count)

@@ -21,6 +21,7 @@ LINEAR = {
     "cmr.ratio": "alpha4 beta3",
     "cmr.share": "alpha beta",
     "dcpt.share": "E C",
+    "dcpt.cross_k3": "E A B C F",
     "dcpt.l1": "E A B C",
     "dcpt.l2": "E A",
     "dcpt.l3": "E A B C",

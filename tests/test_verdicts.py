@@ -14,7 +14,7 @@ import lawdsl
 from lawdsl.library import shipped
 from lawdsl.proof import Verdict, check_claim
 
-PROVED, REFUTED, CONDITIONAL = "proved", "refuted", "conditional"
+PROVED, INSIDE, REFUTED, CONDITIONAL = "proved", "inside", "refuted", "conditional"
 
 N, D, R, DR = "∂L/∂N < 0", "∂L/∂D < 0", "∂L/∂r < 0", "∂²L/∂D∂r < 0"
 SAME = "L(r = r0) is chinchilla"
@@ -35,11 +35,11 @@ TABLE = [
     ("dcpt.l2", SAME, REFUTED, None),
     ("dcpt.l2", "L finite", PROVED, None),
     ("dcpt.l3", N, PROVED, None),
-    ("dcpt.l3", D, REFUTED, None),  # 0 at r = 0
+    ("dcpt.l3", D, INSIDE, None),  # 0 at r = 0
     ("dcpt.l3", "∂L/∂D <= 0", PROVED, None),
     ("dcpt.l3", f"{D} for r > 0", PROVED, None),
     ("dcpt.l3", R, PROVED, None),
-    ("dcpt.l3", DR, REFUTED, None),  # 0 at r = 0
+    ("dcpt.l3", DR, INSIDE, None),  # 0 at r = 0
     ("dcpt.l3", f"{DR} for r > 0", PROVED, None),
     ("dcpt.l3", f"{SAME} for r > 0", PROVED, None),
     ("dcpt.l3", "L finite", PROVED, None),
@@ -50,7 +50,7 @@ TABLE = [
     ("dcpt.l4", SAME, PROVED, None),
     ("dcpt.l4", "L finite", PROVED, None),
     ("dcpt.l5", N, PROVED, None),
-    ("dcpt.l5", D, REFUTED, None),  # 0 at r = 0
+    ("dcpt.l5", D, INSIDE, None),  # 0 at r = 0
     ("dcpt.l5", f"{D} for r > 0", PROVED, None),
     ("dcpt.l5", R, CONDITIONAL, "sigma < D_min"),
     ("dcpt.l5", DR, REFUTED, None),
@@ -90,7 +90,7 @@ CROSS = [
     ("∂L/∂k1 > 0", PROVED),
     ("∂L/∂k1 < 0", REFUTED),
     ("∂L/∂r < 0", PROVED),
-    ("∂L/∂D < 0", REFUTED),  # 0 at r = 0
+    ("∂L/∂D < 0", INSIDE),  # 0 at r = 0
     ("L(K = K0) is dcpt.l3", PROVED),
     ("L(K = K0, r = r0) is chinchilla for r > 0", PROVED),
     ("L is dcpt.l3", REFUTED),
@@ -153,7 +153,7 @@ def test_eq_26_is_needed_and_enough_at_sampled_parameters():
     [
         # equality at the corner only: the paper's proof needs C > C0, the weak claim C >= C0
         ("C >= C0", "∂L/∂r <= 0", PROVED),
-        ("C >= C0", "∂L/∂r < 0", REFUTED),
+        ("C >= C0", "∂L/∂r < 0", INSIDE),
         ("C > C0", "∂L/∂r < 0", PROVED),
     ],
 )

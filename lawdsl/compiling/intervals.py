@@ -180,6 +180,8 @@ def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
         return None
     if op == "power":
         base, exponent = arguments
+        if base == 1 or base == 0 and exponent > 0:  # type: ignore[operator]
+            return Fraction(base)  # type: ignore[arg-type]
         if exponent.denominator != 1 or abs(exponent) > 64 or (base == 0 and exponent < 0):  # type: ignore[union-attr]
             return None
     found = Fraction(_EXACT[op](*arguments))

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import sympy as sp
 
+from lawdsl.algebra import merge_powers
 from lawdsl.compiling.intervals import interval_sign
 from lawdsl.compiling.tape import compile_tape
 
@@ -91,7 +92,7 @@ class Box:
         for _ in self.slack:  # a bound may name further coupled quantities
             if not e.free_symbols & set(self.slack):
                 break
-            e = e.xreplace(self.slack)
+            e = merge_powers(e.xreplace(self.slack))
         return e
 
     def declared(self, e: sp.Expr) -> sp.Expr:

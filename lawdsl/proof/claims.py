@@ -9,6 +9,7 @@ from pathlib import Path
 
 import sympy as sp
 
+from lawdsl.algebra import is_of_sympy
 from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.formulas import text
@@ -83,6 +84,10 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
         verdict = undecided(f"not decided within {seconds:g} s")
     except LawdslError as error:
         verdict = undecided(error.diagnostics[0].message)
+    except (ArithmeticError, ValueError) as error:
+        if not is_of_sympy(error):
+            raise
+        verdict = undecided("its numbers are too large for the algebra")
     if verdict.needs is not None:
         bounds = _remedy(law, claim, verdict.needs, seconds)
         verdict = replace(verdict, needs=None, remedy=bounds)

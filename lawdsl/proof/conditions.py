@@ -133,14 +133,13 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
             unknown.append((sp.factor(coefficient), varied))
         else:
             return None
-    factors = {sp.Mul(*_of_unknown_sign(signs, c)) for c, _ in unknown}
-    if len(factors) != 1:
+    split = {_by_sign(signs, coefficient) for coefficient, _ in unknown}
+    if len(split) != 1:
         return None
-    coefficient = unknown[0][0]
-    rest = sp.Mul(*(f for f in sp.Mul.make_args(coefficient) if f not in _of_unknown_sign(signs, coefficient)))
-    needed = factors.pop() * (1 if signs.sign(rest) == Sign.POSITIVE else -1)
-    if any(signs.sign(c / needed) != Sign.POSITIVE for c, _ in unknown):
+    ((factor, rest),) = split
+    if not rest.definite:
         return None
+    needed = factor if rest == Sign.POSITIVE else -factor
     strictly = strict and Sign.POSITIVE not in [sign for _, sign in good]
     tight = any(_outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown)
     step = f"all terms are positive but for the factor {text(needed)}"
@@ -157,13 +156,17 @@ def _split_off(term: sp.Expr, variables: frozenset[sp.Symbol]) -> tuple[sp.Expr,
     return sp.Mul(*fixed), sp.Mul(*(p for p in parts if p.free_symbols & variables))
 
 
-def _of_unknown_sign(signs: Signs, e: sp.Expr) -> list[sp.Expr]:
-    return [f for f in sp.Mul.make_args(e) if not signs.sign(f).definite]
+def _by_sign(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign]:
+    """The factors of a product whose signs are not known, and the sign of the others."""
+    unknown = [f for f in sp.Mul.make_args(e) if not signs.sign(f).definite]
+    others = sp.Mul(*(f for f in sp.Mul.make_args(e) if f not in unknown))
+    return sp.Mul(*unknown), signs.sign(others)
 
 
 def _outgrows(signs: Signs, term: sp.Expr, others: list[sp.Expr]) -> bool:
     """Whether all other terms vanish beside one as some variable goes to an end of its range."""
-    for s in sorted(term.free_symbols & signs.box.variables, key=str):
+    symbols = term.free_symbols.union(*(other.free_symbols for other in others))
+    for s in sorted(symbols & signs.box.variables, key=str):
         domain = signs.box.range(s)
         ends = [None if end is None else end.at for end in (domain.lower, domain.upper)]
         for to in (-sp.oo if ends[0] is None else ends[0], sp.oo if ends[1] is None else ends[1]):

@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from lawdsl.compiling.intervals import Interval, add, multiply
-from lawdsl.proof.monomials import expanded
+from lawdsl.proof.monomials import expanded, merged
 from lawdsl.proof.posynomials import (
     ANYTHING,
     UNIT,
@@ -49,42 +49,32 @@ class EnclosedSum:
         """The possible signs on a piece; REAL too where it does not seem to be the wanted one."""
         value = self.whole.on(view.piece)
         found = Sign.REAL if value is None else sign_within(value)
-        if found != Sign.REAL or not 1 < len(self.terms) <= TERMS:
-            return found
-        terms = [_here(term, view.piece) for term in self.terms]
-        greatest = _greatest(view, terms)
-        if greatest is None or greatest[2] is not None:
-            return Sign.REAL
-        own, below, _ = greatest
-        if wanted == Sign.NONNEGATIVE and own == Sign.NEGATIVE:
-            return Sign.REAL
-        for narrowly in (False, True):
-            total = UNIT
-            for term in terms:
-                if term is not greatest:
-                    sign, size, rest = term
-                    ratio = size.over(below)
-                    found = view.narrowly(ratio) if narrowly else view.value(ratio)
-                    found = found if rest is None else multiply(found, rest)
-                    total = add(total, found if sign == own else negative(found))
-            found = sign_within(total)
+        for terms in (self.terms, self.multiplied_out) if found == Sign.REAL else ():
+            if 1 < len(terms) <= TERMS:
+                found = _divided(view, [_here(term, view.piece) for term in terms], wanted)
             if found != Sign.REAL:
                 break
-        return found if own == Sign.POSITIVE else -found
+        return found
 
     @cached_property
     def terms(self) -> list[Term]:
-        """The sum multiplied out, but for a positive factor."""
+        """The sum as it is."""
+        return [self._term(merged(self.parts.signs, term)) for term in sp.Add.make_args(self.e)]
+
+    @cached_property
+    def multiplied_out(self) -> list[Term]:
+        """The sum multiplied out, but for a positive factor; nothing where that is the same."""
         found = expanded(self.parts.signs, self.e)
-        terms = []
-        for term in found[1] if found else ():
-            size, sign, rest = self.parts.split(term)
-            if rest == 1:
-                terms.append(Term(sign, size))
-            else:
-                whole = self.parts.times(size, rest)
-                terms.append(Term(sign, size, Enclosure(self.parts.box, rest), whole))
-        return terms
+        own = [merged(self.parts.signs, term) for term in sp.Add.make_args(self.e)]
+        if found is None or set(found[1]) == set(own):
+            return []
+        return [self._term(term) for term in found[1]]
+
+    def _term(self, term: sp.Expr) -> Term:
+        size, sign, rest = self.parts.split(term)
+        if rest == 1:
+            return Term(sign, size)
+        return Term(sign, size, Enclosure(self.parts.box, rest), self.parts.times(size, rest))
 
 
 Here = tuple[Sign, Product, Interval | None]
@@ -99,6 +89,30 @@ def _here(term: Term, piece: Piece) -> Here:
     if sign.definite:
         return term.sign if sign == Sign.POSITIVE else -term.sign, term.whole, None
     return term.sign, term.size, ANYTHING if rest is None else rest
+
+
+def _divided(view: View, terms: list[Here], wanted: Sign) -> Sign:
+    """The signs of a sum of terms on a piece, by the sum divided by its greatest term."""
+    greatest = _greatest(view, terms)
+    if greatest is None or greatest[2] is not None:
+        return Sign.REAL
+    own, below, _ = greatest
+    if wanted == Sign.NONNEGATIVE and own == Sign.NEGATIVE:
+        return Sign.REAL
+    found = Sign.REAL
+    for narrowly in (False, True):
+        total = UNIT
+        for term in terms:
+            if term is not greatest:
+                sign, size, rest = term
+                ratio = size.over(below)
+                bounds = view.narrowly(ratio) if narrowly else view.value(ratio)
+                bounds = bounds if rest is None else multiply(bounds, rest)
+                total = add(total, bounds if sign == own else negative(bounds))
+        found = sign_within(total)
+        if found != Sign.REAL:
+            break
+    return found if own == Sign.POSITIVE else -found
 
 
 def _greatest(view: View, terms: list[Here]) -> Here | None:

@@ -80,6 +80,19 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
     return None if Sign.REAL.within(possible) else possible
 
 
+def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
+    """What all terms have in common is a factor: N·x - N·y has the sign of x - y, for N > 0."""
+    common: set[tuple[sp.Expr, sp.Expr]] | None = None
+    for term in e.args:
+        own = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
+        common = own if common is None else common & own
+    factors = [sp.Pow(b, x) for b, x in common or ()]
+    factor = sp.Mul(*(f for f in factors if signs.sign(f) == Sign.POSITIVE))
+    if factor == 1:
+        return None
+    return signs.sign(sp.Add(*(merge_powers(term / factor) for term in e.args)))
+
+
 def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
     """A difference of two positive terms has the sign of the difference of their logarithms."""
     if len(e.args) != 2:
@@ -100,6 +113,23 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
     return None if Sign.REAL.within(found) else found
 
 
+def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
+    """A sum of logarithms has the sign of the product of what they are of, less 1."""
+    above, below = sp.S.One, sp.S.One
+    for term in e.args:
+        number, rest = term.as_coeff_Mul()
+        if rest == 1:
+            above *= sp.exp(number)
+            continue
+        if isinstance(rest, sp.log) and signs.sign(rest.args[0]) == Sign.POSITIVE:
+            power = rest.args[0] ** abs(number)
+            above, below = (above * power, below) if number > 0 else (above, below * power)
+        else:
+            return None
+    found = signs.sign(sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below)))
+    return None if Sign.REAL.within(found) else found
+
+
 def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of the same thing in units in which some symbols are 1."""
     smaller = by_scaling(signs, e)
@@ -107,6 +137,11 @@ def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
         return None
     found = signs.sign(smaller)
     return None if Sign.REAL.within(found) else found
+
+
+def by_end_points_of_one(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The same where only one symbol can be moved: then it is the first thing to try."""
+    return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
 
 
 def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:

@@ -23,6 +23,8 @@ from lawdsl.proof.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs import Signs
 
+MEANS = 2  # depth of rules on sums down to which several good terms pay together
+
 Terms = list[tuple[sp.Expr, Sign]]
 
 
@@ -44,12 +46,16 @@ class Largest:
 
 
 def paid(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a sum whose terms pay for one another, or None."""
-    found = expanded(signs, e)
-    if found is None:
+    """The sign of a sum whose terms pay for one another, or None: as they are, or multiplied out."""
+    telling = e in signs.telling
+    terms = [merged(signs, term) for term in e.args]
+    found = _of_terms(signs, terms, telling=telling)
+    if found is not None:
+        return found
+    more = expanded(signs, e)
+    if more is None or set(more[1]) == set(terms):
         return None
-    _, terms = found  # the common factor is positive
-    return _of_terms(signs, terms, telling=e in signs.telling)
+    return _of_terms(signs, more[1], telling=telling)  # the common factor is positive
 
 
 def _of_terms(signs: Signs, terms: list[sp.Expr], *, telling: bool) -> Sign | None:
@@ -101,7 +107,7 @@ def _payers(
     for payer in free:
         yield [payer], payer[0], bad / payer[0]
     able = [payer for payer in free if payer[1] == Sign.POSITIVE]
-    if sign == Sign.POSITIVE and len(able) > 1:
+    if sign == Sign.POSITIVE and len(able) > 1 and signs.depth <= MEANS:
         for chosen, ratio in means(signs, [term for term, _ in able], bad):
             taken = [able[i] for i in chosen]
             yield taken, sp.Add(*(term for term, _ in taken)), ratio

@@ -9,12 +9,14 @@ only falls with a symbol, it is taken at the ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
+from typing import Any
 
 import sympy as sp
+from flint import arb
 
 from lawdsl.compiling.intervals import (
     INFINITY,
@@ -86,15 +88,56 @@ class Product:
 
 
 @dataclass(frozen=True)
+class Shrinking:
+    """f(u)/u for u >= 0, which falls from 1 to 0, and its slope u·f'(u)/f(u) - 1, from 0 to -1.
+
+    With it 1 - exp(-u) is a product that vanishes with u, and not a difference.
+    """
+
+    value: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+
+    def log(self, u: Interval) -> Interval:
+        return Interval(self._log_at(u.high).lower(), self._log_at(u.low).upper())
+
+    def _log_at(self, u: Any) -> Any:
+        if u == 0:
+            return ZERO
+        return self.value(u).log() if u.is_finite() else MINUS_INFINITY
+
+    def slopes(self, u: Interval) -> Interval:
+        low, high = (self._slope_at(end) for end in (u.high, u.low))
+        return Interval(_larger(-ONE, low.lower()), _smaller(ZERO, high.upper()))
+
+    def _slope_at(self, u: Any) -> Any:
+        if u == 0:
+            return ZERO
+        return self.slope(u) if u.is_finite() else -ONE
+
+
+DECAY = Shrinking(lambda u: -(-u).expm1() / u, lambda u: u / u.expm1() - 1)
+LOG = Shrinking(lambda u: u.log1p() / u, lambda u: u / ((1 + u) * u.log1p()) - 1)
+
+
+def _larger(x: Any, y: Any) -> Any:
+    return y if y > x else x
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return y if y < x else x
+
+
+@dataclass(frozen=True)
 class Part:
-    """What products are made of: a symbol; exp of a product; a sum of products; the modulus of
-    anything else.
+    """What products are made of: a symbol; exp of a product; a sum of products; what a product u
+    leaves of 1 - exp(-u) or log(1 + u) (`shrinking`); the modulus of anything else.
 
     `slopes` are x·∂log(part)/∂x of anything else, by the symbols x in it.
     """
 
     symbol: sp.Symbol | None = None
     inside: Product | None = None
+    shrinking: Shrinking | None = None
     terms: tuple[Product, ...] = ()
     value: Enclosure | None = None
     slopes: Mapping[sp.Symbol, Enclosure] | None = None
@@ -105,7 +148,7 @@ class Parts:
 
     def __init__(self, box: Box) -> None:
         self.box = box
-        self.signs = Signs(box, valued=True, depth=DEPTH)  # of what is plain to see
+        self.signs = Signs(box, valued=True, depth=DEPTH - 1)  # of what is plain to see
         self.all: list[Part] = []
         self._numbers: dict[sp.Expr, int] = {}
 
@@ -115,6 +158,7 @@ class Parts:
     def split(self, term: sp.Expr) -> tuple[Product, Sign, sp.Expr]:
         """A product as its positive part, the sign of its number, and what has no certain sign."""
         number, exponents, others = sp.S.One, dict[int, Exponent](), []
+        scale = NOTHING
         for base, exponent in powers(term):
             whole = sp.Pow(base, exponent)
             if not self.moving(whole):
@@ -127,12 +171,19 @@ class Parts:
                 else:
                     others.append(whole)
             else:
-                _collect(exponents, self._number(base), self._exponent(exponent))
+                power = self._exponent(exponent)
+                inner = self._vanishing(base)
+                if inner is not None:
+                    for part, own in inner.exponents.items():
+                        _collect(exponents, part, _product(own, power))
+                    scale = add(scale, _times(power, inner.scale))
+                _collect(exponents, self._number(base), power)
         sign = self.signs.sign(number)
         size = Enclosure(self.box, number).on({})
         if not sign.definite or size is None:
-            return Product(NOTHING, exponents), Sign.POSITIVE, sp.Mul(number, *others)
-        return Product(_log(OPERATIONS["abs"](size)), exponents), sign, sp.Mul(*others)
+            return Product(scale, exponents), Sign.POSITIVE, sp.Mul(number, *others)
+        scale = add(scale, _log(OPERATIONS["abs"](size)))
+        return Product(scale, exponents), sign, sp.Mul(*others)
 
     def times(self, product: Product, rest: sp.Expr) -> Product:
         """A product with the modulus of something as one more part."""
@@ -175,9 +226,29 @@ class Parts:
             self.all.append(part)
         return self._numbers[e]
 
+    def _vanishing(self, e: sp.Expr) -> Product | None:
+        """The product u, where an expression is 1 - exp(-u) or log(1 + u)."""
+        if isinstance(e, sp.log):
+            inner = e.args[0] - 1
+        elif e.is_Add and len(e.args) == 2 and sp.S.One in e.args:
+            decay = 1 - e
+            base, exponent = next(iter(powers(decay)))
+            whole = decay == sp.Pow(base, exponent)
+            inner = -exponent * sp.log(base) if whole and self.moving(exponent) else sp.S.Zero
+            inner = sp.expand_mul(inner) if isinstance(decay, sp.exp) else inner
+        else:
+            return None
+        if inner == 0 or not self.moving(inner):
+            return None
+        product, sign, rest = self.split(inner)
+        return product if rest == 1 and sign == Sign.POSITIVE else None
+
     def _part(self, e: sp.Expr) -> Part:
         if e.is_Symbol:
             return Part(symbol=e)
+        inner = self._vanishing(e)
+        if inner is not None:
+            return Part(inside=inner, shrinking=LOG if isinstance(e, sp.log) else DECAY)
         if isinstance(e, sp.exp):
             inside, sign, rest = self.split(e.args[0])
             if rest == 1 and sign == Sign.POSITIVE:
@@ -279,7 +350,8 @@ class View:
             if part.symbol is not None:
                 found = _log_within(self.piece[part.symbol])
             elif part.inside is not None:
-                found = self.value(part.inside)
+                inner = self.value(part.inside)
+                found = part.shrinking.log(inner) if part.shrinking else inner
             else:
                 assert part.value is not None
                 value = part.value.on(self.piece)
@@ -301,7 +373,9 @@ class View:
             if part.symbol is not None:
                 found = UNIT if part.symbol == s else NOTHING
             elif part.inside is not None:
-                found = multiply(self.value(part.inside), self.slope(part.inside, s))
+                inner = self.value(part.inside)
+                factor = part.shrinking.slopes(inner) if part.shrinking else inner
+                found = multiply(factor, self.slope(part.inside, s))
             elif part.terms:
                 found = self._slope_of_sum(part.terms, s)
             else:
@@ -344,7 +418,8 @@ class View:
                 at = _float(middle(self.piece[part.symbol]))
                 found = math.log(at) if at > 0 else -1e300
             elif part.inside is not None:
-                found = math.exp(min(self._about(part.inside), 300.0))
+                inner = math.exp(max(-300.0, min(self._about(part.inside), 300.0)))
+                found = _float(part.shrinking.log(_at(inner)).low) if part.shrinking else inner
             elif part.terms:
                 found = max(self._about(term) for term in part.terms)
             else:
@@ -359,6 +434,10 @@ class View:
     def inside(self, product: Product) -> float:
         """About the logarithm of a product at the middle of the piece."""
         return self._about(product)
+
+
+def _at(x: float) -> Interval:
+    return Interval(arb(x), arb(x))
 
 
 def _collect(exponents: dict[int, Exponent], number: int, exponent: Exponent) -> None:

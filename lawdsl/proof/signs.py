@@ -23,11 +23,15 @@ from lawdsl.functions import ROWS
 from lawdsl.algebra import merge_powers
 from lawdsl.proof.box import Box, End
 from lawdsl.proof.drawing import Column, draw_wide
+from lawdsl.proof.faces import faces_of, without
 from lawdsl.proof.monotone import (
     between_bounds,
     between_ends,
     by_cases,
+    by_common_factor,
     by_end_points,
+    by_end_points_of_one,
+    by_exponential,
     by_logarithm,
     by_scale,
 )
@@ -45,17 +49,20 @@ POINTS = 48  # at which a sum is tried out before anything is proved of it
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
 AFFINE_RULES: tuple[Rule, ...] = (between_ends, between_bounds)
-SUM_RULES: tuple[Rule, ...] = (
-    by_cases,
-    paid,
-    by_end_points,
-    by_scale,
-    by_square,
-    by_logarithm,
-    by_factors,
+SUM_RULES: tuple[tuple[Rule, int], ...] = (
+    (by_common_factor, 3),
+    (by_cases, 3),
+    (by_end_points_of_one, 3),
+    (paid, 3),
+    (by_end_points, 3),
+    (by_scale, 2),
+    (by_square, 2),
+    (by_logarithm, 2),
+    (by_exponential, 2),
+    (by_factors, 1),
 )
-"""What is tried on a sum that is not of one sign already, and on one with terms of both signs; each
-may say None."""
+"""What is tried on a sum that is not of one sign already, and on one with terms of both signs, down
+to which depth of rules within rules; each may say None."""
 
 
 class Signs:
@@ -212,19 +219,37 @@ class Signs:
         found = add([self.sign(term) for term in e.args])
         if found.settled or found == Sign.UNKNOWN or self.depth >= DEPTH:
             return found
+        if found in (Sign.NONNEGATIVE, Sign.NONPOSITIVE):
+            return self._off_its_faces(e, found)
         self.depth += 1
         try:
             for rule in AFFINE_RULES:
                 found &= self._attempt(rule, e) or Sign.REAL
             if found != Sign.REAL or self._seen_with_both_signs(e):
                 return found
-            for rule in SUM_RULES:
-                more = self._attempt(rule, e)
+            for rule, deepest in SUM_RULES:
+                more = self._attempt(rule, e) if self.depth <= deepest else None
                 if more is not None:
                     return more
             return self._by_pieces(e) if self.pieces > 0 else found
         finally:
             self.depth -= 1
+
+    def _off_its_faces(self, e: sp.Expr, found: Sign) -> Sign:
+        """A sum of terms of one sign is not 0 where they vanish on different faces: x and 1 - x."""
+        strictly = Sign.POSITIVE if found == Sign.NONNEGATIVE else Sign.NEGATIVE
+        for face in faces_of(self.box, e) if self.depth == self._outermost else ():
+            inner = Signs(without(self.box, [face]), valued=bool(self.given), depth=DEPTH - 1)
+            if inner.sign(e) == strictly:
+                self.depth += 1
+                there = self.sign(merge_powers(e.xreplace({face.symbol: face.end.at})))
+                self.depth -= 1
+                if there == strictly:
+                    self.use(face.symbol)
+                    for s in inner.used():
+                        self.use(s)
+                    return strictly
+        return found
 
     def _by_pieces(self, e: sp.Expr) -> Sign:
         """The sign by numbers, where there are few symbols, all of which vary."""
@@ -234,7 +259,8 @@ class Signs:
         if len(moving) > WIDE or moving & set(self.box.settings):
             return Sign.REAL
         if e not in self._cut:
-            found, used = sign_and_pieces(self.box, e, limit=min(self.pieces, PIECES))
+            limit = min(self.pieces, PIECES // self.depth**2)
+            found, used = sign_and_pieces(self.box, e, limit=limit)
             self.pieces -= used
             self._cut[e] = found
             if found != Sign.REAL and e in self.telling:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from lawdsl.proof.signs import Signs
 
 DEGREE = 8  # of a polynomial that is taken apart
-SYMBOLS = 4
+SYMBOLS = 6
+LONG = 120  # operations of an expression that is written as one fraction
 
 
 def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -61,18 +62,43 @@ def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
 
 
 def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a polynomial that is a product, by those of its factors: (x - 1)^2·(x + 2)."""
-    symbols = sorted(e.free_symbols, key=str)
-    poly = _polynomial(e, symbols)
-    if poly is None or not 2 <= poly.total_degree() <= DEGREE:
+    """The sign of a rational expression in its parts, by those of the factors of its numerator.
+
+    A part is a symbol, or a power or function that is no polynomial: exp(x), x^alpha.
+    """
+    if e.count_ops() > LONG:
         return None
+    parts: dict[sp.Expr, sp.Dummy] = {}
+    above, below = sp.together(_in_parts(e, parts)).as_numer_denom()
+    symbols = sorted(above.free_symbols, key=str)
+    poly = _polynomial(above, symbols)
+    if poly is None:
+        return Sign.ZERO if above.expand() == 0 else None
+    whole = {dummy: part for part, dummy in parts.items()}
     number, factors = sp.factor_list(poly)
-    if len(factors) == 1 and factors[0][1] == 1:
+    if len(factors) == 1 and factors[0][1] == 1 and (below.is_number or e == above.xreplace(whole)):
         return None
-    found = signs.sign(number)
+    found = multiply(signs.sign(number), signs.sign(below.xreplace(whole)))
     for factor, power in factors:
-        found = multiply(found, signs.sign(sp.Pow(factor.as_expr(), power)))
+        again = factor.as_expr().xreplace(whole)
+        if power == 1 and again == e:
+            return None
+        found = multiply(found, signs.sign(sp.Pow(again, power)))
     return None if Sign.REAL.within(found) else found
+
+
+def _in_parts(e: sp.Expr, parts: dict[sp.Expr, sp.Dummy]) -> sp.Expr:
+    """A rational expression with a symbol for each part that is none."""
+    if not e.args:
+        return e
+    rational = e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer)
+    if rational:
+        return e.func(*(_in_parts(part, parts) for part in e.args))
+    number, rest = (e.exp if e.is_Pow else e.args[0]).as_coeff_Mul()
+    if (e.is_Pow or isinstance(e, sp.exp)) and number.is_Integer and number != 1:
+        base = e.base**rest if e.is_Pow else sp.exp(rest)
+        return parts.setdefault(base, sp.Dummy()) ** number
+    return parts.setdefault(e, sp.Dummy())
 
 
 def _polynomial(e: sp.Expr, symbols: list[sp.Symbol]) -> sp.Poly | None:
