@@ -49,7 +49,9 @@ class Planted:
 # N, D and r as they were measured: sizes in billions, shares from 0 to 1
 CPT = grid(N=[0.5, 1.8, 4.0, 7.0], D=[0.2, 1.0, 3.0, 8.0, 26.0], r=np.linspace(0, 1, 9))
 # a smaller grid in each of several domains, which differ in two numbers
-DOMAINS = grid(N=[0.5, 1.8, 4.0], D=[0.2, 1.0, 3.0, 26.0], r=[0.0, 0.25, 0.5, 0.75, 1.0], k1=range(6))
+DOMAINS = grid(
+    N=[0.5, 1.8, 4.0], D=[0.2, 1.0, 3.0, 26.0], r=[0.0, 0.25, 0.5, 0.75, 1.0], k1=range(6)
+)
 DOMAINS |= {
     "k1": np.array([1.1, 1.7, 2.4, 3.0, 3.6, 4.5])[DOMAINS["k1"]],
     "k2": np.array([0.3, 0.05, 0.6, 0.15, 0.9, 0.4])[DOMAINS["k1"]],

@@ -227,7 +227,7 @@ def _plausible(case: Case, rng: random.Random) -> bool:
         return rng.random() < 0.1
     columns = {k: np.array([float(p[k]) for p in points]) for k in points[0]}
     with np.errstate(all="ignore"):
-        values = _larger(Judge(case.law, columns, Floats()), claim)
+        values = larger_of(Judge(case.law, columns, Floats()), claim)
     return not bool(np.any(values < 0))
 
 
@@ -247,7 +247,7 @@ def _opposite(claim: Claim) -> Claim:
 # The judge
 
 
-def _larger(judge: Judge, claim: tree.Claim) -> Any:
+def larger_of(judge: Judge, claim: tree.Claim) -> Any:
     """What the claim says is positive (or not negative)."""
     if isinstance(claim, tree.Comparison):
         gap = judge.value(claim.left) - judge.value(claim.right)
@@ -271,18 +271,18 @@ def sign_at(case: Case, point: Mapping[str, Fraction]) -> int | None:
     """
     with mpmath.workdps(50):
         on = Exact()
-        _larger(Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim)
+        larger_of(Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim)
     for digits in (50, 160, 330):
         with contextlib.suppress(Unclear), Enclosed.digits(digits) as on:
             judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)
-            found = _larger(judge, case.claim.claim)
+            found = larger_of(judge, case.claim.claim)
             if found > 0 or found < 0 or found == 0:
                 return 1 if found > 0 else -1 if found < 0 else 0
     if not moderate(point):
         return None  # it may be exp(-20^3) and no more than look like 0
     with mpmath.workdps(5000):
         on = Exact()
-        found = _larger(
+        found = larger_of(
             Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim
         )
         return 0 if abs(found) < mpmath.mpf(10) ** -4000 else None
@@ -377,7 +377,7 @@ def suspicious(case: Case, points: list[dict[str, Fraction]]) -> list[dict[str, 
         if isinstance(case.claim.claim, tree.Finite):
             bad = ~np.isfinite(np.broadcast_to(judge.value(tree.Name("L")), len(points)))
         else:
-            values = np.broadcast_to(_larger(judge, case.claim.claim), len(points))
+            values = np.broadcast_to(larger_of(judge, case.claim.claim), len(points))
             bad = ~(values > 0)
     order = [*np.flatnonzero(bad)[:FACES], *range(min(FACES, len(points)))]
     return [points[i] for i in dict.fromkeys(order)]
@@ -549,7 +549,7 @@ def _limit_values(
 ) -> Iterator[tuple[Any, Any]]:
     """Values of the formula and target on the way to the limit."""
     claim = case.claim.claim
-    for power in (50, 400, 2000):
+    for power in (50, 400, 10**9):
         with mpmath.workdps(digits + 2 * power if power < 400 else digits):
             on = Exact()
             values = {k: on.number(v) for k, v in point.items()}

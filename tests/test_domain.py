@@ -149,7 +149,10 @@ def test_a_parameter_between_two_bounds_is_a_share_of_the_way(
 
 def test_without_sure_room_between_two_bounds_one_is_kept():
     """a may be 0, or b: then no share of the way says where b is."""
-    for declared in ("parameter a >= 0\nparameter b in [0, a]", "parameter a, c\nparameter b in (a, c)"):
+    for declared in (
+        "parameter a >= 0\nparameter b in [0, a]",
+        "parameter a, c\nparameter b in (a, c)",
+    ):
         _, box = box_of(f"{declared}\nL = b", "L > 0")
 
         assert box.tied

@@ -234,7 +234,7 @@ def _width(x: Interval) -> float:
         return FAR + 1
     if low == 0 or not high.is_finite():
         out = float((1 / high if low == 0 else low).log().mid())
-        return FAR / (1 + max(0.0, out) / 8) if out < OUT else 0.0
+        return FAR / (1 + max(0.0, out)) ** 1.2 if out < OUT else 0.0
     return float((high / low).log().mid())
 
 

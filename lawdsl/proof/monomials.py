@@ -51,12 +51,14 @@ def _apart(
             yield base, exponent
 
 
-def expanded(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]] | None:
+def expanded(
+    signs: Signs, e: sp.Expr, *, whole: bool = False
+) -> tuple[sp.Expr, list[sp.Expr]] | None:
     """A sum as (common factor, monomials), like ones merged; None where there are too many.
 
     The common factor is positive. A sum raised to powers that differ by whole numbers (S^(a - 1)
     beside S^(a - 2)) is taken out as far as it goes, so that what remains of it can be multiplied
-    out.
+    out. With `whole`, sums of one sign without variables are not.
     """
     terms = [merged(signs, term) for term in sp.Add.make_args(e)]
     outer = sp.S.One
@@ -70,7 +72,7 @@ def expanded(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]] | None:
         terms = [merge_powers(t * sp.Pow(base, -least)) for t in terms]
     like: dict[sp.Expr, sp.Expr] = {}
     for term in terms:
-        for coefficient, monomial in _multiplied_out(signs, term):
+        for coefficient, monomial in _multiplied_out(signs, term, whole):
             like[monomial] = like.get(monomial, sp.S.Zero) + coefficient
             if len(like) > TERMS:
                 return None
@@ -88,11 +90,15 @@ def _composite(terms: list[sp.Expr]) -> list[sp.Expr]:
     return list(found)
 
 
-def _multiplied_out(signs: Signs, term: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+def _multiplied_out(
+    signs: Signs, term: sp.Expr, kept: bool
+) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """A product of sums as a sum of products: (number, monomial) pairs."""
     products = [sp.S.One]
     for base, exponent in powers(term):
         whole = base.is_Add and exponent.is_Integer and 0 < exponent <= WHOLE
+        if kept and whole and not base.free_symbols & signs.box.variables:
+            whole = not signs.sign(base).definite
         choices = list(base.args) if whole else [sp.Pow(base, exponent)]
         for _ in range(int(exponent) if whole else 1):
             if len(products) * len(choices) > TERMS:

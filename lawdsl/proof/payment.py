@@ -46,16 +46,20 @@ class Largest:
 
 
 def paid(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a sum whose terms pay for one another, or None: as they are, or multiplied out."""
-    telling = e in signs.telling
-    terms = [merged(signs, term) for term in e.args]
-    found = _of_terms(signs, terms, telling=telling)
-    if found is not None:
-        return found
-    more = expanded(signs, e)
-    if more is None or set(more[1]) == set(terms):
-        return None
-    return _of_terms(signs, more[1], telling=telling)  # the common factor is positive
+    """The sign of a sum whose terms pay for one another, or None.
+
+    Sums of parameters, 1 - a, are left as they are first, then multiplied out too.
+    """
+    tried: list[sp.Expr] | None = None
+    for whole in (True, False):
+        found = expanded(signs, e, whole=whole)
+        if found is None or found[1] == tried:
+            continue
+        _, tried = found  # the common factor is positive
+        sign = _of_terms(signs, tried, telling=e in signs.telling)
+        if sign is not None:
+            return sign
+    return None
 
 
 def _of_terms(signs: Signs, terms: list[sp.Expr], *, telling: bool) -> Sign | None:

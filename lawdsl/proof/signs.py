@@ -256,7 +256,8 @@ class Signs:
         from lawdsl.proof.boxes import sign_and_pieces
 
         moving = e.free_symbols - self.given
-        if len(moving) > WIDE or moving & set(self.box.settings):
+        wide = WIDE if self.depth == 1 else 1
+        if len(moving) > wide or moving & set(self.box.settings):
             return Sign.REAL
         if e not in self._cut:
             limit = min(self.pieces, PIECES // self.depth**2)
