@@ -12,7 +12,8 @@ import pytest
 import sympy as sp
 from flint import arb
 
-from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval, interval_sign
+from lawdsl.compiling.certain import interval_sign
+from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
 from lawdsl.compiling.tape import OPERATIONS as NAMES
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.functions import DERIVED, EXTREMA, FUNCTIONS

@@ -1,25 +1,18 @@
-"""Tapes on fractions and on intervals: a sign read off here is certain.
+"""Intervals between numbers of Arb (python-flint), and the operations of tapes on them.
 
-Fractions are exact, and stay so while they are short. The end points of intervals are numbers of
-Arb (python-flint), rounded outwards, so the exact values lie between them; they may be infinite.
+End points are rounded outwards, so that the exact values lie between them; they may be infinite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import reduce
 from typing import Any, NamedTuple
 
 import flint
-import sympy as sp
 from flint import arb
-
-from lawdsl.compiling.tape import Tape
-
-BITS = 170  # of an end point where a point is verified: 50 digits
-EXACT_BITS = 2000  # of a fraction that is kept exact
 
 ZERO, ONE = arb(0), arb(1)
 INFINITY, MINUS_INFINITY = arb.pos_inf(), arb.neg_inf()
@@ -30,9 +23,6 @@ class Interval(NamedTuple):
 
     low: Any
     high: Any
-
-
-Number = Fraction | Interval
 
 
 class NoInterval(Exception):
@@ -49,158 +39,23 @@ def precision(bits: int) -> Iterator[None]:
         flint.ctx.prec = before
 
 
-def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
-    """The certain sign of the first output at rational inputs.
-
-    Returns:
-        -1, 0 or 1, or None where it cannot be decided.
-    """
-    with precision(BITS):
-        try:
-            value = as_interval(run(tape, inputs)[0])
-        except NoInterval:
-            return None
-    if not (value.low.is_finite() and value.high.is_finite()):
-        return None
-    return sign_of(value)
-
-
-def sign_of(value: Interval) -> int | None:
-    """The sign that all numbers of an interval have; None where they differ."""
-    if value.low > 0:
-        return 1
-    if value.high < 0:
-        return -1
-    return 0 if value.low == 0 and value.high == 0 else None
-
-
-def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
-    """The first output at rational inputs, where it is a short fraction; None otherwise."""
-    with precision(BITS):
-        try:
-            value = run(tape, inputs)[0]
-        except NoInterval:
-            return None
-    return value if isinstance(value, Fraction) else None
-
-
-def run(tape: Tape, inputs: Sequence[Number]) -> list[Number]:
-    """The outputs of a tape on fractions and intervals.
-
-    Raises:
-        NoInterval: one of its operations has no value, or none that is certain.
-    """
-    results: list[Number] = []
-    for step in tape.instructions:
-        if step.op == "input":
-            results.append(inputs[step.value])  # type: ignore[index]
-        elif step.op == "constant":
-            results.append(_constant(step.value))
-        else:
-            arguments = [results[i] for i in step.arguments]
-            exact = _exact(step.op, arguments)
-            if exact is None:
-                found = OPERATIONS[step.op](*map(as_interval, arguments))
-                if found.low.is_nan() or found.high.is_nan():
-                    raise NoInterval
-                results.append(found)
-            else:
-                results.append(exact)
-    return [results[i] for i in tape.outputs]
-
-
-class Prepared:
-    """A tape that is to run many times: what depends on fixed inputs only is computed once.
-
-    Args:
-        tape: its first output is asked for.
-        fixed: number of an input -> its value.
-
-    Raises:
-        NoInterval: a part has no value whatever the other inputs are.
-    """
-
-    def __init__(self, tape: Tape, fixed: Mapping[int, Interval]) -> None:
-        self.results: list[Any] = [None] * len(tape.instructions)
-        self.inputs: list[tuple[int, int]] = []
-        self.steps: list[tuple[int, Callable[..., Interval], tuple[int, ...]]] = []
-        self.output = tape.outputs[0]
-        for i, step in enumerate(tape.instructions):
-            if step.op == "input":
-                number = int(step.value)  # type: ignore[arg-type]
-                self.results[i] = fixed.get(number)
-                if number not in fixed:
-                    self.inputs.append((i, number))
-            elif step.op == "constant":
-                self.results[i] = as_interval(_constant(step.value))
-            else:
-                known = [self.results[k] for k in step.arguments]
-                if None in known:
-                    self.steps.append((i, OPERATIONS[step.op], step.arguments))
-                else:
-                    self.results[i] = OPERATIONS[step.op](*known)
-
-    def run(self, inputs: Sequence[Interval]) -> Interval:
-        """The output on intervals.
-
-        Raises:
-            NoInterval: one of its operations has no value, or none that is certain.
-        """
-        results = self.results
-        for i, number in self.inputs:
-            results[i] = inputs[number]
-        for i, operation, arguments in self.steps:
-            results[i] = operation(*[results[k] for k in arguments])
-        found: Interval = results[self.output]
-        if found.low.is_nan() or found.high.is_nan():
-            raise NoInterval
-        return found
-
-
-def as_interval(number: Number) -> Interval:
+def as_interval(number: Fraction) -> Interval:
     """A fraction between two numbers of Arb."""
-    if isinstance(number, Fraction):
-        ball = arb(flint.fmpq(number.numerator, number.denominator))
-        return Interval(ball.lower(), ball.upper())
-    return number
+    return hull(arb(flint.fmpq(number.numerator, number.denominator)))
 
 
-def _constant(number: sp.Expr) -> Number:
-    if number is sp.pi:
-        return _hull(arb.pi())
-    if number is sp.E:
-        return _hull(ONE.exp())
-    exact = sp.Rational(number)
-    return Fraction(int(exact.p), int(exact.q))
-
-
-def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
-    """The operation on fractions, where its result is one, and short."""
-    if op not in _EXACT or not all(isinstance(x, Fraction) for x in arguments):
-        return None
-    if op == "power":
-        base, exponent = arguments
-        if base == 1 or base == 0 and exponent > 0:  # type: ignore[operator]
-            return Fraction(base)  # type: ignore[arg-type]
-        if exponent.denominator != 1 or abs(exponent) > 64 or (base == 0 and exponent < 0):  # type: ignore[union-attr]
-            return None
-    found = Fraction(_EXACT[op](*arguments))
-    size = max(found.numerator.bit_length(), found.denominator.bit_length())
-    return found if size < EXACT_BITS else None
-
-
-_EXACT: dict[str, Callable[..., Fraction]] = {
-    "add": lambda *x: sum(x, Fraction(0)),
-    "multiply": lambda *x: reduce(lambda a, b: a * b, x),
-    "power": lambda x, y: x ** int(y),
-    "abs": abs,
-    "min": min,
-    "max": max,
-}
-
-
-def _hull(ball: Any) -> Interval:
+def hull(ball: Any) -> Interval:
+    """The interval of a ball of Arb."""
     return Interval(ball.lower(), ball.upper())
+
+
+def sign_of(x: Interval) -> int | None:
+    """The sign that all numbers of an interval have; None where they differ."""
+    if x.low > 0:
+        return 1
+    if x.high < 0:
+        return -1
+    return 0 if x.low == 0 and x.high == 0 else None
 
 
 def add(x: Interval, y: Interval) -> Interval:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import sympy as sp
 
 from lawdsl.algebra import merge_powers
-from lawdsl.compiling.intervals import interval_sign
+from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 import sympy as sp
@@ -86,7 +87,7 @@ def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -
 
 def _proof(
     goal: Goal, readings: Sequence[_Reading], seconds: float
-) -> tuple[Verdict | None, sp.Expr | None, Point | None]:
+) -> tuple[Verdict | None, sp.Expr | None, Mapping[sp.Symbol, Fraction] | None]:
     """A proof; or what is to blame that there is none, and a point where the claim seems to fail.
 
     The rules come first, for a proof that can be followed; they get more time where numbers fail.

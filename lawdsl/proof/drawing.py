@@ -18,7 +18,7 @@ Column = NDArray[np.float64]
 def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
     """Small fractions, and the closed ends of the range: the first ones most often."""
     low, low_closed, high, high_closed = _ends(box, symbol)
-    choices = [float(x) for x in (*ROUND, *box.settings.values())]
+    choices = [*map(float, ROUND), *map(float, box.settings.values())]
     if low is None:
         choices += [0.0, *(-x for x in choices)]
     elif low != 0:

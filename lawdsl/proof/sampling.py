@@ -15,7 +15,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.intervals import exact_value, interval_sign
+from lawdsl.compiling.certain import exact_value, interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.proof.box import Box, Relation

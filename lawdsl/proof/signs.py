@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.intervals import interval_sign
+from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text

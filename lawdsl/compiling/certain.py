@@ -1,0 +1,172 @@
+"""Tapes on fractions and on intervals: a sign read off here is certain.
+
+Fractions are exact, and stay so while they are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+from flint import arb
+
+from lawdsl.compiling.intervals import (
+    ONE,
+    OPERATIONS,
+    Interval,
+    NoInterval,
+    as_interval,
+    hull,
+    precision,
+    sign_of,
+)
+from lawdsl.compiling.tape import Tape
+
+BITS = 170  # of an end point where a point is verified: 50 digits
+SHORT = 2000  # bits of a fraction that is kept exact
+
+Number = Fraction | Interval
+
+
+def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
+    """The certain sign of the first output at rational inputs.
+
+    Returns:
+        -1, 0 or 1, or None where it cannot be decided.
+    """
+    with precision(BITS):
+        try:
+            value = _as_interval(_run(tape, inputs))
+        except NoInterval:
+            return None
+    if not (value.low.is_finite() and value.high.is_finite()):
+        return None
+    return sign_of(value)
+
+
+def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
+    """The first output at rational inputs, where it is a short fraction; None otherwise."""
+    with precision(BITS):
+        try:
+            value = _run(tape, inputs)
+        except NoInterval:
+            return None
+    return value if isinstance(value, Fraction) else None
+
+
+def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
+    """The first output of a tape, on fractions as far as possible.
+
+    Raises:
+        NoInterval: one of its operations has no value, or none that is certain.
+    """
+    results: list[Number] = []
+    for step in tape.instructions:
+        if step.op == "input":
+            results.append(inputs[step.value])  # type: ignore[index]
+        elif step.op == "constant":
+            results.append(_constant(step.value))
+        else:
+            arguments = [results[i] for i in step.arguments]
+            exact = _exact(step.op, arguments)
+            if exact is None:
+                found = OPERATIONS[step.op](*map(_as_interval, arguments))
+                if found.low.is_nan() or found.high.is_nan():
+                    raise NoInterval
+                results.append(found)
+            else:
+                results.append(exact)
+    return results[tape.outputs[0]]
+
+
+class Prepared:
+    """A tape that is to run many times: what depends on fixed inputs only is computed once.
+
+    Args:
+        tape: its first output is asked for.
+        fixed: number of an input -> its value.
+
+    Raises:
+        NoInterval: a part has no value whatever the other inputs are.
+    """
+
+    def __init__(self, tape: Tape, fixed: Mapping[int, Interval]) -> None:
+        self.results: list[Any] = [None] * len(tape.instructions)
+        self.inputs: list[tuple[int, int]] = []
+        self.steps: list[tuple[int, Callable[..., Interval], tuple[int, ...]]] = []
+        self.output = tape.outputs[0]
+        for i, step in enumerate(tape.instructions):
+            if step.op == "input":
+                number = int(step.value)  # type: ignore[arg-type]
+                self.results[i] = fixed.get(number)
+                if number not in fixed:
+                    self.inputs.append((i, number))
+            elif step.op == "constant":
+                self.results[i] = _as_interval(_constant(step.value))
+            else:
+                known = [self.results[k] for k in step.arguments]
+                if None in known:
+                    self.steps.append((i, OPERATIONS[step.op], step.arguments))
+                else:
+                    self.results[i] = OPERATIONS[step.op](*known)
+
+    def run(self, inputs: Sequence[Interval | None]) -> Interval:
+        """The output on intervals, one for each input that is not fixed.
+
+        Raises:
+            NoInterval: one of its operations has no value, or none that is certain.
+        """
+        results = self.results
+        for i, number in self.inputs:
+            results[i] = inputs[number]
+        for i, operation, arguments in self.steps:
+            results[i] = operation(*[results[k] for k in arguments])
+        found: Interval = results[self.output]
+        if found.low.is_nan() or found.high.is_nan():
+            raise NoInterval
+        return found
+
+
+def _as_interval(number: Number) -> Interval:
+    return as_interval(number) if isinstance(number, Fraction) else number
+
+
+def _constant(number: sp.Expr) -> Number:
+    if number is sp.pi:
+        return hull(arb.pi())
+    if number is sp.E:
+        return hull(ONE.exp())
+    exact = sp.Rational(number)
+    return Fraction(int(exact.p), int(exact.q))
+
+
+def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
+    """The operation on fractions, where its result is one, and short."""
+    fractions = [x for x in arguments if isinstance(x, Fraction)]
+    if op not in _EXACT or len(fractions) < len(arguments):
+        return None
+    found = _EXACT[op](*fractions)
+    if found is None or max(found.numerator.bit_length(), found.denominator.bit_length()) > SHORT:
+        return None
+    return found
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction | None:
+    if base == 1 or base == 0 and exponent > 0:
+        return base
+    if exponent.denominator != 1 or abs(exponent) > 64 or base == 0 and exponent < 0:
+        return None
+    return Fraction(base ** int(exponent))
+
+
+_EXACT: dict[str, Callable[..., Fraction | None]] = {
+    "add": lambda *x: sum(x, Fraction(0)),
+    "multiply": lambda *x: reduce(lambda a, b: a * b, x),
+    "power": _power,
+    "abs": abs,
+    "min": min,
+    "max": max,
+}

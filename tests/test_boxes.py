@@ -1,0 +1,159 @@
+"""Signs by numbers: what pieces of a box show, and what they must not say."""
+
+from __future__ import annotations
+
+import random
+
+import mpmath
+import pytest
+from judging import Exact, Judge, bounds_of, draw_point, formula_of, inside
+from proving import decide, domain
+
+from lawdsl.proof.boxes import Covered, cover, sign_by_boxes
+from lawdsl.proof.sign import Sign
+
+NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE
+NONNEGATIVE, NONPOSITIVE, REAL = Sign.NONNEGATIVE, Sign.NONPOSITIVE, Sign.REAL
+LIMIT = 400
+
+
+def covered(where: str, formula: str) -> Covered:
+    law, box = domain(where)
+    return cover(box, box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT)
+
+
+def by_boxes(where: str, formula: str) -> Sign:
+    law, box = domain(where)
+    return sign_by_boxes(box, box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT)
+
+
+CASES = [
+    # infinite boxes
+    ("x > 0", "x + 1/x - 1.9", POSITIVE),
+    ("x > 0", "0.4 - x*exp(-x)", POSITIVE),
+    ("x > 0", "x*exp(-x) - 0.4", NEGATIVE),
+    ("x", "exp(x) - x - 0.9", POSITIVE),
+    ("x", "x - exp(x) + 0.9", NEGATIVE),
+    ("x > 0, y > 0", "x*y + 1/x + 1/y - 2.9", POSITIVE),
+    ("x < 0", "x*exp(x) + 0.4", POSITIVE),
+    # closed and open faces on which it is 0, or comes near to 0
+    ("x in (0, 2]", "sin(x)", POSITIVE),
+    ("x in [0, 2]", "sin(x)", NONNEGATIVE),
+    ("x in [0, 1]", "x - x^2", NONNEGATIVE),
+    ("x in [0, 1]", "x^2 - x", NONPOSITIVE),
+    ("x >= 0", "log(1 + x) - x/(1 + x)", NONNEGATIVE),
+    ("x in [0, 2]", "exp(x) - 1 - x", NONNEGATIVE),
+    ("x in [0, 1], y in [0, 1]", "1 + x*y - x - y", NONNEGATIVE),
+    # settings at their values
+    ("setting s = 0.5; x >= s", "x - 0.4", POSITIVE),
+    ("setting s = 0.5; x >= s", "x - 0.5", NONNEGATIVE),
+    ("setting s = 0.5; x >= s", "x - 0.6", REAL),
+    # where it touches 0 without crossing it
+    ("x > 0", "x - 1 - log(x)", NONNEGATIVE),
+    ("x > 0", "log(x) + 1 - x", NONPOSITIVE),
+    ("x", "exp(x) - 1 - x", NONNEGATIVE),
+    ("x > 0", "exp(x) - exp(1)*x", NONNEGATIVE),
+    ("x in [0, 3]", "x^3 - 3*x + 2", NONNEGATIVE),
+    ("x in [0, 3]", "x^3 - 3*x + 2.01", POSITIVE),
+    # of both signs, by however little
+    ("x in [0, 3]", "x^3 - 3*x + 1.99", REAL),
+    ("x > 0", "x + 1/x - 2.1", REAL),
+    ("x > 0", "0.36 - x*exp(-x)", REAL),
+    ("x > 0", "x - 10^(-8)", REAL),
+    ("x > 0", "10^8 - x", REAL),
+    ("x in [0, 1]", "x - 0.001", REAL),
+    ("x in [0, 1]", "sin(20*x)", REAL),
+]
+
+
+@pytest.mark.parametrize(("where", "formula", "expected"), CASES)
+def test_the_sign_by_pieces(where: str, formula: str, expected: Sign):
+    assert by_boxes(where, formula) == expected
+
+
+TRUE = [
+    # domain, formula, the signs that it has there
+    # all terms vanish where one divides by the greatest of them
+    ("x in [0, 1]", "x - x^2/2", NONNEGATIVE),
+    ("x in [0, 1]", "x^2/2 - x", NONPOSITIVE),
+    ("x in (0, 1], y in [0, 1]", "x*y - x^2*y^2/2", NONNEGATIVE),
+    ("x >= 0, y >= 0.5", "x*(x - y) - x^3*exp(x) - 2*x", NONPOSITIVE),
+    # a symbol below 0
+    ("x in [-2, -1]", "x + 1.5", REAL),
+    ("x in (-20, -1)", "x + 19.999999999", REAL),
+    ("x < 0", "x + 1.5", REAL),
+    ("x in [-2, -1], y in [0, 1]", "x*y + 1.5", REAL),
+    ("x in [-20, -1]", "10 + x + sin(x)", REAL),
+    ("x in [-1, 1], y in [-1, 1]", "3*y*(1 - x) + (x + 1)^0.7/2 + 1", REAL),
+    # what it tends to at an open end is not its value with 0·oo = 0
+    ("x in (0, 0.1]", "1 - x*exp(log(x)^2)", REAL),
+    ("x in (0, 0.1]", "1 - x*exp(log(x)^2/100)", REAL),
+    ("x in (0, 0.1]", "1 - atan(log(x) + log(x)^2/100)", REAL),
+    ("x in (0, 0.5]", "2 - (1 + x*exp(log(x)^2/100))^0.3", REAL),
+    ("x in [0.9, 1)", "1 - (1 - x)*exp(log(1 - x)^2/100)", REAL),
+    # 0 at one place inside
+    ("x in [-1, 2]", "x^4 - 2*x^3 + x^2", NONNEGATIVE),
+    ("x > 0", "x^2 - 2*sqrt(2)*x + 2", NONNEGATIVE),
+    ("x > 0, y > 0", "x^2 + y^2 - 2*x*y", NONNEGATIVE),
+    ("x in [0, 3]", "abs(x - 1)", NONNEGATIVE),
+    ("x in [0, 3]", "max(x - 1, 0)", NONNEGATIVE),
+]
+
+
+@pytest.mark.parametrize(("where", "formula", "signs"), TRUE)
+def test_no_sign_that_it_has_is_ruled_out(where: str, formula: str, signs: Sign):
+    assert signs.within(by_boxes(where, formula))
+
+
+def test_no_claim_is_proved_that_fails_at_a_place_hard_to_find():
+    for law, claim in [
+        ("variable x in (-20, -1)\nL = x + 19.999999999", "L > 0"),
+        ("variable x in (0, 0.1]\nL = x*exp(log(x)^2/100)", "L < 1"),
+    ]:
+        assert decide(law, claim).verdict in ("refuted", "undecided")
+
+
+NUMBERS = ("0.5", "1", "1.7", "3")
+SHAPES = (
+    "x^2 - {}*x + 0.5*y",
+    "x^{}*exp(-y) + y - {}*x*y",
+    "log(1 + x) - x/(1 + {}*y)",
+    "{}*y - x*y^2 - {}",
+    "exp(-x*y) - {}/(1 + x*y)",
+    "{}*x*y - x^2 - y",
+)
+
+
+def test_a_point_that_is_returned_is_a_point_at_which_it_is_negative():
+    rng = random.Random(8)
+    found = 0
+    for _ in range(150):
+        ranges = (rng.choice(("> 0", "in [0, 2]", "in (0.1, 1)", ">= 0.3")) for _ in "xy")
+        where = "; ".join(f"{name} {r}" for name, r in zip("xy", ranges, strict=True))
+        shape = rng.choice(SHAPES)
+        formula = shape.format(*(rng.choice(NUMBERS) for _ in range(shape.count("{}"))))
+        law, _ = domain(where)
+        point = covered(where, formula).point
+        if point is not None:
+            bounds, named = bounds_of(law), {s.name: v for s, v in point.items()}
+            missing = draw_point(law, bounds, rng, named)
+            assert missing is not None and inside(law, bounds, missing), (where, named)
+            with mpmath.workdps(60):
+                at = {k: Exact().number(v) for k, v in missing.items()}
+                assert Judge(law, at, Exact()).value(formula_of(formula)) < 0, (formula, named)
+            found += 1
+    assert found > 60
+
+
+def test_more_symbols_than_can_be_cut_say_nothing():
+    assert covered("a, b, c, d, f, g > 0", "a + b + c + d + f + g").sign == REAL
+
+
+def test_the_limit_on_pieces_is_kept():
+    law, box = domain("x in [0, 1], y in [0, 1]")
+    e = box.independent(law.to_sympy(formula_of("(x - y)^2 + 0.000001 + 0*sin(x*y)")))
+
+    for limit in (1, 10, 100):
+        found = cover(box, e, limit=limit)
+
+        assert found.sign == REAL and found.pieces <= limit
