@@ -23,6 +23,7 @@ from lawdsl.language.numbers import value
 from lawdsl.language.printing import print_formula, print_unit
 from lawdsl.language.resolving import Claim, Declarations, Objective, Symbol
 
+
 @dataclass(frozen=True)
 class Bound:
     """One relation of a domain: `symbol relation limit`, e.g. C > C0."""
@@ -133,7 +134,11 @@ class Law:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what the law says: its texts, given values, dropped and added bounds."""
-        parts: tuple[object, ...] = (sorted(self.texts.items()), list(self.given), sorted(self.dropped))
+        parts: tuple[object, ...] = (
+            sorted(self.texts.items()),
+            list(self.given),
+            sorted(self.dropped),
+        )
         said = repr((*parts, self.added) if self.added else parts)
         return hashlib.sha256(said.encode()).hexdigest()
 

@@ -11,9 +11,9 @@ from lawdsl.law import Law
 from lawdsl.proof import Verdict, check_claim
 from lawdsl.proof.box import Box
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.limits import limit
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.limits import limit
+from lawdsl.proof.signs.sign import Sign
 
 
 def domain(text: str) -> tuple[Law, Box]:

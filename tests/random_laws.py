@@ -271,7 +271,9 @@ def sign_at(case: Case, point: Mapping[str, Fraction]) -> int | None:
     """
     with mpmath.workdps(50):
         on = Exact()
-        larger_of(Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim)
+        larger_of(
+            Judge(case.law, {k: on.number(v) for k, v in point.items()}, on), case.claim.claim
+        )
     for digits in (50, 160, 330):
         with contextlib.suppress(Unclear), Enclosed.digits(digits) as on:
             judge = Judge(case.law, {k: on.number(v) for k, v in point.items()}, on)

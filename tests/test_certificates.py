@@ -70,7 +70,9 @@ def certified(name: str, seed: int, count: int) -> tuple[Counter[str], list[floa
 def test_all_claims_are_decided_for_fitted_values(name: str, record_property):  # type: ignore[no-untyped-def]
     seen, times = certified(name, seed=7, count=12)
 
-    record_property("figure", f"certificates of {name}: {dict(seen)}, median {np.median(times) * 1000:.0f} ms")
+    record_property(
+        "figure", f"certificates of {name}: {dict(seen)}, median {np.median(times) * 1000:.0f} ms"
+    )
     assert seen["certified"] > 30
 
 
@@ -79,7 +81,9 @@ def test_all_claims_are_decided_for_fitted_values(name: str, record_property):  
 def test_all_claims_are_decided_for_1000_fitted_values(name: str, record_property):  # type: ignore[no-untyped-def]
     seen, times = certified(name, seed=8, count=1000)
 
-    record_property("figure", f"certificates of {name}: {dict(seen)}, median {np.median(times) * 1000:.0f} ms")
+    record_property(
+        "figure", f"certificates of {name}: {dict(seen)}, median {np.median(times) * 1000:.0f} ms"
+    )
 
 
 def test_what_fails_for_fitted_values_names_a_point_where_it_does():

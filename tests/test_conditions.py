@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from proving import decide, on
 
-from lawdsl.proof.conditions import condition_for
+from lawdsl.proof.signs.conditions import condition_for
 
 CASES = [
     # domain, what is to be positive, strictly, the condition, whether it is exact

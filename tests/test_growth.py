@@ -10,7 +10,7 @@ import sympy as sp
 from judging import Exact, Judge, formula_of
 from proving import algebra, decide, domain, limit_of, on
 
-from lawdsl.proof import growth
+from lawdsl.proof.signs import growth
 
 CASES = [
     # powers, logarithms and exponentials against one another

@@ -20,21 +20,11 @@ import test_signs
 from proving import algebra, decide, limit_of, on, sign_of
 
 from lawdsl.compiling import intervals
-from lawdsl.proof import (
-    conditions,
-    definedness,
-    domain,
-    limits,
-    monomials,
-    monotone,
-    payment,
-    reduction,
-    sampling,
-    signs,
-)
-from lawdsl.proof.box import Box, End
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof import definedness, domain, reduction
+from lawdsl.proof.box import Box
+from lawdsl.proof.signs import calculus, conditions, limits, monotone, payment
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.sign import Sign
 
 
 def of_signs() -> Iterator[bool]:
@@ -173,14 +163,14 @@ MUTATIONS: list[Mutation] = [
     ("always strict beyond a bound", monotone, "_beyond", lambda _: lambda limit, s: Sign.POSITIVE, of_signs),
     ("infinite and open ends are reached", monotone, "_open", lambda _: _never, of_signs),
     ("values between ends are strict", monotone, "_between", lambda right: lambda a, b, c, d: right(a, b, False, False), of_signs),
-    ("the other sign of a product", signs, "multiply", lambda right: lambda a, b: -right(a, b), of_signs),
-    ("a closed end is taken as open", signs, "above", lambda _: _open, of_signs),
-    ("an open end is taken as closed", signs, "above", lambda right: lambda x, c: right(x, True), of_signs),
-    ("sums of mixed signs are positive", signs, "add", lambda right: lambda t: Sign.POSITIVE if right(t) == Sign.REAL else right(t), of_signs),
-    ("one value of no sign is overlooked", signs, "multiply", lambda right: lambda a, b: right(a & Sign.REAL, b & Sign.REAL), of_signs),
+    ("the other sign of a product", calculus, "multiply", lambda right: lambda a, b: -right(a, b), of_signs),
+    ("a closed end is taken as open", calculus, "above", lambda _: _open, of_signs),
+    ("an open end is taken as closed", calculus, "above", lambda right: lambda x, c: right(x, True), of_signs),
+    ("sums of mixed signs are positive", calculus, "add", lambda right: lambda t: Sign.POSITIVE if right(t) == Sign.REAL else right(t), of_signs),
+    ("one value of no sign is overlooked", calculus, "multiply", lambda right: lambda a, b: right(a & Sign.REAL, b & Sign.REAL), of_signs),
     ("0^0 has a sign", Signs, "_power", _power, of_signs),
     ("everything is finite", Signs, "finite", _first_finite, of_signs),
-    ("a maximum has the sign of its first case", signs, "largest", lambda _: lambda parts: parts[0], of_signs),
+    ("a maximum has the sign of its first case", calculus, "largest", lambda _: lambda parts: parts[0], of_signs),
     ("a ratio is never attained", payment, "largest", _attained(False), of_payment),
     ("a ratio is always attained", payment, "largest", _attained(True), of_payment),
     ("a good term pays twice", payment, "list", lambda _: lambda terms: _Inexhaustible(terms), of_payment),

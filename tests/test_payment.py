@@ -6,10 +6,10 @@ import pytest
 import sympy as sp
 from proving import algebra, domain, on
 
-from lawdsl.proof.monomials import expanded, merged
-from lawdsl.proof.payment import largest, paid
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.monomials import expanded, merged
+from lawdsl.proof.signs.payment import largest, paid
+from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE
 NONNEGATIVE, NONPOSITIVE = Sign.NONNEGATIVE, Sign.NONPOSITIVE

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lawdsl.law import Law
     from lawdsl.proof.verdicts import Check, Verdict
 
+
 @click.command("check")
 @click.argument("laws", nargs=-1, metavar="LAW...")
 @click.option(

@@ -113,8 +113,11 @@ class Prepared:
                 else:
                     self.results[i] = OPERATIONS[step.op](*known)
 
-    def run(self, inputs: Sequence[Interval | None]) -> Interval:
+    def run(self, inputs: Sequence[Interval | None], *, bounded: bool = False) -> Interval:
         """The output on intervals, one for each input that is not fixed.
+
+        With `bounded` no part may reach to infinity. Then the expression is continuous there, and
+        its value at an end that the domain lacks is what it tends to: 0·oo is 0 only of numbers.
 
         Raises:
             NoInterval: one of its operations has no value, or none that is certain.
@@ -123,8 +126,10 @@ class Prepared:
         for i, number in self.inputs:
             results[i] = inputs[number]
         for i, operation, arguments in self.steps:
-            results[i] = operation(*[results[k] for k in arguments])
-        found: Interval = results[self.output]
+            found = results[i] = operation(*[results[k] for k in arguments])
+            if bounded and not (found.low.is_finite() and found.high.is_finite()):
+                raise NoInterval
+        found = results[self.output]
         if found.low.is_nan() or found.high.is_nan():
             raise NoInterval
         return found

@@ -33,7 +33,9 @@ def failures(law: Law, found: Sequence[Certificate]) -> list[Diagnostic]:
         if certificate.failed:
             place = ", ".join(f"{name} = {value}" for name, value in certificate.witness)
             where = f"at {place}: " if place else ""
-            message = f"`{certificate.claim}` fails on the fitted values: {where}{certificate.value}"
+            message = (
+                f"`{certificate.claim}` fails on the fitted values: {where}{certificate.value}"
+            )
             bounds = _bounds(law, certificate.claim)
             help = "no bound of a parameter is known that would keep it; choose another law"
             if bounds:

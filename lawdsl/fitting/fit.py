@@ -110,7 +110,6 @@ def fit(
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
-    notes: list[Diagnostic] = []
     for _ in range(ROUNDS):
         found = _fit_to(law, problem, runs, starts, where, seed, progress)
         changed = enforced(law, found.claims) if enforce else None

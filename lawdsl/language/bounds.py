@@ -44,7 +44,9 @@ def _read(declared: Declarations, bound: str) -> tuple[str, str, tree.Formula]:
 
 def _refused(why: str, bound: str) -> LawdslError:
     help = "write one as in a domain: `C > B/gamma`"
-    return LawdslError(Diagnostic("L0301", f"the bound `{bound}` cannot be added: {why}", help=help))
+    return LawdslError(
+        Diagnostic("L0301", f"the bound `{bound}` cannot be added: {why}", help=help)
+    )
 
 
 def _names(formula: tree.Formula) -> set[str]:

@@ -22,12 +22,12 @@ from lawdsl.proof.definedness import AnyDoubt, doubts
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import claim_text as claim_text
 from lawdsl.proof.goals import formulas, goal_of
-from lawdsl.proof.limits import limit
 from lawdsl.proof.reduction import MARGIN, Choice, never, reduce_to
 from lawdsl.proof.remedies import remedies
-from lawdsl.proof.sampling import Wanted, find_point
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.search.points import Wanted, find_point
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.limits import limit
+from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdicts import Check, Needs, Verdict, proved, refuted, undecided
 
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise

@@ -12,14 +12,14 @@ import sympy as sp
 from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.formulas import text
 from lawdsl.proof.box import Box
-from lawdsl.proof.boxes import SYMBOLS, Covered, cover
-from lawdsl.proof.conditions import condition_for
+from lawdsl.proof.boxes.cutting import SYMBOLS, Covered, cover
 from lawdsl.proof.definedness import AnyDoubt
-from lawdsl.proof.faces import place_of_equality
 from lawdsl.proof.goals import Goal
-from lawdsl.proof.sampling import Point, Wanted, certain_sign, find_point, value_at
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.search.points import Point, Wanted, certain_sign, find_point, value_at
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.conditions import condition_for
+from lawdsl.proof.signs.faces import place_of_equality
+from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdicts import Needs, Verdict, proved, refuted, undecided
 
 PIECES = 2000  # of boxes, that one look at a goal may take

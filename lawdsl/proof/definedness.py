@@ -18,9 +18,9 @@ from lawdsl.language import tree
 from lawdsl.language.printing import print_formula
 from lawdsl.law import Law
 from lawdsl.proof.box import Box
-from lawdsl.proof.sampling import Point, Wanted, certain_sign, find_point
-from lawdsl.proof.sign import DOMAINS, Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.search.points import Point, Wanted, certain_sign, find_point
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.sign import DOMAINS, Sign
 
 Places = Mapping[sp.Symbol, sp.Expr]
 

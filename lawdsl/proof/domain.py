@@ -15,8 +15,8 @@ from lawdsl.language.declared import Claim
 from lawdsl.language.printing import print_formula
 from lawdsl.law import Bound, Law
 from lawdsl.proof.box import Box, End, Range, Relation, order
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.sign import Sign
 
 Settings = Mapping[sp.Symbol, Fraction]
 
@@ -172,7 +172,9 @@ class _Collected:
         name = f"({symbol}/{_bracketed(upper)})"
         if not lower.limit.is_zero:
             name = f"(({symbol} - {_bracketed(lower)})/({text(room)}))"
-        s = sp.Symbol(name, real=True, nonnegative=True, **({"positive": True} if lower.strict else {}))
+        s = sp.Symbol(
+            name, real=True, nonnegative=True, **({"positive": True} if lower.strict else {})
+        )
         self.ranges[s] = Range(End(sp.S.Zero, not lower.strict), End(sp.S.One, not upper.strict))
         self.slack[symbol] = lower.limit + room * s
         self.meaning[s] = (symbol - lower.limit) / room

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from lawdsl.algebra import derivative
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
 from lawdsl.language.printing import print_claim, print_formula, print_items
-from lawdsl.algebra import derivative
 from lawdsl.law import Law
 from lawdsl.proof.box import Box
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.formulas import text
 from lawdsl.algebra import derivative, merge_powers
+from lawdsl.formulas import text
 from lawdsl.law import Law
 from lawdsl.proof.box import Box
-from lawdsl.proof.monomials import expanded, powers
-from lawdsl.proof.sampling import Point, Wanted, find_point
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.search.points import Point, Wanted, find_point
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.monomials import expanded, powers
+from lawdsl.proof.signs.sign import Sign
 
 MARGIN = 1e-9  # below which a float64 value may be nothing but rounding
 

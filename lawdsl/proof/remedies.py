@@ -11,8 +11,8 @@ from lawdsl.algebra import merge_powers
 from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text
 from lawdsl.law import Law
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.sign import Sign
 
 TRIED = 8
 
@@ -55,7 +55,9 @@ def _choices(
     first, *others = unknown
     sense = -1 if total == Sign.NEGATIVE else 1
     last = sense * sp.Mul(*others)
-    for one, other in product(_bounds(law, signs, first, strict), _bounds(law, signs, last, strict)):
+    for one, other in product(
+        _bounds(law, signs, first, strict), _bounds(law, signs, last, strict)
+    ):
         yield [one, other]
 
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.functions import ROWS, Function
 from lawdsl.algebra import merge_powers
-from lawdsl.proof.growth import limit_of
-from lawdsl.proof.sign import Sign
+from lawdsl.functions import ROWS, Function
+from lawdsl.proof.signs.growth import limit_of
+from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 Places = Mapping[sp.Symbol, sp.Expr]
 

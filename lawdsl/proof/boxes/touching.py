@@ -44,7 +44,10 @@ def touching_point(
 
 
 def _root(
-    slope: sp.Expr, s: sp.Symbol, within: tuple[float, float], settings: Mapping[sp.Symbol, Fraction]
+    slope: sp.Expr,
+    s: sp.Symbol,
+    within: tuple[float, float],
+    settings: Mapping[sp.Symbol, Fraction],
 ) -> float | None:
     """Where the slope turns from negative to positive, in float64."""
     inputs = [s, *sorted(slope.free_symbols - {s}, key=str)]

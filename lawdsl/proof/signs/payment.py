@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.formulas import text
 from lawdsl.algebra import merge_powers
-from lawdsl.proof.limits import at_infinity, at_zero
-from lawdsl.proof.means import means
-from lawdsl.proof.monomials import expanded, log_slope, merged
-from lawdsl.proof.sign import Sign
+from lawdsl.formulas import text
+from lawdsl.proof.signs.limits import at_infinity, at_zero
+from lawdsl.proof.signs.means import means
+from lawdsl.proof.signs.monomials import expanded, log_slope, merged
+from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 MEANS = 2  # depth of rules on sums down to which several good terms pay together
 
@@ -42,16 +42,18 @@ class Largest:
 
     @property
     def place(self) -> str:
-        return ", ".join(f"{s} {'->' if at.is_infinite else '='} {text(at)}" for s, at in self.corner)
+        return ", ".join(
+            f"{s} {'->' if at.is_infinite else '='} {text(at)}" for s, at in self.corner
+        )
 
 
 def paid(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of a sum whose terms pay for one another, or None.
 
-    Sums of parameters, 1 - a, are left as they are first, then multiplied out too.
+    All is multiplied out; if that does not help, all but sums of parameters, 1 - a.
     """
     tried: list[sp.Expr] | None = None
-    for whole in (True, False):
+    for whole in (False, True):
         found = expanded(signs, e, whole=whole)
         if found is None or found[1] == tried:
             continue

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.formulas import text
 from lawdsl.algebra import derivative, merge_powers
-from lawdsl.proof.limits import limit
-from lawdsl.proof.monomials import expanded, powers
-from lawdsl.proof.payment import largest
-from lawdsl.proof.sign import Sign, multiply
-from lawdsl.proof.signs import Signs
+from lawdsl.formulas import text
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.limits import limit
+from lawdsl.proof.signs.monomials import expanded, powers
+from lawdsl.proof.signs.payment import largest
+from lawdsl.proof.signs.sign import Sign, multiply
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
     tight = any(_outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown)
     step = f"all terms are positive but for the factor {text(needed)}"
     shown = _shown(sp.S.Zero, needed, strictly)
-    if needed.is_Add:
+    if needed.is_Add or needed.could_extract_minus_sign():
         shown = _split(sp.expand_mul(needed), strictly)
     return _Bound(needed, strictly, tight, shown, step)
 

@@ -13,10 +13,10 @@ import sympy as sp
 
 from lawdsl.algebra import derivative, merge_powers
 from lawdsl.functions import ROWS
-from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 DEPTH = 2  # of slopes within slopes
 
@@ -39,7 +39,7 @@ def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -
     """The limit that follows from the growth: 0, a finite expression, oo or -oo."""
     fixed, moving = e.as_independent(x, as_Add=True)
     if fixed != 0 and moving != 0:
-        rest = limit_of(signs, moving, x, at_zero=at_zero)
+        rest = limit_of(signs, moving, x, at_zero=at_zero) if signs.finite(fixed) else None
         return None if rest is None else rest if rest.is_infinite else fixed + rest
     growing = _Growing(signs, x, -1 if at_zero else 1)
     found = growing.of(e)
@@ -176,8 +176,8 @@ class _Growing:
 
     def _exponential(self, inner: sp.Expr) -> Growth | None:
         """exp of what grows like a power is beyond every power; of what stays, it stays."""
-        parts = [p for p in sp.Add.make_args(sp.expand_mul(inner)) if self.x in p.free_symbols]
-        found = self.of(sp.Add(*parts))
+        rest, moving = sp.expand_mul(inner).as_independent(self.x, as_Add=True)
+        found = self.of(moving)
         if found is None:
             return None
         way = self.way(found)
@@ -185,7 +185,7 @@ class _Growing:
             return None
         if way <= 0:
             at = found.coefficient if way == 0 else sp.S.Zero
-            return Growth(sp.exp(inner - sp.Add(*parts) + at))
+            return Growth(sp.exp(rest + at))
         power = self._direction(found.power)
         sign = self.signs.sign(found.coefficient)
         if not power or not sign.definite:
@@ -229,5 +229,5 @@ def _ratio(one: Growth, other: Growth) -> Growth:
     """How one compares with the other; oo beside oo is not known to be the same."""
     if one.power.is_infinite or other.power.is_infinite:
         power = sp.nan if one.power == other.power else one.power - other.power
-        return Growth(sp.S.One, power if power is not sp.nan else sp.Symbol("unknown", real=True))
+        return Growth(sp.S.One, power if power is not sp.nan else sp.Dummy("unknown", real=True))
     return Growth(sp.S.One, sp.expand_mul(one.power - other.power), one.logs - other.logs)

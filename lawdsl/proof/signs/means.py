@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.proof.monomials import log_slope, merged
-from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs.monomials import log_slope, merged
+from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 TOGETHER = {2: 6, 3: 4}  # so many good terms pay together, where there are so many at most
 

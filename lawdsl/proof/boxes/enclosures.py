@@ -8,32 +8,35 @@ from functools import cached_property
 
 import sympy as sp
 
+from lawdsl.algebra import merge_powers
 from lawdsl.compiling.intervals import Interval, add, multiply
-from lawdsl.proof.monomials import expanded, merged
-from lawdsl.proof.posynomials import (
+from lawdsl.proof.boxes.products import (
     ANYTHING,
     UNIT,
     Enclosure,
     Parts,
     Piece,
     Product,
-    View,
     negative,
 )
-from lawdsl.proof.sign import Sign
+from lawdsl.proof.boxes.views import View
+from lawdsl.proof.signs.monomials import expanded, merged
+from lawdsl.proof.signs.sign import Sign
 
 TERMS = 60  # of a sum that is divided by one of them
 
 
 @dataclass(frozen=True)
 class Term:
-    """sign·size·rest: a product of positive parts, and what has no sign that is plain to see.
+    """sign·size·rest: a product of parts that are not negative, and what has no plain sign.
 
-    Where the rest has one on a piece, the term is `whole`, with the modulus of the rest as a part.
+    Where the rest has a sign on a piece, the term is `whole`, with the modulus of the rest as a
+    part. `vanishes`: the size may be 0 somewhere on the box.
     """
 
     sign: Sign
     size: Product
+    vanishes: bool
     rest: Enclosure | None = None
     whole: Product | None = None
 
@@ -47,8 +50,10 @@ class EnclosedSum:
 
     def sign(self, view: View, *, wanted: Sign = Sign.REAL) -> Sign:
         """The possible signs on a piece; REAL too where it does not seem to be the wanted one."""
-        value = self.whole.on(view.piece)
+        value = self.whole.on(view.piece, bounded=view.outside)
         found = Sign.REAL if value is None else sign_within(value)
+        if view.outside:
+            return found
         for terms in (self.terms, self.multiplied_out) if found == Sign.REAL else ():
             if 1 < len(terms) <= TERMS:
                 found = _divided(view, [_here(term, view.piece) for term in terms], wanted)
@@ -72,23 +77,28 @@ class EnclosedSum:
 
     def _term(self, term: sp.Expr) -> Term:
         size, sign, rest = self.parts.split(term)
+        vanishes = self.parts.signs.sign(merge_powers(term / rest)) not in _DEFINITE
         if rest == 1:
-            return Term(sign, size)
-        return Term(sign, size, Enclosure(self.parts.box, rest), self.parts.times(size, rest))
+            return Term(sign, size, vanishes)
+        whole = self.parts.times(size, rest)
+        return Term(sign, size, vanishes, Enclosure(self.parts.box, rest), whole)
 
 
-Here = tuple[Sign, Product, Interval | None]
+_DEFINITE = (Sign.POSITIVE, Sign.NEGATIVE)
+Here = tuple[Sign, Product, Interval | None, bool]
 
 
 def _here(term: Term, piece: Piece) -> Here:
-    """A term on a piece: its sign, a product, and an interval that it is multiplied by."""
+    """A term on a piece: its sign, a product, an interval that it is multiplied by, and whether
+    the product may be 0."""
     if term.rest is None or term.whole is None:
-        return term.sign, term.size, None
+        return term.sign, term.size, None, term.vanishes
     rest = term.rest.on(piece)
     sign = Sign.REAL if rest is None else sign_within(rest)
     if sign.definite:
-        return term.sign if sign == Sign.POSITIVE else -term.sign, term.whole, None
-    return term.sign, term.size, ANYTHING if rest is None else rest
+        sign = term.sign if sign == Sign.POSITIVE else -term.sign
+        return sign, term.whole, None, term.vanishes
+    return term.sign, term.size, ANYTHING if rest is None else rest, term.vanishes
 
 
 def _divided(view: View, terms: list[Here], wanted: Sign) -> Sign:
@@ -96,7 +106,7 @@ def _divided(view: View, terms: list[Here], wanted: Sign) -> Sign:
     greatest = _greatest(view, terms)
     if greatest is None or greatest[2] is not None:
         return Sign.REAL
-    own, below, _ = greatest
+    own, below, _, vanishes = greatest
     if wanted == Sign.NONNEGATIVE and own == Sign.NEGATIVE:
         return Sign.REAL
     found = Sign.REAL
@@ -104,7 +114,7 @@ def _divided(view: View, terms: list[Here], wanted: Sign) -> Sign:
         total = UNIT
         for term in terms:
             if term is not greatest:
-                sign, size, rest = term
+                sign, size, rest, _ = term
                 ratio = size.over(below)
                 bounds = view.narrowly(ratio) if narrowly else view.value(ratio)
                 bounds = bounds if rest is None else multiply(bounds, rest)
@@ -112,6 +122,8 @@ def _divided(view: View, terms: list[Here], wanted: Sign) -> Sign:
         found = sign_within(total)
         if found != Sign.REAL:
             break
+    if vanishes and not view.value(below).low > 0:
+        found |= Sign.ZERO
     return found if own == Sign.POSITIVE else -found
 
 

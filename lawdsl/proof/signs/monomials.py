@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from lawdsl.algebra import derivative, merge_powers
-from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 TERMS = 200  # monomials of one sum
 WHOLE = 4  # the greatest power of a sum that is multiplied out
@@ -90,9 +90,7 @@ def _composite(terms: list[sp.Expr]) -> list[sp.Expr]:
     return list(found)
 
 
-def _multiplied_out(
-    signs: Signs, term: sp.Expr, kept: bool
-) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+def _multiplied_out(signs: Signs, term: sp.Expr, kept: bool) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """A product of sums as a sum of products: (number, monomial) pairs."""
     products = [sp.S.One]
     for base, exponent in powers(term):

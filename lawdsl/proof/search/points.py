@@ -19,8 +19,8 @@ from lawdsl.compiling.certain import exact_value, interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.proof.box import Box, Relation
-from lawdsl.proof.drawing import draw_round, draw_wide
-from lawdsl.proof.signs import Signs
+from lawdsl.proof.search.drawing import draw_round, draw_wide
+from lawdsl.proof.signs.calculus import Signs
 
 POINTS = 4000  # a round of the search
 NOISE = 1e-12  # by which float64 may miss a closed end

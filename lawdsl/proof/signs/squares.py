@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.proof.sign import Sign, multiply
+from lawdsl.proof.signs.sign import Sign, multiply
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 DEGREE = 8  # of a polynomial that is taken apart
 SYMBOLS = 6

@@ -28,10 +28,11 @@ from lawdsl.compiling.intervals import (
 )
 from lawdsl.diagnostics import LawdslError
 from lawdsl.proof.box import Box, End
-from lawdsl.proof.enclosures import EnclosedSum
-from lawdsl.proof.posynomials import Enclosure, Parts, View
-from lawdsl.proof.sign import Sign
-from lawdsl.proof.touching import touching_point
+from lawdsl.proof.boxes.enclosures import EnclosedSum
+from lawdsl.proof.boxes.products import Enclosure, Parts
+from lawdsl.proof.boxes.touching import touching_point
+from lawdsl.proof.boxes.views import View
+from lawdsl.proof.signs.sign import Sign
 
 BITS = 80  # of an end point
 POINT_BITS = 300  # at a point, where terms may cancel
@@ -101,6 +102,10 @@ class _Cutting:
         self.box, self.parts = box, Parts(box)
         self.form = EnclosedSum(self.parts, e)
         self.range = {s: self._range(s) for s in self.parts.moving(e)}
+        for s, whole in self.range.items():
+            domain = box.range(s)
+            ends = ((domain.lower, whole.low), (domain.upper, whole.high))
+            self.parts.missing[s] = [at for end, at in ends if end and not end.closed]
         self._touch: tuple[sp.Expr | None, EnclosedSum] | None = None
         self.slopes = {s: EnclosedSum(self.parts, derivative(e, s)) for s in self.range}
 
@@ -167,10 +172,7 @@ class _Cutting:
             at = x.low if rising else x.high
             if not (rising or sign.within(Sign.NONPOSITIVE)) or not at.is_finite():
                 continue
-            domain = self.box.range(s)
-            end = domain.lower if rising else domain.upper
-            whole = self.range[s].low if rising else self.range[s].high
-            if end is not None and not end.closed and at == whole:
+            if at in self.parts.missing[s]:
                 outside, beyond = True, beyond or sign.definite
             face = face.face([(s, -1 if rising else 1)])
         sign = self.form.sign(face, wanted=Sign.NONNEGATIVE)

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from lawdsl.algebra import derivative, merge_powers
 from lawdsl.formulas import text
 from lawdsl.functions import ROWS
-from lawdsl.algebra import derivative, merge_powers
 from lawdsl.proof.box import End
-from lawdsl.proof.limits import at_infinity
-from lawdsl.proof.monomials import merged, powers
-from lawdsl.proof.scaling import by_scaling
-from lawdsl.proof.sign import Sign
+from lawdsl.proof.signs.limits import at_infinity
+from lawdsl.proof.signs.monomials import merged, powers
+from lawdsl.proof.signs.scaling import by_scaling
+from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from lawdsl.algebra import merge_powers
-from lawdsl.proof.monomials import powers
+from lawdsl.proof.signs.monomials import powers
 
 if TYPE_CHECKING:
-    from lawdsl.proof.signs import Signs
+    from lawdsl.proof.signs.calculus import Signs
 
 Weights = dict[sp.Symbol, sp.Expr]
 
@@ -42,9 +42,13 @@ def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
     equations = [q for q in equations if q != 0]
     if any(q.free_symbols - set(unknown.values()) for q in equations):
         return None
-    matrix, _ = sp.linear_eq_to_matrix(equations, list(unknown.values())) if equations else (
-        sp.zeros(1, len(free)),
-        None,
+    matrix, _ = (
+        sp.linear_eq_to_matrix(equations, list(unknown.values()))
+        if equations
+        else (
+            sp.zeros(1, len(free)),
+            None,
+        )
     )
     fixed = _dependent(matrix, free)
     if not fixed:

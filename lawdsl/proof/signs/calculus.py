@@ -14,17 +14,17 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
+from lawdsl.algebra import merge_powers
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text
 from lawdsl.functions import ROWS
-from lawdsl.algebra import merge_powers
-from lawdsl.proof.box import Box, End
-from lawdsl.proof.drawing import Column, draw_wide
-from lawdsl.proof.faces import faces_of, without
-from lawdsl.proof.monotone import (
+from lawdsl.proof.box import Box, End, Range
+from lawdsl.proof.search.drawing import Column, draw_wide
+from lawdsl.proof.signs.faces import faces_of, without
+from lawdsl.proof.signs.monotone import (
     between_bounds,
     between_ends,
     by_cases,
@@ -35,9 +35,9 @@ from lawdsl.proof.monotone import (
     by_logarithm,
     by_scale,
 )
-from lawdsl.proof.payment import paid
-from lawdsl.proof.sign import DOMAINS, Sign, above, add, below, largest, multiply
-from lawdsl.proof.squares import by_factors, by_square
+from lawdsl.proof.signs.payment import paid
+from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
+from lawdsl.proof.signs.squares import by_factors, by_square
 
 STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
@@ -253,11 +253,12 @@ class Signs:
 
     def _by_pieces(self, e: sp.Expr) -> Sign:
         """The sign by numbers, where there are few symbols, all of which vary."""
-        from lawdsl.proof.boxes import sign_and_pieces
+        from lawdsl.proof.boxes.cutting import sign_and_pieces
 
         moving = e.free_symbols - self.given
         wide = WIDE if self.depth == 1 else 1
-        if len(moving) > wide or moving & set(self.box.settings):
+        ends = {s for r in map(self.box.range, moving) for s in _symbols_of(r)}
+        if len(moving) > wide or (moving | ends) & set(self.box.settings) - self.given:
             return Sign.REAL
         if e not in self._cut:
             limit = min(self.pieces, PIECES // self.depth**2)
@@ -371,6 +372,11 @@ class Signs:
         if certain is not None:
             return {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}[certain]
         return Sign.REAL if e.is_real and e.is_finite else Sign.UNKNOWN
+
+
+def _symbols_of(domain: Range) -> set[sp.Symbol]:
+    ends = (domain.lower, domain.upper)
+    return {s for end in ends if end is not None for s in end.at.free_symbols}
 
 
 def _polynomial(e: sp.Expr) -> bool:

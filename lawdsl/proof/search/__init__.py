@@ -1,0 +1,1 @@
+"""The search for a point that contradicts a claim, and its verification."""
