@@ -16,6 +16,7 @@ slow: $(VENV)/.tested
 
 bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_fit.py
+	$(BIN)/python tests/benchmarks/bench_proofs.py
 
 lint: $(VENV)/.tested
 	$(BIN)/ruff check lawdsl tests

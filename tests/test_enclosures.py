@@ -142,7 +142,7 @@ def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int):
             parts = Parts(seen.box)
             found = EnclosedSum(parts, seen.e).sign(View(parts, seen.piece))
             known += found != Sign.REAL
-            for point in seen.points if found != Sign.REAL else ():
+            for point, _ in seen.values(L) if found != Sign.REAL else ():
                 sign = sign_at(seen.case, point)
                 bit = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE, None: found}[sign]
                 assert bit in found, (str(seen.case), seen.piece, point, found)

@@ -46,7 +46,8 @@ def test_planted_parameters_are_recovered_from_clean_data(name: str):
     fit = lawdsl.fit(name, PLANTED[name].table())
 
     assert fit.values == pytest.approx(PLANTED[name].parameters, rel=1e-10)
-    assert (fit.verdict, fit.diagnostics) == ("trusted", ())
+    broken = [d for d in fit.diagnostics if d.code == "F0113"]  # a claim that is conditional
+    assert (fit.verdict, [*fit.diagnostics]) == ("trusted", broken)
     assert fit.converged and fit.agreement.agreed >= 2
     assert fit.metrics.r2 == pytest.approx(1)
 

@@ -86,13 +86,13 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
 
     assert list(made) == [
         *("schema", "verdict", "parameters", "objective", "metrics", "agreement", "converged"),
-        *("stopped", "diagnostics", "data", "law", "seed"),
+        *("stopped", "diagnostics", "claims", "data", "law", "seed"),
     ]
     assert list(made["parameters"]["E"]) == ["value", "at_bound", "identified"]
     assert list(made["data"]) == [
         *("name", "digest", "rows", "dropped", "columns", "where", "ranges"),
     ]
-    assert list(made["law"]) == ["name", "digest", "texts", "settings", "dropped"]
+    assert list(made["law"]) == ["name", "digest", "texts", "settings", "dropped", "added"]
 
 
 def test_a_file_can_be_read_by_everyone_and_a_second_save_keeps_its_permissions(

@@ -137,7 +137,7 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
     if len(split) != 1:
         return None
     ((factor, rest),) = split
-    if not rest.definite:
+    if factor == 1 or not rest.definite:
         return None
     needed = factor if rest == Sign.POSITIVE else -factor
     strictly = strict and Sign.POSITIVE not in [sign for _, sign in good]
