@@ -43,10 +43,14 @@ def test_a_claim_that_fails_is_named_with_a_point_and_what_to_do(free: lawdsl.Fi
     (warning,) = (d for d in free.diagnostics if d.code == "F0113")
 
     assert "`∂L/∂r < 0` fails on the fitted values: at D = " in warning.message
-    assert "--enforce: it keeps C > B*eta*(epsilon + 1)^(gamma + 1)/(gamma*D_min^beta)" in warning.help
+    assert (
+        "--enforce: it keeps C > B*eta*(epsilon + 1)^(gamma + 1)/(gamma*D_min^beta)" in warning.help
+    )
 
 
-def test_an_enforced_fit_keeps_the_claim_by_construction(runs: dict[str, np.ndarray], tmp_path: Path):
+def test_an_enforced_fit_keeps_the_claim_by_construction(
+    runs: dict[str, np.ndarray], tmp_path: Path
+):
     fit = lawdsl.fit("dcpt.l3", runs, without="C > C0", starts=6, enforce=True)
     v = fit.values
     least = v["B"] * v["eta"] * (1 + v["epsilon"]) ** (v["gamma"] + 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import sympy as sp
-from proving import domain, on
 from judging import formula_of
+from proving import domain, on
 
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign

@@ -61,9 +61,7 @@ def sign_of(x: Interval) -> int | None:
 def add(x: Interval, y: Interval) -> Interval:
     """Infinite end points of both signs leave the sum open."""
     low, high = (x.low + y.low).lower(), (x.high + y.high).upper()
-    return Interval(
-        MINUS_INFINITY if low.is_nan() else low, INFINITY if high.is_nan() else high
-    )
+    return Interval(MINUS_INFINITY if low.is_nan() else low, INFINITY if high.is_nan() else high)
 
 
 def multiply(x: Interval, y: Interval) -> Interval:

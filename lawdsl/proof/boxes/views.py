@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import sympy as sp
@@ -55,14 +55,16 @@ class View:
 
     def __init__(self, parts: Parts, piece: Piece) -> None:
         self.parts, self.piece = parts, piece
-        self.outside = any(
-            x.low == x.high and x.low in parts.missing.get(s, ()) for s, x in piece.items()
-        )
         self._logs: dict[int, Interval] = {}
         self._greatest: dict[int, tuple[int, Interval]] = {}
         self._slopes: dict[tuple[int, sp.Symbol], Interval] = {}
         self._points: dict[int, float] = {}
         self._faces: dict[tuple[tuple[sp.Symbol, int], ...], View] = {}
+
+    @cached_property
+    def outside(self) -> bool:
+        missing = self.parts.missing
+        return any(x.low == x.high and x.low in missing.get(s, ()) for s, x in self.piece.items())
 
     def value(self, product: Product) -> Interval:
         """A product, as far as its parts' intervals tell."""
