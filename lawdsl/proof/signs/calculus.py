@@ -7,22 +7,18 @@ rule asks that of each part. (That is why 0^0, sign(0) and the step at 0 have no
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 
-import numpy as np
 import sympy as sp
 
 from lawdsl.algebra import merge_powers
-from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text
 from lawdsl.functions import ROWS
 from lawdsl.proof.box import Box, End, Range
-from lawdsl.proof.search.drawing import Column, draw_wide
+from lawdsl.proof.search.glance import Glance
 from lawdsl.proof.signs.faces import faces_of, without
 from lawdsl.proof.signs.monotone import (
     between_bounds,
@@ -43,8 +39,6 @@ STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
 PIECES = 400  # of a box, for one sum
 WIDE = 3  # symbols of a sum that is looked at piece by piece
-NOISE = 1e-9  # of the terms' sum, below which a float64 difference says nothing
-POINTS = 48  # at which a sum is tried out before anything is proved of it
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
@@ -99,7 +93,7 @@ class Signs:
         self._used: list[set[sp.Symbol]] = [set()]
         self._steps = 0
         self._fixed = box.fixed() | self.given
-        self._columns: dict[sp.Symbol, Column] = {}
+        self._glance = Glance(box)
 
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
@@ -225,7 +219,7 @@ class Signs:
         try:
             for rule in AFFINE_RULES:
                 found &= self._attempt(rule, e) or Sign.REAL
-            if found != Sign.REAL or self._seen_with_both_signs(e):
+            if found != Sign.REAL or self._glance.both_signs(e):
                 return found
             for rule, deepest in SUM_RULES:
                 more = self._attempt(rule, e) if self.depth <= deepest else None
@@ -279,26 +273,6 @@ class Signs:
         if found is None:
             self._used[-1] = before
         return found
-
-    def _seen_with_both_signs(self, e: sp.Expr) -> bool:
-        """Whether random points show that there is nothing to prove. It only saves time."""
-        inputs = sorted(e.free_symbols, key=str)
-        for s in inputs:
-            if s not in self._columns:
-                rng = np.random.default_rng(zlib.crc32(s.name.encode()))
-                self._columns[s] = draw_wide(self.box, s, rng, POINTS)
-        try:
-            tape = compile_tape([e, *e.args], inputs)
-        except LawdslError:
-            return False
-        value, *terms = evaluate(tape, [self._columns[s] for s in inputs])
-        with np.errstate(all="ignore"):
-            share = np.nan_to_num(value / sum(np.abs(term) for term in terms))
-        places = int(np.argmin(share)), int(np.argmax(share))
-        if not share[places[0]] < -NOISE or not share[places[1]] > NOISE:
-            return False
-        points = [[Fraction(float(self._columns[s][i])) for s in inputs] for i in places]
-        return [interval_sign(tape, point) for point in points] == [-1, 1]
 
     def _product(self, e: sp.Expr) -> Sign:
         found = Sign.POSITIVE
