@@ -10,15 +10,13 @@ import sympy as sp
 
 from lawdsl.functions import NAMES
 
+LONG = 100  # bits of a number in a power that is written as a decimal
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text binds
 
 
 def text(expression: sp.Expr) -> str:
     """An expression as the language writes it: A/N^alpha."""
     return _written(expression)[0]
-
-
-LONG = 100  # bits of a number in a power that is written as a decimal
 
 
 def _written(e: sp.Expr) -> tuple[str, int]:

@@ -299,7 +299,7 @@ MUTATIONS: list[Mutation] = [
     ("what is divided by is not 0", enclosures, "_DEFINITE", lambda _: _Everything(), of_boxes),
     ("a symbol below 0 is its modulus", products.Parts, "_unknown", lambda _: _as_symbol, of_boxes),
     ("whatever is near 0 touches it", touching, "_vanishes", lambda _: lambda e, s, place: True, of_boxes),
-    ("the least of several is the first", intervals, "_least", lambda _: lambda numbers: numbers[0], of_boxes),
+    ("the least of several is the first", intervals, "least", lambda _: lambda numbers: numbers[0], of_boxes),
     ("no face is left out", faces, "without", lambda _: lambda box, found: box, of_claims),
     ("oo - oo = 0", limits, "_sum", _sum, of_limits),
     ("0*oo = 0", limits, "_product", _product, of_limits),

@@ -124,7 +124,7 @@ def _finish(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json:
     if sarif:
         from lawdsl.reporting.sarif import sarif as as_sarif
 
-        click.echo(as_sarif(checks, warnings, __version__))
+        click.echo(as_sarif(checks, warnings, __version__, whole=not interrupted))
         return 0 if all(c.ok for c in checks) else 1
     claims = [{"law": c.law, **v.to_json()} for c in checks for v in c.claims]
     summary = [{"law": c.law, "digest": c.digest, "ok": c.ok} for c in checks]

@@ -127,12 +127,11 @@ class Prepared:
             results[i] = inputs[number]
         for i, operation, arguments in self.steps:
             found = results[i] = operation(*[results[k] for k in arguments])
+            if found.low.is_nan() or found.high.is_nan():
+                raise NoInterval
             if bounded and not (found.low.is_finite() and found.high.is_finite()):
                 raise NoInterval
-        found = results[self.output]
-        if found.low.is_nan() or found.high.is_nan():
-            raise NoInterval
-        return found
+        return results[self.output]
 
 
 def _as_interval(number: Number) -> Interval:

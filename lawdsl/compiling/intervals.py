@@ -69,18 +69,18 @@ def multiply(x: Interval, y: Interval) -> Interval:
     if x.low >= 0 and y.low >= 0:
         return Interval(_times(x.low, y.low).lower(), _times(x.high, y.high).upper())
     products = [_times(a, b) for a in x for b in y]
-    return Interval(_least([p.lower() for p in products]), _most([p.upper() for p in products]))
+    return Interval(least([p.lower() for p in products]), most([p.upper() for p in products]))
 
 
 def _times(a: Any, b: Any) -> Any:
     return ZERO if a == 0 or b == 0 else a * b
 
 
-def _least(numbers: Sequence[Any]) -> Any:
+def least(numbers: Sequence[Any]) -> Any:
     return reduce(lambda a, b: b if b < a else a, numbers)
 
 
-def _most(numbers: Sequence[Any]) -> Any:
+def most(numbers: Sequence[Any]) -> Any:
     return reduce(lambda a, b: b if b > a else a, numbers)
 
 
@@ -95,7 +95,7 @@ def _power(base: Interval, exponent: Interval) -> Interval:
     if base.low < 0 or (base.high == 0 and exponent.low <= 0):
         raise NoInterval
     corners = [_corner(x, y) for x in set_of(base) for y in set_of(exponent)]
-    return Interval(_least([c.lower() for c in corners]), _most([c.upper() for c in corners]))
+    return Interval(least([c.lower() for c in corners]), most([c.upper() for c in corners]))
 
 
 def set_of(x: Interval) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def _whole_power(base: Interval, n: Any) -> Interval:
         return Interval(low.lower(), high.upper())
     if base.high <= 0:
         return Interval(high.lower(), low.upper())
-    return Interval(ZERO, _most([low.upper(), high.upper()]))
+    return Interval(ZERO, most([low.upper(), high.upper()]))
 
 
 def _raised(x: Any, n: Any) -> Any:
@@ -165,7 +165,7 @@ def _log(x: Any) -> Any:
 def _exp(x: Interval) -> Interval:
     """Increasing, and positive also where it is too large for a number."""
     low, high = (y.exp() if y.is_finite() else (INFINITY if y > 0 else ZERO) for y in x)
-    return Interval(_most([ZERO, low.lower()]), high.upper())
+    return Interval(most([ZERO, low.lower()]), high.upper())
 
 
 def _atan(x: Any) -> Any:
@@ -183,7 +183,7 @@ def _wave(function: Callable[[Any], Any]) -> Callable[[Interval], Interval]:
         if not (x.low.is_finite() and x.high.is_finite()):
             return Interval(-ONE, ONE)
         ball = function(x.low.union(x.high))
-        return Interval(_most([-ONE, ball.lower()]), _least([ONE, ball.upper()]))
+        return Interval(most([-ONE, ball.lower()]), least([ONE, ball.upper()]))
 
     return computed
 
@@ -200,7 +200,7 @@ def _tan(x: Interval) -> Interval:
 def _absolute(x: Interval) -> Interval:
     if x.low >= 0:
         return x
-    return Interval(-x.high if x.high <= 0 else ZERO, _most([-x.low, x.high]))
+    return Interval(-x.high if x.high <= 0 else ZERO, most([-x.low, x.high]))
 
 
 def middle(x: Interval) -> Any:
@@ -242,8 +242,8 @@ OPERATIONS: dict[str, Callable[..., Interval]] = {
     "atan": _increasing(_atan),
     "tanh": _increasing(_tanh),
     "abs": _absolute,
-    "min": lambda *x: Interval(_least([v.low for v in x]), _least([v.high for v in x])),
-    "max": lambda *x: Interval(_most([v.low for v in x]), _most([v.high for v in x])),
+    "min": lambda *x: Interval(least([v.low for v in x]), least([v.high for v in x])),
+    "max": lambda *x: Interval(most([v.low for v in x]), most([v.high for v in x])),
     "sign": _step(-1, 1),
     "step": _step(0, 1),
 }

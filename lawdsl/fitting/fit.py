@@ -110,9 +110,9 @@ def fit(
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
-    for _ in range(ROUNDS):
+    for left in reversed(range(ROUNDS)):
         found = _fit_to(law, problem, runs, starts, where, seed, progress)
-        changed = enforced(law, found.claims) if enforce else None
+        changed = enforced(law, found.claims) if enforce and left else None
         if changed is None:
             break
         law, problem = changed, problem_of(changed, runs.columns, runs.target, chosen)

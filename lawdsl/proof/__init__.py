@@ -1,8 +1,8 @@
 """Is a claim about a law true? Claim on a Law -> Verdict.
 
-Two independent ways lead to a verdict: a calculus of signs on the expression (`signs`, `payment`,
-`conditions`, `limits`, `reduction`), which may prove, and a search for a counter-example
-(`sampling`), which may refute. Where neither succeeds the verdict is undecided.
+Three independent layers lead to a verdict: a calculus of signs on the expression (`signs`), which
+may prove; numbers on pieces of the domain (`boxes`), which may prove as well; and a search for a
+counter-example (`search`), which may refute. Where none succeeds the verdict is undecided.
 """
 
 from lawdsl.proof.claims import check, check_claim

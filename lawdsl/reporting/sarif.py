@@ -14,13 +14,23 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"refuted": "error", "conditional": "error", "undecided": "warning"}
 
 
-def sarif(checks: Iterable[Check], diagnostics: Iterable[Diagnostic], version: str) -> str:
-    """Every verdict that is not the expected one, and every diagnostic, as one document."""
+def sarif(
+    checks: Iterable[Check], diagnostics: Iterable[Diagnostic], version: str, *, whole: bool
+) -> str:
+    """Every verdict that is not the expected one, and every diagnostic, as one document.
+
+    Args:
+        checks: of laws.
+        diagnostics: what else there is to say.
+        version: of lawdsl.
+        whole: whether all claims were decided; not so where the work was interrupted.
+    """
     found = [_verdict(v) for check in checks for v in check.claims if not v.ok]
     found += [_diagnostic(d) for d in diagnostics]
     rules = sorted({result["ruleId"] for result in found})
     driver = {"name": "lawdsl", "version": version, "rules": [{"id": rule} for rule in rules]}
-    runs = [{"tool": {"driver": driver}, "results": found}]
+    done = [{"executionSuccessful": whole}]
+    runs = [{"tool": {"driver": driver}, "invocations": done, "results": found}]
     content = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 

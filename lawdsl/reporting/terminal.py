@@ -117,7 +117,7 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
         declared = ", ".join(f"`parameter {bound}`" for bound in verdict.remedy)
         out.print(Text(f"{indent}help: declare {declared}"), soft_wrap=True)
     if verdict.face is not None:
-        out.print(Text(f"{indent}equality at {verdict.face}"), soft_wrap=True)
+        out.print(Text(f"{indent}equality only at {verdict.face}"), soft_wrap=True)
     if verdict.verdict == "refuted":
         place = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
         out.print(

@@ -131,7 +131,7 @@ def _greatest(view: View, terms: list[Here]) -> Here | None:
     """The greatest term, about the middle of a piece; None where they are all 0."""
     best, greatest = None, -math.inf
     for term in terms:
-        size = view.inside(term[1])
+        size = view.about(term[1])
         if term[2] is not None:
             far = max(abs(float(end.mid())) if end.is_finite() else 0.0 for end in term[2])
             size += math.log(far) if far > 0 else -math.inf

@@ -24,6 +24,8 @@ from lawdsl.compiling.intervals import (
     NoInterval,
     add,
     as_interval,
+    least,
+    most,
     multiply,
 )
 from lawdsl.compiling.tape import compile_tape
@@ -102,7 +104,7 @@ class Shrinking:
 
     def slopes(self, u: Interval) -> Interval:
         low, high = (self._slope_at(end) for end in (u.high, u.low))
-        return Interval(_larger(-ONE, low.lower()), _smaller(ZERO, high.upper()))
+        return Interval(most([-ONE, low.lower()]), least([ZERO, high.upper()]))
 
     def _slope_at(self, u: Any) -> Any:
         if u == 0:
@@ -112,14 +114,6 @@ class Shrinking:
 
 DECAY = Shrinking(lambda u: -(-u).expm1() / u, lambda u: u / u.expm1() - 1)
 LOG = Shrinking(lambda u: u.log1p() / u, lambda u: u / ((1 + u) * u.log1p()) - 1)
-
-
-def _larger(x: Any, y: Any) -> Any:
-    return y if y > x else x
-
-
-def _smaller(x: Any, y: Any) -> Any:
-    return y if y < x else x
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from lawdsl.compiling.intervals import (
     ZERO,
     Interval,
     add,
+    least,
     middle,
+    most,
     multiply,
 )
 from lawdsl.proof.boxes.products import (
@@ -128,7 +130,7 @@ class View:
         """The greatest term of a sum, and the logarithm of the sum divided by it."""
         if number not in self._greatest:
             terms = self.parts.all[number].terms
-            sizes = [self._about(term) for term in terms]
+            sizes = [self.about(term) for term in terms]
             best = max(range(len(terms)), key=lambda i: sizes[i])
             total = UNIT
             for i, term in enumerate(terms):
@@ -191,14 +193,11 @@ class View:
                 others = (self.value(t.over(term)) for k, t in enumerate(terms) if k != i)
                 share = _inverse(reduce(add, others, UNIT))
                 total = add(total, multiply(share, slope))
-        low = min((x.low for x in slopes), key=_float)
-        high = max((x.high for x in slopes), key=_float)
-        return Interval(
-            total.low if total.low > low else low, total.high if total.high < high else high
-        )
+        low, high = least([x.low for x in slopes]), most([x.high for x in slopes])
+        return Interval(most([total.low, low]), least([total.high, high]))
 
-    def _about(self, product: Product) -> float:
-        """About the logarithm of a product inside the piece."""
+    def about(self, product: Product) -> float:
+        """About the logarithm of a product at the middle of the piece."""
         total = _float(middle(product.scale))
         for number, exponent in product.exponents.items():
             power = float(exponent) if isinstance(exponent, Fraction) else _float(exponent.low)
@@ -212,10 +211,10 @@ class View:
                 at = _float(middle(self.piece[part.symbol]))
                 found = math.log(at) if at > 0 else LOWEST
             elif part.inside is not None:
-                inner = math.exp(max(-300.0, min(self._about(part.inside), 300.0)))
+                inner = math.exp(max(-300.0, min(self.about(part.inside), 300.0)))
                 found = _float(part.shrinking.log(_at(inner)).low) if part.shrinking else inner
             elif part.terms:
-                found = max(self._about(term) for term in part.terms)
+                found = max(self.about(term) for term in part.terms)
             else:
                 assert part.value is not None
                 inside = {s: Interval(m, m) for s, x in self.piece.items() for m in [middle(x)]}
@@ -224,10 +223,6 @@ class View:
                 found = math.log(size) if size > 0 else LOWEST
             self._points[number] = found
         return self._points[number]
-
-    def inside(self, product: Product) -> float:
-        """About the logarithm of a product at the middle of the piece."""
-        return self._about(product)
 
 
 def _at(x: float) -> Interval:

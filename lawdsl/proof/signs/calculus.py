@@ -168,6 +168,9 @@ class Signs:
             if found is None:
                 return None
             parts.append(found)
+        row = ROWS.get(type(e))
+        if row is not None and row.steps and not self.sign(parts[0]).within(Sign.NONZERO):
+            return None  # SymPy has values for sign(0) and for the step at 0
         if e.is_Pow and parts[1].is_zero and not self.sign(parts[0]).within(Sign.NONZERO):
             return None
         value = e.func(*parts)

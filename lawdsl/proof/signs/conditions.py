@@ -140,8 +140,12 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
     if factor == 1 or not rest.definite:
         return None
     needed = factor if rest == Sign.POSITIVE else -factor
-    strictly = strict and Sign.POSITIVE not in [sign for _, sign in good]
-    tight = any(_outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown)
+    rest = signs.sign(sp.Add(*(term for term, _ in good)))
+    strictly = strict and rest != Sign.POSITIVE
+    sure = not strictly or rest == Sign.ZERO  # else the others may never be 0 all at once
+    tight = sure and any(
+        _outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown
+    )
     step = f"all terms are positive but for the factor {text(needed)}"
     shown = _shown(sp.S.Zero, needed, strictly)
     if needed.is_Add or needed.could_extract_minus_sign():

@@ -56,12 +56,6 @@ def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -
     return sp.oo if sign == Sign.POSITIVE else -sp.oo if sign == Sign.NEGATIVE else None
 
 
-def outgrows(signs: Signs, one: Growth, other: Growth) -> bool:
-    """Whether one is surely faster than the other, to infinity."""
-    x = sp.Dummy(positive=True)
-    return _Growing(signs, x, 1).way(_ratio(one, other)) == 1
-
-
 class _Growing:
     """One symbol on its way; `side` is 1 to infinity, -1 to 0."""
 
@@ -213,11 +207,13 @@ class _Growing:
         row = ROWS.get(type(e))
         inner = self.of(e.args[0]) if row is not None else None
         way = None if inner is None else self.way(inner)
-        if inner is None or row is None or way is None:
+        if inner is None or row is None or way is None or row.steps is not None:
             return None
         if way == 1:
-            up = self.signs.sign(inner.coefficient) == Sign.POSITIVE
-            value = row.range[1 if up else 0] if row.increasing else None
+            side = self.signs.sign(inner.coefficient)
+            if not side.definite or not row.increasing:
+                return None
+            value = row.range[1 if side == Sign.POSITIVE else 0]
         else:
             value = e.func(inner.coefficient if way == 0 else sp.S.Zero)
         if value is None or not self.signs.sign(value).definite:

@@ -153,6 +153,8 @@ def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) ->
 
 def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Expr | None:
     """At a finite value f is continuous; an increasing f goes to the ends of its range."""
+    if row.steps is not None and not signs.sign(inside).within(Sign.NONZERO):
+        return _on_one_side(signs, row, e.args[0], inside)
     if not inside.is_infinite:
         value = e.func(inside, *e.args[1:])
         if signs.finite(value):
@@ -165,9 +167,18 @@ def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Ex
         return _bound(row.range[1], sp.oo) if inside == sp.oo else _bound(row.range[0], -sp.oo)
     if row.known_as is sp.Abs:
         return sp.oo
-    if row.steps is not None:
-        return sp.Integer(row.steps[1 if inside == sp.oo else 0])
     return None
+
+
+def _on_one_side(signs: Signs, row: Function, argument: sp.Expr, inside: sp.Expr) -> sp.Expr | None:
+    """A step at what goes to infinity, or to 0 from one side: it has no value at 0 itself."""
+    assert row.steps is not None
+    if inside.is_infinite:
+        return sp.Integer(row.steps[1 if inside == sp.oo else 0])
+    side = signs.sign(argument)
+    if not inside.is_zero or not side.definite:
+        return None
+    return sp.Integer(row.steps[1 if side == Sign.POSITIVE else 0])
 
 
 def _bound(value: sp.Expr | None, infinite: sp.Expr) -> sp.Expr:
