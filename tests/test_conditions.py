@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from judging import claims_on
 from proving import decide, on
 
+from lawdsl.proof import check_claim
 from lawdsl.proof.signs.conditions import condition_for
 
 CASES = [
@@ -44,6 +46,36 @@ def test_the_condition(
     else:
         assert found is not None
         assert (found.shown, found.exact) == (shown, exact)
+
+
+BOTH_SIDES = [
+    # law, claim, the condition, parameters with which it holds, and some with which it fails
+    ("variable x > 0\nparameter a\nL = a*x + x^2", "L > 0", "a >= 0", {"a": 0}, {"a": -0.001}),
+    ("variable x > 0\nparameter a\nL = a*x^2 + x", "L >= 0", "a >= 0", {"a": 0}, {"a": -0.001}),
+    ("variable x > 0\nparameter a\nL = 1 + a*x", "L > 0", "a >= 0", {"a": 0}, {"a": -1}),
+    ("variable x > 0\nparameter a\nL = (a - 1)*x^2 + x", "L > 0", "a >= 1", {"a": 1}, {"a": 0.99}),
+    ("variable x > 0\nparameter t\nL = exp(t*x)", "L decreasing in x", "t < 0", {"t": -1}, {"t": 0}),
+    ("variable x > 0\nparameter a\nL = x^a", "L convex in x", "a*(a - 1) >= 0", {"a": 1}, {"a": 0.5}),
+    ("variable x in [0, 1]\nparameter a, b > 0\nL = a - b*x", "L > 0", "b < a", {"a": 2, "b": 1.9}, {"a": 2, "b": 2}),
+    ("variable x in [0, 1)\nparameter a, b > 0\nL = a - b*x", "L > 0", "b <= a", {"a": 2, "b": 2}, {"a": 2, "b": 2.1}),
+    ("variable x > 0\nparameter a > 0\nparameter b in (0, 2*a)\nL = b - 1 + x", "L > 0", "b >= 1", {"a": 1, "b": 1}, {"a": 1, "b": 0.9}),
+    ("variable x in [0, 1]\nparameter a in (0, 2)\nL = a - x", "L >= 0", "a >= 1", {"a": 1}, {"a": 0.99}),
+    ("setting s = 0.5\nvariable x >= s\nparameter a > 0\nL = x - a", "L > 0", "a < s", {"a": 0.49}, {"a": 0.51}),
+    ("variable x > 0\nparameter a > 0\nparameter b > a\nL = 2*a - b + 0*x", "L > 0", "b < 2*a", {"a": 1, "b": 1.5}, {"a": 1, "b": 2}),
+    ("variable x > 0, y > 0\nparameter a\nL = a*x*y + x^2*y", "∂²L/∂x∂y > 0", "a >= 0", {"a": 0}, {"a": -1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "claim", "condition", "holding", "failing"), BOTH_SIDES)
+def test_on_both_sides_of_an_exact_condition(
+    law: str, claim: str, condition: str, holding: dict[str, float], failing: dict[str, float]
+):
+    read, (stated,) = claims_on(f"law test\n{law}", claim)
+    found = check_claim(read, stated, seconds=2)
+
+    assert (found.verdict, found.condition, found.exact) == ("conditional", condition, True)
+    assert check_claim(read.at(**holding), stated, seconds=2).verdict == "proved"
+    assert check_claim(read.at(**failing), stated, seconds=2).verdict in ("refuted", "inside")
 
 
 def test_a_condition_names_no_variable():

@@ -115,7 +115,7 @@ def test_a_product_lies_in_what_its_parts_say():
                 left = Enclosure(seen.box, rest).on(seen.piece)
                 whole = None if left is None else multiply(found, left)
                 seen.holds(whole if whole is None or sign == Sign.POSITIVE else negative(whole), L)
-            size = parts.times(size, rest)
+            size = parts.with_modulus(size, rest)
             for found in (view.value(size), view.narrowly(size)):
                 seen.holds(found, tree.Call("abs", (L,), ()))
 
@@ -131,7 +131,9 @@ def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str):
                 size, _, rest = parts.split(seen.e)
                 scaled = parts.signs.sign(s).within(Sign.NONNEGATIVE)
                 formula = tree.Product((("*", tree.Name(name)), ("*", slope))) if scaled else slope
-                seen.holds(View(parts, seen.piece).slope(parts.times(size, rest), s), formula)
+                seen.holds(
+                    View(parts, seen.piece).slope(parts.with_modulus(size, rest), s), formula
+                )
 
 
 @pytest.mark.parametrize("terms", [2, 3])

@@ -78,6 +78,8 @@ CLAIMS = [
     # law, claim, verdict
     ("variable x in [0, 1]\nL = x", "L > 0", "inside"),
     ("variable x in [0, 1]\nL = x - 0.1", "L > 0", "refuted"),
+    ("variable x in [0, 1]\nparameter a > 0\nL = a*x", "L > 0 for x <= 0", "refuted"),
+    ("variable x in [-1, 1]\nparameter a > 0\nL = a*x^3", "L < a for x in [1, 1]", "refuted"),
     ("variable x in [0, 1]\nL = x", "L > 0 for x > 2", "undecided"),
     ("setting s = 0.1\nvariable x >= s\nL = x - 0.5", "L >= 0 for x >= 1", "proved"),
     ("setting s = 0.1\nvariable x >= s\nL = x - 0.5", "L > 0 for x >= 0.5", "inside"),

@@ -39,7 +39,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     """
     with precision(BITS):
         try:
-            value = _as_interval(_run(tape, inputs))
+            value = as_interval(_run(tape, inputs))
         except NoInterval:
             return None
     if not (value.low.is_finite() and value.high.is_finite()):
@@ -73,7 +73,7 @@ def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
             arguments = [results[i] for i in step.arguments]
             exact = _exact(step.op, arguments)
             if exact is None:
-                found = OPERATIONS[step.op](*map(_as_interval, arguments))
+                found = OPERATIONS[step.op](*map(as_interval, arguments))
                 if found.low.is_nan() or found.high.is_nan():
                     raise NoInterval
                 results.append(found)
@@ -105,7 +105,7 @@ class Prepared:
                 if number not in fixed:
                     self.inputs.append((i, number))
             elif step.op == "constant":
-                self.results[i] = _as_interval(_constant(step.value))
+                self.results[i] = as_interval(_constant(step.value))
             else:
                 known = [self.results[k] for k in step.arguments]
                 if None in known:
@@ -132,10 +132,6 @@ class Prepared:
             if bounded and not (found.low.is_finite() and found.high.is_finite()):
                 raise NoInterval
         return results[self.output]
-
-
-def _as_interval(number: Number) -> Interval:
-    return as_interval(number) if isinstance(number, Fraction) else number
 
 
 def _constant(number: sp.Expr) -> Number:

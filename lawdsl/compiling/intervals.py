@@ -39,8 +39,10 @@ def precision(bits: int) -> Iterator[None]:
         flint.ctx.prec = before
 
 
-def as_interval(number: Fraction) -> Interval:
-    """A fraction between two numbers of Arb."""
+def as_interval(number: Fraction | Interval) -> Interval:
+    """A fraction between two numbers of Arb; an interval as it is."""
+    if isinstance(number, Interval):
+        return number
     return hull(arb(flint.fmpq(number.numerator, number.denominator)))
 
 
@@ -94,11 +96,11 @@ def _power(base: Interval, exponent: Interval) -> Interval:
         return _whole_power(base, exponent.low)
     if base.low < 0 or (base.high == 0 and exponent.low <= 0):
         raise NoInterval
-    corners = [_corner(x, y) for x in set_of(base) for y in set_of(exponent)]
+    corners = [_corner(x, y) for x in _ends(base) for y in _ends(exponent)]
     return Interval(least([c.lower() for c in corners]), most([c.upper() for c in corners]))
 
 
-def set_of(x: Interval) -> tuple[Any, ...]:
+def _ends(x: Interval) -> tuple[Any, ...]:
     """Its end points, once where they are one."""
     return (x.low,) if x.low == x.high else (x.low, x.high)
 

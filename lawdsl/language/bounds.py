@@ -50,7 +50,7 @@ def _refused(why: str, bound: str) -> LawdslError:
 
 
 def _names(formula: tree.Formula) -> set[str]:
-    return {node.text for node in tree.walk(formula) if isinstance(node, tree.Name)} - {"pi"}
+    return {node.text for node in tree.walk(formula) if isinstance(node, tree.Name)} - {"pi", "oo"}
 
 
 def _needs(symbol: Symbol) -> set[str]:

@@ -80,7 +80,7 @@ class EnclosedSum:
         vanishes = self.parts.signs.sign(merge_powers(term / rest)) not in _DEFINITE
         if rest == 1:
             return Term(sign, size, vanishes)
-        whole = self.parts.times(size, rest)
+        whole = self.parts.with_modulus(size, rest)
         return Term(sign, size, vanishes, Enclosure(self.parts.box, rest), whole)
 
 

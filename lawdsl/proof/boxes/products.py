@@ -166,8 +166,8 @@ class Parts:
                 inner = self._vanishing(base)
                 if inner is not None:
                     for part, own in inner.exponents.items():
-                        collect(exponents, part, product(own, power))
-                    scale = add(scale, times(power, inner.scale))
+                        collect(exponents, part, multiplied(own, power))
+                    scale = add(scale, scaled(power, inner.scale))
                 collect(exponents, self._number(base), power)
         sign = self.signs.sign(number)
         size = Enclosure(self.box, number).on({})
@@ -176,7 +176,7 @@ class Parts:
         scale = add(scale, OPERATIONS["log"](OPERATIONS["abs"](size)))
         return Product(scale, exponents), sign, sp.Mul(*others)
 
-    def times(self, product: Product, rest: sp.Expr) -> Product:
+    def with_modulus(self, product: Product, rest: sp.Expr) -> Product:
         """A product with the modulus of something as one more part."""
         modulus = sp.Abs(rest, evaluate=False)
         if modulus not in self._numbers:
@@ -264,21 +264,21 @@ def collect(exponents: dict[int, Exponent], number: int, exponent: Exponent) -> 
     exponents[number] = _sum(exponents.get(number, Fraction(0)), exponent)
 
 
-def product(x: Exponent, y: Exponent) -> Exponent:
+def multiplied(x: Exponent, y: Exponent) -> Exponent:
     """x·y, exact where both are fractions."""
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x * y
-    return multiply(_as_interval(x), _as_interval(y))
+    return multiply(as_interval(x), as_interval(y))
 
 
-def times(exponent: Exponent, x: Interval) -> Interval:
+def scaled(exponent: Exponent, x: Interval) -> Interval:
     """An interval multiplied by an exponent."""
     if isinstance(exponent, Fraction):
         if exponent == 1:
             return x
         if exponent == -1:
             return negative(x)
-    return multiply(_as_interval(exponent), x)
+    return multiply(as_interval(exponent), x)
 
 
 def negative(x: Interval) -> Interval:
@@ -288,12 +288,8 @@ def negative(x: Interval) -> Interval:
 def _sum(x: Exponent, y: Exponent) -> Exponent:
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x + y
-    return add(_as_interval(x), _as_interval(y))
+    return add(as_interval(x), as_interval(y))
 
 
 def _difference(x: Exponent, y: Exponent) -> Exponent:
     return _sum(x, -y if isinstance(y, Fraction) else negative(y))
-
-
-def _as_interval(x: Exponent) -> Interval:
-    return as_interval(x) if isinstance(x, Fraction) else x

@@ -37,10 +37,8 @@ from lawdsl.proof.boxes.products import (
     Piece,
     Product,
     collect,
-    times,
-)
-from lawdsl.proof.boxes.products import (
-    product as product_of,
+    multiplied,
+    scaled,
 )
 
 LOWEST = -1e300  # about the logarithm of 0
@@ -112,9 +110,9 @@ class View:
             part = self.parts.all[number]
             if part.terms:
                 term, rest = self._greatest_of(number)  # its own parts have been spread
-                total = add(total, times(exponent, add(part.terms[term].scale, rest)))
+                total = add(total, scaled(exponent, add(part.terms[term].scale, rest)))
             elif exponent != 0:
-                total = add(total, times(exponent, self._log_of(number)))
+                total = add(total, scaled(exponent, self._log_of(number)))
         return total
 
     def _spread(self, number: int, exponent: Exponent, into: dict[int, Exponent]) -> None:
@@ -124,7 +122,7 @@ class View:
         if part.terms:
             term, _ = self._greatest_of(number)
             for inner, power in part.terms[term].exponents.items():
-                self._spread(inner, product_of(exponent, power), into)
+                self._spread(inner, multiplied(exponent, power), into)
 
     def _greatest_of(self, number: int) -> tuple[int, Interval]:
         """The greatest term of a sum, and the logarithm of the sum divided by it."""
@@ -159,7 +157,7 @@ class View:
         """x·∂log(product)/∂x."""
         total = NOTHING
         for number, exponent in product.exponents.items():
-            total = add(total, times(exponent, self._slope_of(number, s)))
+            total = add(total, scaled(exponent, self._slope_of(number, s)))
         return total
 
     def _slope_of(self, number: int, s: sp.Symbol) -> Interval:

@@ -19,7 +19,7 @@ from lawdsl.formulas import text
 from lawdsl.functions import ROWS
 from lawdsl.proof.box import Box, End, Range
 from lawdsl.proof.search.glance import Glance
-from lawdsl.proof.signs.faces import faces_of, without
+from lawdsl.proof.signs.faces import Face, faces_of, without
 from lawdsl.proof.signs.monotone import (
     between_bounds,
     between_ends,
@@ -232,11 +232,15 @@ class Signs:
         finally:
             self.depth -= 1
 
+    def off(self, faces: list[Face]) -> Signs:
+        """Signs on the box without some of its faces, by plain rules only."""
+        return Signs(without(self.box, faces), valued=bool(self.given), depth=DEPTH - 1)
+
     def _off_its_faces(self, e: sp.Expr, found: Sign) -> Sign:
         """A sum of terms of one sign is not 0 where they vanish on different faces: x and 1 - x."""
         strictly = Sign.POSITIVE if found == Sign.NONNEGATIVE else Sign.NEGATIVE
         for face in faces_of(self.box, e) if self.depth == self._outermost else ():
-            inner = Signs(without(self.box, [face]), valued=bool(self.given), depth=DEPTH - 1)
+            inner = self.off([face])
             if inner.sign(e) == strictly:
                 self.depth += 1
                 there = self.sign(merge_powers(e.xreplace({face.symbol: face.end.at})))

@@ -10,7 +10,7 @@ import sympy as sp
 
 from lawdsl.algebra import merge_powers
 from lawdsl.formulas import text
-from lawdsl.proof.box import Box, End, Range
+from lawdsl.proof.box import Box, End, Range, order
 
 Proves = Callable[[Box], bool]
 
@@ -26,7 +26,7 @@ class Face:
     def shown(self, box: Box) -> str:
         """In the law's own quantities: r = 0, C = C0."""
         for quantity, formula in box.slack.items():
-            if self.symbol in formula.free_symbols:
+            if self.symbol in box.meaning and self.symbol in formula.free_symbols:
                 fact = box.facts.get(self.symbol, "").replace(">=", "=").replace("<=", "=")
                 if fact.count("=") == 1 and fact.startswith(f"{quantity} = "):
                     return fact
@@ -39,6 +39,12 @@ def faces_of(box: Box, e: sp.Expr) -> Iterator[Face]:
     symbols = sorted(e.free_symbols, key=lambda s: (s not in box.variables, s.name))
     for s in symbols:
         found = box.range(s)
+        if (
+            found.lower
+            and found.upper
+            and order(box.settings, found.upper.at - found.lower.at) != 1
+        ):
+            continue  # one point: without it nothing is left
         for end, lower in ((found.lower, True), (found.upper, False)):
             if end is not None and end.closed and s not in box.settings:
                 yield Face(s, end, lower)

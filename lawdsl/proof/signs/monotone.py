@@ -10,6 +10,7 @@ from lawdsl.algebra import derivative, merge_powers
 from lawdsl.formulas import text
 from lawdsl.functions import ROWS
 from lawdsl.proof.box import End
+from lawdsl.proof.signs.faces import faces_of
 from lawdsl.proof.signs.limits import at_infinity
 from lawdsl.proof.signs.monomials import merged, powers
 from lawdsl.proof.signs.scaling import by_scaling
@@ -151,7 +152,8 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
     slope is enough. Where the slope is never 0 and the end is open, the bound is not reached.
     """
     for symbol in signs.movable(e):
-        slope = signs.sign(derivative(e, symbol))
+        change = derivative(e, symbol)
+        slope = signs.sign(change)
         domain = signs.box.range(symbol)
         if slope.within(Sign.NONNEGATIVE):
             least, most = domain.lower, domain.upper
@@ -160,7 +162,7 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
         else:
             continue
         rising = slope.within(Sign.NONNEGATIVE)
-        strict = slope.definite
+        strict = slope.definite or _changes(signs, change, symbol)
         low = _at_end(signs, e, symbol, least, -1 if rising else 1)
         if low.within(Sign.NONNEGATIVE):
             _tell(signs, e, symbol, least, "rises" if rising else "falls", "least")
@@ -170,6 +172,12 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
             _tell(signs, e, symbol, most, "rises" if rising else "falls", "greatest")
             return -_beyond(-high, strict and _open(most))
     return None
+
+
+def _changes(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
+    """Whether a slope is 0 at the ends of the symbol's range at most: then it changes all the way."""
+    ends = [face for face in faces_of(signs.box, symbol) if face.symbol == symbol]
+    return bool(ends) and signs.off(ends).sign(slope).definite
 
 
 def _open(end: End | None) -> bool:

@@ -29,7 +29,6 @@ def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
     Only symbols that may be any positive number are put at 1, and only if all that are rescaled
     with them may be, too.
     """
-    box = signs.box
     free = [s for s in signs.movable(e) if _any_positive(signs, s)]
     if not free:
         return None
@@ -42,20 +41,15 @@ def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
     equations = [q for q in equations if q != 0]
     if any(q.free_symbols - set(unknown.values()) for q in equations):
         return None
-    matrix, _ = (
-        sp.linear_eq_to_matrix(equations, list(unknown.values()))
-        if equations
-        else (
-            sp.zeros(1, len(free)),
-            None,
-        )
-    )
+    if equations:
+        matrix, _ = sp.linear_eq_to_matrix(equations, list(unknown.values()))
+    else:
+        matrix = sp.zeros(1, len(free))
     fixed = _dependent(matrix, free)
     if not fixed:
         return None
     for s in fixed:
         signs.use(s)
-    assert not set(fixed) & set(box.settings)
     return merge_powers(e.xreplace(dict.fromkeys(fixed, sp.S.One)))
 
 
