@@ -12,15 +12,25 @@ from typing import Any
 
 import pytest
 import sympy as sp
+import test_boxes
 import test_conditions
 import test_definedness
+import test_faces
+import test_growth
+import test_intervals
 import test_limits
+import test_means
 import test_payment
+import test_scaling
 import test_signs
-from proving import algebra, decide, limit_of, on, sign_of
+import test_squares
+import test_touching
+from judging import formula_of
+from proving import algebra, decide, domain, limit_of, on, sign_of
 
 from lawdsl.compiling import intervals
-from lawdsl.proof import definedness, domain, reduction
+from lawdsl.proof import definedness, reduction
+from lawdsl.proof import domain as domains
 from lawdsl.proof.box import Box
 from lawdsl.proof.boxes import cutting, enclosures, products, touching
 from lawdsl.proof.signs import (
@@ -114,14 +124,8 @@ RULES = [
     (monotone.by_logarithm, "x > 1; parameter a > 0", "x^a - 1", Sign.POSITIVE),
     (monotone.by_exponential, "x > 0", "log(1 + x) - log(x)", Sign.POSITIVE),
     (monotone.by_common_factor, "x > 0; y > 1", "x*y - x", Sign.POSITIVE),
-    (squares.by_square, "x; y", "x^2 + y^2 - 2*x*y", Sign.NONNEGATIVE),
-    (squares.by_square, "x; y", "x^2 + y^2 - 3*x*y", None),
-    (squares.by_square, "x; y", "x^2 + y", None),
-    (squares.by_factors, "x >= 0", "x^3 - 3*x + 2", Sign.NONNEGATIVE),
-    (squares.by_factors, "x > 0", "1 - 3*x + 3*x^2 - x^3", None),
-    (payment.paid, "x > 0; y > 0", "x + y - 2*sqrt(x*y)", Sign.NONNEGATIVE),
-    (payment.paid, "x > 0; y > 0", "x + y - 2.1*sqrt(x*y)", None),
-    (payment.paid, "x > 0; y > 0", "x + 2*y - 3*x^(1/3)*y^(2/3)", Sign.NONNEGATIVE),
+    *((squares.by_factors, *case) for case in test_squares.FACTORS),
+    *((payment.paid, *case) for case in test_means.CASES),
 ]
 
 
@@ -130,41 +134,48 @@ def of_rules() -> Iterator[bool]:
         signs, e = on(where, formula)
         signs.depth = 1
         yield rule(signs, e) == expected
-
-
-BOXES = [
-    # domain, formula, its sign by numbers
-    ("x in [0, 1]", "x - x^2/2", Sign.NONNEGATIVE),
-    ("x in (0, 0.1]", "1 - x*exp(log(x)^2/100)", Sign.REAL),
-    ("x in [-2, -1]", "x + 1.5", Sign.REAL),
-    ("x in [-1, 1]; y in [-1, 1]", "x*y + 1.5", Sign.POSITIVE),
-    ("x in [-1, 1]; y in [-1, 1]", "x*y + 0.5", Sign.REAL),
-    ("x > 0", "x - 1 - log(x)", Sign.NONNEGATIVE),
-    ("x in [0, 3]", "x^2 - 2*x + 0.9999999", Sign.REAL),
-    ("x > 0; y > 0", "1.1 - x/(x + y)", Sign.POSITIVE),
-    ("x > 0; y > 0", "0.9 - x/(x + y)", Sign.REAL),
-]
+    for where, formula, expected in test_squares.SQUARES:
+        law, box = domain(where)
+        e = sp.expand(law.to_sympy(formula_of(formula)))
+        yield squares.by_square(Signs(box, valued=True), e) == expected
+    for where, formula, scaled in test_scaling.CASES:
+        found = scaling.by_scaling(*on(where, formula))
+        yield found == (None if scaled is None else algebra(where, scaled))
 
 
 def of_boxes() -> Iterator[bool]:
-    for where, formula, expected in BOXES:
-        signs, e = on(where, formula)
-        yield cutting.sign_by_boxes(signs.box, e, limit=300) == expected
+    for where, formula, expected in test_boxes.CASES:
+        yield test_boxes.by_boxes(where, formula) == expected
+    for where, formula, signs in test_boxes.TRUE:
+        yield signs.within(test_boxes.by_boxes(where, formula))
 
 
-GROWTHS = [
-    ("x > 0; y > 0", "x*exp(-x)", {"x": "oo"}, "0"),
-    ("x > 0; y > 0", "x*log(x)", {"x": "0"}, "0"),
-    ("x > 0; y > 0", "exp(-1/x)/x", {"x": "0"}, "0"),
-    ("x > 0; y > 0", "log(1 + x)/x", {"x": "0"}, "1"),
-    ("x > 0; y > 0", "(exp(x) - 1)/x", {"x": "0"}, "1"),
-    ("x > 0; y > 0", "(2*x + y)/(3*x + 1)", {"x": "oo"}, "2/3"),
-]
+def of_touching() -> Iterator[bool]:
+    for where, formula, expected in test_touching.SIGNS:
+        yield test_boxes.by_boxes(where, formula) == expected
 
 
 def of_growths() -> Iterator[bool]:
-    for where, formula, places, expected in GROWTHS:
-        yield limit_of(where, formula, places) == algebra(where, expected)
+    for where, formula, to, expected in test_growth.CASES:
+        value = None if expected is None else algebra(where, expected)
+        yield limit_of(where, formula, {"x": to}) == value
+
+
+def of_faces() -> Iterator[bool]:
+    for law, claim, face in test_faces.CASES:
+        yield test_faces.sides(decide(law, claim).face or "") == test_faces.sides(face)
+    for law, claim, verdict in test_faces.NONE:
+        yield decide(law, claim).verdict == verdict
+
+
+def of_intervals() -> Iterator[bool]:
+    for e, values, expected in test_intervals.CASES:
+        yield test_intervals.sign(e, **values) == expected
+    with contextlib.suppress(AssertionError):
+        test_intervals.test_constants_carry_their_error()
+        yield True
+        return
+    yield False
 
 
 Cases = Callable[[], Iterator[bool]]
@@ -312,8 +323,8 @@ MUTATIONS: list[Mutation] = [
     ("all parts have values", definedness.Doubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("all powers have values", definedness.PowerDoubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("no domain is empty", Box, "contradiction", lambda _: lambda self: None, of_claims),
-    ("the first of two bounds is kept", domain, "order", _as_one, of_claims),
-    ("a let is any number", domain._Collected, "add_let", lambda right: lambda self, s, f, b: None, of_claims),
+    ("the first of two bounds is kept", domains, "order", _as_one, of_claims),
+    ("a let is any number", domains._Collected, "add_let", lambda right: lambda self, s, f, b: None, of_claims),
     ("all derivatives have values", definedness.SlopeDoubt, "proved", lambda _: lambda self, s: True, of_claims),
     ("any part may be a parameter's value", reduction, "merge_powers", lambda _: lambda e: sp.S.One, of_claims),
 ]  # fmt: skip
@@ -332,7 +343,7 @@ def test_a_broken_rule_is_noticed(mutation: Mutation, monkeypatch: pytest.Monkey
     "cases",
     [
         *(of_signs, of_payment, of_ratios, of_limits, of_conditions, of_definedness, of_claims),
-        *(of_rules, of_boxes, of_growths),
+        *(of_rules, of_boxes, of_touching, of_growths, of_faces, of_intervals),
     ],
     ids=lambda cases: cases.__name__,
 )

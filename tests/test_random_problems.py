@@ -18,12 +18,13 @@ from lawdsl.proof.verdicts import Verdict
 DECIDED = {"fitted": 0.97, "free": 0.96, "adversarial": 0.85}  # of all, at least
 SECONDS = 1.0  # for one claim
 COUNT = 80
+CHANCE = 0.04  # by which so few may miss what is true of many
 MANY = {"fitted": 1000, "free": 600, "adversarial": 600}
 
 Record = Callable[[str, object], None]
 
 
-def decide(kind: str, seed: int, count: int, record: Record) -> None:
+def decide(kind: str, seed: int, count: int, record: Record, least: float) -> None:
     """Every verdict stands up to the judge, and enough of the claims have one."""
     verdicts = []
     for i, case in enumerate(problems(kind, seed, count)):
@@ -42,14 +43,14 @@ def decide(kind: str, seed: int, count: int, record: Record) -> None:
         f"{count} {kind} problems: {decided:.1%} decided ({shown}), none contradicted; "
         f"median {times[0]:.0f} ms, 95 % within {times[1]:.0f} ms",
     )
-    assert decided >= DECIDED[kind]
+    assert decided >= least
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_most_problems_are_decided_and_no_verdict_is_contradicted(
     kind: str, record_property: Record
 ):
-    decide(kind, 1, COUNT, record_property)
+    decide(kind, 1, COUNT, record_property, DECIDED[kind] - CHANCE)
 
 
 @pytest.mark.slow
@@ -57,7 +58,7 @@ def test_most_problems_are_decided_and_no_verdict_is_contradicted(
 def test_of_many_problems_most_are_decided_and_no_verdict_is_contradicted(
     kind: str, record_property: Record
 ):
-    decide(kind, 2, MANY[kind], record_property)
+    decide(kind, 2, MANY[kind], record_property, DECIDED[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
