@@ -43,6 +43,14 @@ CASES = [
     ("x >= 0", "log(1 + x) - x/(1 + x)", NONNEGATIVE),
     ("x in [0, 2]", "exp(x) - 1 - x", NONNEGATIVE),
     ("x in [0, 1], y in [0, 1]", "1 + x*y - x - y", NONNEGATIVE),
+    # what vanishes with x is a product too
+    ("x > 0, y > 0", "1.1*x*y - y*(1 - exp(-x))", POSITIVE),
+    ("x in [1, 2], y > 0", "y*(1 - exp(-x)) - 0.6*y", POSITIVE),
+    ("x in [1, 2], y > 0", "y*(1 - exp(-x)) - 0.65*y", REAL),
+    ("x in [0.5, 1], y > 0", "y*(1 - exp(-x*(2 - x))) - 0.6*y", REAL),
+    ("x in [1, 2], y > 0", "y*log(1 + x) - 0.65*y", POSITIVE),
+    # what two products have in common is gone
+    ("x > 0, y > 0", "x*y/(x + y) - 1.1*x", NEGATIVE),
     # settings at their values
     ("setting s = 0.5; x >= s", "x - 0.4", POSITIVE),
     ("setting s = 0.5; x >= s", "x - 0.5", NONNEGATIVE),

@@ -29,6 +29,13 @@ CASES = [
     ("setting s = 0.5; x >= s; parameter a > 0", "x - a", True, "a < s", True),
     ("x in [0, 1], y in [0, 1]; parameter a", "a - x - y", True, "a > 2", True),
     ("x in [0, 1]; parameter a, b", "a + b*x", True, None, None),  # which end depends on b
+    # a coefficient that must not be negative: needed where its term outgrows all others
+    ("x > 0; parameter a", "1 + a*x", True, "a >= 0", True),
+    ("x > 0; parameter a", "x^2 + a*x", True, "a >= 0", True),  # for x -> 0
+    ("x > 0; parameter a, b", "x + a*b*x^2", False, "a*b >= 0", True),
+    ("x in (0, 1); parameter a", "1 + a*x", True, "a >= 0", False),  # a >= -1 is enough
+    ("x > 0; parameter a", "x^2 + a*x + 1", True, "a >= 0", False),  # a > -2 is enough
+    ("x > 0; parameter a", "exp(x) + a*x", True, "a >= 0", False),
     ("parameter a; parameter b > a", "1 - b", True, "b < 1", True),
     ("parameter a > 0; parameter b < a", "b", True, "b > 0", True),
 ]

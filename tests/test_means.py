@@ -41,7 +41,8 @@ CASES = [
     ("x > 0, y > 0; parameter a > 0", "a*x^2 + y^2/a - x*y", POSITIVE),
     ("x > 0, y > 0; parameter a, b > 0", "a*x^2 + b*y^2 - 2*x*y", None),  # a·b may be below 1
     ("x > 0, y > 0; parameter a > 1", "a*x - (a - 1)*y - x^a/y^(a - 1)", NONPOSITIVE),
-    ("x > 0, y > 0; parameter a > 1", "x + y - x^a/y^(a - 1)", None),  # a weight below 0
+    ("x > 0, y > 0", "x + y - 0.1*x^2/y", None),  # a weight below 0
+    ("x > 0, y > 0; parameter a > 1", "x + y - x^a/y^(a - 1)", None),
     # a good term pays once, and one that may be 0 with nobody
     ("x > 0, y > 0", "x + y - 1.5*sqrt(x*y) - 1.5*sqrt(x*y)*(1 + x)/(2 + x)", None),
     ("x >= 0, y >= 0", "x^2 + y^2 - 2*x*y", None),
