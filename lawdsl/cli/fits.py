@@ -27,10 +27,10 @@ OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber
 @click.option("--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".')
 @click.option(
     "--starts",
-    default="24",
+    default="auto",
     show_default=True,
-    metavar="N|declared",
-    help="How many starts the engine chooses, or those of the law's file.",
+    metavar="auto|N|declared",
+    help="How many starts the engine chooses (auto: until several agree), or those of the file.",
 )
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="In place of the law's own.")

@@ -18,12 +18,15 @@ Array = NDArray[np.float64]
 Gradient = dict[int, Array]  # number of the input -> derivative by it; absent means 0
 
 
+TINY = np.finfo(np.float64).tiny
+
 VALUES: dict[str, Callable[..., Array]] = {
     "add": lambda *x: reduce(np.add, x),
     "multiply": lambda *x: reduce(np.multiply, x),
     "power": np.power,
     "exp": np.exp,
     "log": np.log,
+    "finite log": lambda x: np.log(np.maximum(x, TINY)),
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,

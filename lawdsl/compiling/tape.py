@@ -45,10 +45,15 @@ class Tape:
     outputs: tuple[int, ...]
 
 
+class FiniteLog(sp.Function):  # type: ignore[misc]
+    """log x, but a finite number at x = 0: in a derivative it stands beside a power that is 0."""
+
+
 OPERATIONS: dict[type[sp.Basic], str] = {
     sp.Add: "add",
     sp.Mul: "multiply",
     sp.Pow: "power",
+    FiniteLog: "finite log",
     **NAMES,
 }
 """SymPy class -> operation. What is not here cannot be computed with."""

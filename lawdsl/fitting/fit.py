@@ -16,12 +16,11 @@ from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
-from lawdsl.fitting.descent import EVALUATIONS, NOISE, PATIENCE, Descent, descend, polish
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.identifiability import unseen
+from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.problem import Problem, problem_of, rho
 from lawdsl.fitting.records import (
-    Agreement,
     FittedData,
     FittedLaw,
     Loss,
@@ -29,20 +28,15 @@ from lawdsl.fitting.records import (
     ObjectiveValue,
     Parameter,
 )
-from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
 
 Array = NDArray[np.float64]
 
-STARTS = 24
-MOST_STARTS = 100_000
 ROUNDS = 3  # of fits, each with further bounds, to keep all claims
-SAME = 1e-6  # relative difference of objectives that counts as the same minimum
-ELSEWHERE = 3  # starts at which it is asked what the data can see at all
-POLISH, POLISH_LONG = 12, 2  # steps at most
-LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
+ELSEWHERE = 3  # points at which it is asked what the data can see at all
 
 
 def fit(
@@ -50,7 +44,7 @@ def fit(
     table: Any,
     /,
     *,
-    starts: int | str | Mapping[str, float] = STARTS,
+    starts: Starts = AUTO,
     objective: str | None = None,
     delta: float | None = None,
     where: str | Sequence[str] = (),
@@ -68,7 +62,8 @@ def fit(
     Args:
         law: a law, or the name or path of one.
         table: a path (CSV, Parquet), a data frame, an Arrow table or a mapping of arrays.
-        starts: how many starts the engine chooses; `"declared"` for those of the law's file;
+        starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
+            agree; `"declared"` for those of the law's file;
             or one start, parameter -> value.
         objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
         delta: Huber's delta in place of the law's own.
@@ -123,18 +118,15 @@ def _fit_to(
     law: Law,
     problem: Problem,
     runs: Runs,
-    starts: int | str | Mapping[str, float],
+    starts: Starts,
     where: tuple[str, ...],
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
     """One fit, and what the law's claims are for it."""
-    notes: list[Diagnostic] = []
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
-        free = _starts(law, problem, starts, seed, notes)
-        best, agreement = _search(problem, free, seed, progress)
-        elsewhere = to_parameters(problem.transforms, free[:ELSEWHERE])
-        found = _fitted(law, problem, runs, best, elsewhere, agreement, where, seed, notes)
+        best = optimum(law, problem, starts, seed, progress)
+        found = _fitted(law, problem, runs, best, where, seed)
     return replace(found, claims=certificates(law, found.values))
 
 
@@ -166,74 +158,19 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
     return found
 
 
-def _starts(
-    law: Law,
-    problem: Problem,
-    starts: int | str | Mapping[str, float],
-    seed: int,
-    notes: list[Diagnostic],
-) -> Array:
-    if isinstance(starts, Mapping):
-        return given_start(law, problem, starts)
-    if starts == "declared":
-        free, outside = declared_starts(law, problem)
-        if outside:
-            message = f"{outside:,} declared starts lie outside the domain and were left out"
-            notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
-        return free
-    if not isinstance(starts, (int, np.integer)) or not 1 <= starts <= MOST_STARTS:
-        message = f"`{starts}` is no number of starts"
-        help = f"give a number from 1 to {MOST_STARTS:,}, `declared`, or values of the parameters"
-        raise LawdslError(Diagnostic("F0106", message, help=help))
-    free = chosen_starts(law, problem, starts, seed)
-    if len(free) == 0:
-        message = f"`{law.name}` has no value on these data at any start"
-        help = "declare starts in the law: `start A = 1, alpha = 0.5`"
-        raise LawdslError(Diagnostic("F0107", message, help=help))
-    return free
-
-
-def _search(
-    problem: Problem, free: Array, seed: int, progress: Callable[[int, int], None] | None
-) -> tuple[Descent, Agreement]:
-    """All starts downhill, and the best of them on all rows to the last digits."""
-    sample = problem.sample(LONG, seed)
-    reached = []
-    rival = np.inf
-    for done, start in enumerate(free, start=1):
-        reached.append(descend(sample, start, EVALUATIONS if len(free) > 1 else PATIENCE, rival))
-        rival = min(rival, reached[-1].loss)
-        if progress is not None:
-            progress(done, len(free))
-    losses = np.array([d.loss for d in reached])
-    best = reached[int(np.argmin(losses))]
-    agreed = int(np.sum(losses <= best.loss + max(SAME * abs(best.loss), sample.exact)))
-    if sample is not problem:
-        best = descend(problem, best.free)
-    if not np.isfinite(best.loss):
-        message = "the law has no value on these data wherever the search goes"
-        help = "declare starts in the law, or domains that keep it defined"
-        raise LawdslError(Diagnostic("F0107", message, help=help))
-    settled = diagnosis.on_bounds(problem, best.free, best.loss)
-    polished = polish(problem, settled, POLISH if sample is problem else POLISH_LONG)
-    loss = float(problem.losses(polished[None])[0])
-    if loss <= best.loss * (1 + NOISE):
-        best = replace(best, free=polished, loss=loss)
-    return best, Agreement(len(free), agreed)
-
-
 def _fitted(
     law: Law,
     problem: Problem,
     runs: Runs,
-    best: Descent,
-    elsewhere: Array,
-    agreement: Agreement,
+    best: Optimum,
     where: tuple[str, ...],
     seed: int,
-    notes: list[Diagnostic],
 ) -> Fit:
-    theta = to_parameters(problem.transforms, best.free[None])[0]
+    theta, agreement, notes = best.theta, best.agreement, list[Diagnostic]()
+    if best.outside:
+        message = f"{best.outside:,} declared starts lie outside the domain and were left out"
+        notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+    elsewhere = _elsewhere(law, problem, seed)
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, elsewhere)
     found = [*runs.warnings, *notes, *flat, *bound_notes, *diagnosis.no_spare_rows(problem)]
@@ -272,6 +209,12 @@ def _fitted(
         ),
         seed=int(seed),
     )
+
+
+def _elsewhere(law: Law, problem: Problem, seed: int) -> Array:
+    """Other parameters, at which it is asked what the data can see at all."""
+    sample = problem.sample(LONG, seed)
+    return to_parameters(problem.transforms, chosen_starts(law, sample, ELSEWHERE, seed))
 
 
 def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:

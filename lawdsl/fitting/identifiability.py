@@ -10,8 +10,8 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.starts import linear_parameters
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 

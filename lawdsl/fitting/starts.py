@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
-from lawdsl.compiling.arrays import evaluate_with_gradient
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.linear import basis, solved
+from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
@@ -24,20 +24,9 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-DRAWS = 240  # candidates for the starts kept
+DRAWS = 10  # candidates for each start kept
+FEWEST = 40  # candidates
 ROWS = 1000  # rows on which candidates are compared
-
-
-def linear_parameters(law: Law) -> tuple[int, ...]:
-    """Parameters in which the law is linear all at once, found symbolically."""
-    chosen: list[int] = []
-    symbols: list[sp.Symbol] = []
-    for i, q in enumerate(law.parameters):
-        slope = sp.diff(law.expression, q.symbol)
-        if not slope.free_symbols & {q.symbol, *symbols}:
-            chosen.append(i)
-            symbols.append(q.symbol)
-    return tuple(chosen)
 
 
 def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
@@ -54,13 +43,13 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
     """
     rng = np.random.default_rng(seed)
     problem = problem.sample(ROWS, seed)
-    linear = linear_parameters(law)
-    draws = max(DRAWS, 4 * count)
+    linear = linear_parameters(law, problem.objective)
+    draws = max(FEWEST, DRAWS * count)
     theta = np.stack(
         [_draw(law, problem, i, draws, rng) for i in range(problem.parameters)], axis=1
     )
-    for row in theta:
-        _solve_linear(law, problem, row, linear)
+    if linear:
+        theta = solved(problem, theta, linear, basis(problem, theta, linear))
     free = to_free(problem.transforms, theta)
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)
@@ -95,45 +84,6 @@ def _draw(law: Law, problem: Problem, i: int, draws: int, rng: np.random.Generat
 
 def _in_exponent(expression: sp.Expr, symbol: sp.Symbol) -> bool:
     return any(symbol in power.exp.free_symbols for power in expression.atoms(sp.Pow))
-
-
-def _solve_linear(law: Law, problem: Problem, theta: Array, linear: tuple[int, ...]) -> None:
-    """Set the linear parameters to their least-squares values for the others as they are."""
-    if not linear:
-        return
-    at = theta.copy()
-    at[list(linear)] = 0.0
-    inputs = [*problem.columns, *at]
-    by = [len(problem.columns) + i for i in linear]
-    rest, basis = evaluate_with_gradient(problem.tape, inputs, by)
-    basis = np.broadcast_to(basis, (problem.rows, len(linear)))
-    goal = problem.target - np.broadcast_to(rest, problem.target.shape)
-    if problem.objective.log:  # a small error of log L is one of L in proportion to L
-        basis, goal = basis / problem.target[:, None], goal / problem.target
-    lows = [_low(law, i) for i in linear]
-    goal = goal - basis @ np.array([low or 0.0 for low in lows])
-    if not (np.all(np.isfinite(basis)) and np.all(np.isfinite(goal))):
-        return
-    scale = np.linalg.norm(basis, axis=0)
-    scale[scale == 0] = 1.0
-    free = [j for j, low in enumerate(lows) if low is None]
-    both = np.hstack([basis / scale, -(basis / scale)[:, free]])
-    q, r = np.linalg.qr(both)
-    try:
-        solved, _ = nnls(r, q.T @ goal)
-    except RuntimeError:  # no convergence: the draw stays as it is
-        return
-    result = solved[: len(linear)].copy()
-    result[free] -= solved[len(linear) :]
-    theta[list(linear)] = result / scale + np.array([low or 0.0 for low in lows])
-
-
-def _low(law: Law, i: int) -> float | None:
-    """The lower limit to solve under; None for a free parameter. Coupled limits count as 0."""
-    bounds = [b for b in law.parameters[i].bounds if b.lower]
-    if not bounds:
-        return None
-    return max((float(b.limit) for b in bounds if b.limit.is_number), default=0.0)
 
 
 def declared_starts(law: Law, problem: Problem) -> tuple[Array, int]:

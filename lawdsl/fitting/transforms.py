@@ -7,15 +7,15 @@ coupled ones included, holds at every step, whatever the free numbers are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.compiling.arrays import evaluate, evaluate_with_gradient
-from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.compiling.model import Model
+from lawdsl.compiling.parts import parts_of
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.law import Bound, Law, Quantity
 
@@ -23,46 +23,87 @@ Array = NDArray[np.float64]
 
 WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
 TINY = 1e-8  # relative: how far inside its bound a start is put
+NO_ROWS = np.zeros((0, 1))  # a limit depends on no variable
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound of a parameter: a number, or a formula of the parameters before it."""
+
+    number: float
+    formula: Model | None = None
+    closed: bool = False  # whether the parameter may equal it
+
+    def at(self, theta: Array) -> Array:
+        """Its values at parameters of shape (starts, parameters): shape (starts,)."""
+        if self.formula is None:
+            return np.full(len(theta), self.number)
+        return self.formula.value(theta)[:, 0]
+
+    def inside(self, value: Array, towards: float) -> Array:
+        """The last number that a parameter may be, for values of the limit."""
+        return value if self.closed else np.nextafter(value, towards)
 
 
 @dataclass(frozen=True)
 class Transform:
-    """The map of one parameter; limits are tapes over all parameters, in the law's order.
-
-    `closed_lower` and `closed_upper` say whether the parameter may equal its limit.
-    """
+    """The map of one parameter from its free number."""
 
     name: str
-    lower: Tape | None
-    upper: Tape | None
-    closed_lower: bool
-    closed_upper: bool
+    lower: Limit | None
+    upper: Limit | None
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a limit depends on other parameters."""
+        return any(side is not None and side.formula is not None for side in self.sides)
+
+    @property
+    def sides(self) -> tuple[Limit | None, Limit | None]:
+        return self.lower, self.upper
 
 
-def transforms_of(law: Law) -> tuple[Transform, ...]:
+class Transforms(tuple[Transform, ...]):
+    """One transform a parameter. Those with one bound, a number, are done all at once."""
+
+    def __init__(self, each: Iterable[Transform]) -> None:
+        one_sided = {i: t for i, t in enumerate(self) if not t.coupled and None in t.sides}
+        self.one = np.array([i for i, t in one_sided.items() if t.lower or t.upper], dtype=int)
+        self.others = [i for i in range(len(self)) if i not in one_sided]
+        limits = [one_sided[i].lower or one_sided[i].upper for i in self.one]
+        self.sign = np.array([1.0 if one_sided[i].lower else -1.0 for i in self.one])
+        self.limit = np.array([limit.number for limit in limits if limit])
+        ends = zip(limits, self.limit, self.sign, strict=True)
+        self.least = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
+
+
+def transforms_of(law: Law) -> Transforms:
     """One transform for each parameter of a law, in its order.
 
     Raises:
         LawdslError: a bound that has no value with the law's settings; L0501.
     """
-    symbols = [q.symbol for q in law.parameters]
-    found = []
-    for q in law.parameters:
-        low = [_limit(law, q, b) for b in q.bounds if b.lower]
-        high = [_limit(law, q, b) for b in q.bounds if not b.lower]
-        found.append(
-            Transform(
-                q.name,
-                compile_tape([sp.Max(*low)], symbols) if low else None,
-                compile_tape([sp.Min(*high)], symbols) if high else None,
-                all(not b.strict for b in q.bounds if b.lower),
-                all(not b.strict for b in q.bounds if not b.lower),
-            )
-        )
-    return tuple(found)
+    return Transforms(
+        Transform(q.name, _limit(law, q, lower=True), _limit(law, q, lower=False))
+        for q in law.parameters
+    )
 
 
-def _limit(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
+def _limit(law: Law, q: Quantity, lower: bool) -> Limit | None:
+    bounds = [b for b in q.bounds if b.lower == lower]
+    if not bounds:
+        return None
+    limits = [_in_parameters(law, q, b) for b in bounds]
+    limit = (sp.Max if lower else sp.Min)(*limits)
+    closed = all(not b.strict for b in bounds)
+    symbols = [p.symbol for p in law.parameters]
+    formula = Model(parts_of(limit, (), symbols), NO_ROWS)
+    if limit.is_number:
+        return Limit(float(formula.value(np.zeros((1, len(symbols))))[0, 0]), None, closed)
+    return Limit(np.nan, formula, closed)
+
+
+def _in_parameters(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
     """A limit in parameters only."""
     settings = {s.symbol: sp.Rational(repr(s.value)) for s in law.settings if s.value is not None}
     limit = bound.limit.xreplace(settings)
@@ -73,7 +114,7 @@ def _limit(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
     return limit
 
 
-def to_parameters(transforms: tuple[Transform, ...], free: Array) -> Array:
+def to_parameters(transforms: Transforms, free: Array) -> Array:
     """Parameters from free numbers.
 
     Args:
@@ -83,56 +124,153 @@ def to_parameters(transforms: tuple[Transform, ...], free: Array) -> Array:
     Returns:
         The parameters, of the same shape.
     """
-    theta = np.zeros_like(free)
     with np.errstate(all="ignore"):
-        for i, transform in enumerate(transforms):
-            low, high = _limits(transform, theta)
-            theta[:, i] = _forward(transform, low, high, free[:, i])
+        theta, _ = _one_sided(transforms, free)
+        for i in transforms.others:
+            low, high = _limits(transforms[i], theta)
+            theta[:, i] = _forward(transforms[i], low, high, free[:, i])
     return theta
 
 
-def with_slopes(transforms: tuple[Transform, ...], free: Array) -> tuple[Array, Array]:
+def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
+    """Parameters from free numbers where those with one bound are right, and their slopes."""
+    theta, one = free.copy(), transforms.one
+    grown = transforms.sign * np.exp(np.minimum(np.maximum(free[:, one], -WIDEST), WIDEST))
+    x = transforms.limit + grown
+    above = transforms.sign > 0
+    theta[:, one] = np.where(
+        above, np.maximum(x, transforms.least), np.minimum(x, transforms.least)
+    )
+    return theta, grown
+
+
+def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     """Parameters from free numbers, and the derivatives of the ones by the others.
 
     Returns:
         Parameters, shape (starts, parameters), and d(parameter i)/d(free j), shape
         (starts, parameters, parameters).
     """
-    starts, count = free.shape
-    theta = np.zeros_like(free)
-    slopes = np.zeros((starts, count, count))
-    with np.errstate(all="ignore"):
-        for i, transform in enumerate(transforms):
-            low, low_slope = _limit_slopes(transform.lower, theta, slopes)
-            high, high_slope = _limit_slopes(transform.upper, theta, slopes)
-            theta[:, i] = _forward(transform, low, high, free[:, i])
-            u = np.clip(free[:, i], -WIDEST, WIDEST)
-            if low is not None and high is not None:
-                share = 1 / (1 + np.exp(-u))
-                slopes[:, i] = (1 - share)[:, None] * low_slope + share[:, None] * high_slope
-                slopes[:, i, i] = (high - low) * share * (1 - share)
-            elif low is not None:
-                slopes[:, i] = low_slope
-                slopes[:, i, i] = np.exp(u)
-            elif high is not None:
-                slopes[:, i] = high_slope
-                slopes[:, i, i] = -np.exp(u)
-            else:
-                slopes[:, i, i] = 1.0
+    theta, slopes, _ = with_curvature(transforms, free, second=False)
     return theta, slopes
 
 
-def to_free(transforms: tuple[Transform, ...], theta: Array) -> Array:
+Bend = Callable[[Array], Array]
+
+
+def with_curvature(
+    transforms: Transforms, free: Array, second: bool = True
+) -> tuple[Array, Array, Bend]:
+    """The same, and the second derivatives.
+
+    Returns:
+        Parameters and their derivatives, and a function: factors by parameter, shape
+        (starts, parameters), to the sum over parameters of factor times second derivatives by the
+        free numbers, shape (starts, parameters, parameters).
+    """
+    starts, count = free.shape
+    one = transforms.one
+    slopes = np.zeros((starts, count, count))
+    diagonal = np.einsum("sii->si", slopes)
+    diagonal[...] = 1.0
+    bends: list[_Bend] = []
+    with np.errstate(all="ignore"):
+        theta, grown = _one_sided(transforms, free)
+        diagonal[:, one] = grown
+        for i in transforms.others:
+            transform = transforms[i]
+            low, high = (
+                None if side is None else _limit_slopes(side, theta, slopes, second)
+                for side in transform.sides
+            )
+            below = None if low is None else low.value
+            above = None if high is None else high.value
+            theta[:, i] = _forward(transform, below, above, free[:, i])
+            u = np.clip(free[:, i], -WIDEST, WIDEST)
+            if low is not None and high is not None:
+                share = 1 / (1 + np.exp(-u))
+                rise = share * (1 - share)
+                width = high.value - low.value
+                slopes[:, i] = (1 - share)[:, None] * low.slopes + share[:, None] * high.slopes
+                cross = rise[:, None] * (high.slopes - low.slopes)
+                slopes[:, i, i] = width * rise
+                own = width * rise * (1 - 2 * share)
+                bends.append(_Bend(i, ((1 - share, low), (share, high)), own, cross))
+            else:
+                side, sign = (low, 1.0) if low is not None else (high, -1.0)
+                assert side is not None
+                slopes[:, i] = side.slopes
+                slopes[:, i, i] = sign * np.exp(u)
+                bends.append(_Bend(i, ((np.ones(starts), side),), sign * np.exp(u), None))
+
+    def bent(factors: Array) -> Array:
+        return _bent(bends, slopes, factors, one, grown)
+
+    return theta, slopes, bent
+
+
+@dataclass(frozen=True)
+class _LimitSlopes:
+    """A limit at some parameters: value (starts,), slopes by the free numbers (starts, p); by the
+    parameters, and what contracts its second derivatives, where it is a formula."""
+
+    value: Array
+    slopes: Array
+    by_parameters: Array | None = None
+    second: Callable[[Array], Array] | None = None
+
+
+@dataclass(frozen=True)
+class _Bend:
+    """The second derivatives of one parameter by the free numbers: its own, crossed ones, and
+    those of its limits, each with its share."""
+
+    number: int
+    limits: tuple[tuple[Array, _LimitSlopes], ...]
+    own: Array
+    cross: Array | None
+
+
+def _bent(
+    bends: list[_Bend], slopes: Array, factors: Array, one: NDArray[np.int64], grown: Array
+) -> Array:
+    factors = factors.copy()
+    total = np.zeros_like(slopes)
+    for bend in reversed(bends):  # the last first: it hands its factor on to those in its limits
+        i = bend.number
+        factor = factors[:, i].copy()
+        total[:, i, i] += factor * bend.own
+        if bend.cross is not None:
+            crossed = factor[:, None] * bend.cross
+            total[:, i, :] += crossed
+            total[:, :, i] += crossed
+        for share, limit in bend.limits:
+            if limit.second is not None and limit.by_parameters is not None:
+                part = factor * share
+                second = limit.second(part[:, None])
+                total += np.swapaxes(slopes, 1, 2) @ second @ slopes
+                factors += part[:, None] * limit.by_parameters
+    np.einsum("sii->si", total)[:, one] += factors[:, one] * grown
+    return total
+
+
+def to_free(transforms: Transforms, theta: Array) -> Array:
     """Free numbers from parameters; a parameter on or outside its bound is moved just inside.
 
     Args:
         transforms: one a parameter.
         theta: shape (starts, parameters).
     """
-    theta = theta.copy()
-    free = np.zeros_like(theta)
+    theta, free, one = theta.copy(), theta.copy(), transforms.one
     with np.errstate(all="ignore"):
-        for i, transform in enumerate(transforms):
+        least = TINY * np.maximum(np.abs(transforms.limit), TINY)
+        away = transforms.sign * (theta[:, one] - transforms.limit)
+        free[:, one] = np.log(np.maximum(away, least))
+        if not transforms.others:
+            return free
+        theta[:, one] = _one_sided(transforms, free)[0][:, one]
+        for i in transforms.others:
+            transform = transforms[i]
             low, high = _limits(transform, theta)
             x = theta[:, i]
             if low is not None and high is not None:
@@ -142,15 +280,11 @@ def to_free(transforms: tuple[Transform, ...], theta: Array) -> Array:
                 free[:, i] = np.log(np.maximum(x - low, TINY * np.maximum(np.abs(low), TINY)))
             elif high is not None:
                 free[:, i] = np.log(np.maximum(high - x, TINY * np.maximum(np.abs(high), TINY)))
-            else:
-                free[:, i] = x
             theta[:, i] = _forward(transform, low, high, free[:, i])
     return free
 
 
-def room(
-    transforms: tuple[Transform, ...], theta: Mapping[str, float]
-) -> dict[str, tuple[str, float]]:
+def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
     """For each bounded parameter the nearer bound (lower or upper) and the distance to it."""
     values = np.array([[theta[t.name] for t in transforms]])
     found = {}
@@ -179,27 +313,27 @@ def _forward(transform: Transform, low: Array | None, high: Array | None, u: Arr
     else:
         assert high is not None
         x = high - np.exp(u)
-    if high is not None:
-        x = np.minimum(x, high if transform.closed_upper else np.nextafter(high, -np.inf))
-    if low is not None:
-        x = np.maximum(x, low if transform.closed_lower else np.nextafter(low, np.inf))
+    if high is not None and transform.upper is not None:
+        x = np.minimum(x, transform.upper.inside(high, -np.inf))
+    if low is not None and transform.lower is not None:
+        x = np.maximum(x, transform.lower.inside(low, np.inf))
     return x
 
 
 def _limits(transform: Transform, theta: Array) -> tuple[Array | None, Array | None]:
-    def at(tape: Tape | None) -> Array | None:
-        if tape is None:
-            return None
-        value = evaluate(tape, list(theta.T))[0]
-        return np.broadcast_to(value, theta.shape[:1])
-
-    return at(transform.lower), at(transform.upper)
+    low, high = transform.lower, transform.upper
+    return None if low is None else low.at(theta), None if high is None else high.at(theta)
 
 
-def _limit_slopes(tape: Tape | None, theta: Array, slopes: Array) -> tuple[Array | None, Array]:
+def _limit_slopes(limit: Limit, theta: Array, slopes: Array, second: bool) -> _LimitSlopes:
     """A limit and its derivatives by the free numbers, through the parameters before it."""
-    count = theta.shape[1]
-    if tape is None:
-        return None, np.zeros((len(theta), count))
-    value, by = evaluate_with_gradient(tape, list(theta.T), range(count))
-    return value, np.einsum("sk,skj->sj", by, slopes)
+    if limit.formula is None:
+        return _LimitSlopes(limit.at(theta), np.zeros_like(theta))
+    bend = None
+    if second and limit.formula.parts.hessian is not None:
+        value, by, bend = limit.formula.curvature(theta)
+    else:
+        value, by = limit.formula.slopes(theta)
+    by = by[:, :, 0]
+    through = np.einsum("sk,skj->sj", by, slopes)
+    return _LimitSlopes(value[:, 0], through, by, bend)
