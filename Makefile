@@ -15,7 +15,7 @@ slow: $(VENV)/.tested
 	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.tested
-	$(BIN)/python tests/benchmarks/bench_fit.py
+	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_proofs.py
 
 lint: $(VENV)/.tested

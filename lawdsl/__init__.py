@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lawdsl.law import Law, load
     from lawdsl.proof.claims import check
     from lawdsl.proof.verdicts import Check, Verdict
+    from lawdsl.regressor import LawRegressor as LawRegressor
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ _HOMES = {
     "Diagnostic": "lawdsl.diagnostics",
     "Fit": "lawdsl.fitting.fitted",
     "Law": "lawdsl.law",
+    "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.diagnostics",
     "Verdict": "lawdsl.proof.verdicts",
     "check": "lawdsl.proof.claims",
@@ -36,6 +38,7 @@ _HOMES = {
     "load": "lawdsl.law",
 }
 
+# without LawRegressor, for which scikit-learn must be installed
 __all__ = [
     "Check",
     "Diagnostic",

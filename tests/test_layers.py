@@ -24,6 +24,7 @@ ORDER = (
     "proof",
     "data",
     "fitting",
+    "regressor",
     "reporting",
     "demo",
     "cli",

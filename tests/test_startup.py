@@ -39,7 +39,7 @@ def loaded(*arguments: str) -> set[str]:
         (("explain", "L0301"), ALGEBRA | NUMBERS),
         (("show", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
         (("check", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
-        (("fit", "dcpt.share", "laws/data/c4_share.csv"), {"polars", "torch"}),
+        (("fit", "dcpt.share", "laws/data/c4_share.csv"), {"polars", "sklearn", "torch"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

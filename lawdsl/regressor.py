@@ -1,0 +1,219 @@
+"""A law as a scikit-learn estimator: for pipelines, cross-validation and searches.
+
+Needs scikit-learn, the extra `sklearn`; nothing else in the package imports it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from lawdsl.data.table import Table
+from lawdsl.data.tables import read_table
+from lawdsl.fitting.fit import STARTS
+from lawdsl.fitting.fit import fit as fit_law
+from lawdsl.law import Law, load
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.utils import check_consistent_length, column_or_1d
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    message = "LawRegressor needs scikit-learn 1.6 or later: pip install 'lawdsl[sklearn]'"
+    raise ImportError(message, name="sklearn") from error
+
+Array = NDArray[np.float64]
+
+EXPECTED_FAILED_CHECKS: dict[str, str] = {}
+
+
+class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A law whose parameters are fitted.
+
+    Args:
+        law: a law, or the name or path of one.
+        columns: variable of the law -> column, by name or by position, where they differ. An array
+            without it has the law's variables as columns, in the law's order, and no others.
+        starts: how many starts the engine chooses, `"declared"`, or one start.
+        objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
+        delta: Huber's delta in place of the law's own.
+        settings: values in place of those of the law's settings.
+        without: one bound of the law to leave out, or several.
+        enforce: keep the law's claims, by bounds of the parameters.
+        seed: of the starts.
+
+    Attributes:
+        fit_: the fit, with its verdict, diagnostics and certificates.
+        parameters_: parameter -> fitted value, in the law's units.
+        n_features_in_: how many columns X had.
+        feature_names_in_: their names, where X was a data frame.
+
+    A data frame may hold columns that the law does not need, text too; a header such as
+    `N [Mparam]` carries a unit, which is converted. A fit that is not trusted is announced by a
+    ConvergenceWarning.
+    """
+
+    def __init__(
+        self,
+        law: Law | str | Path,
+        *,
+        columns: Mapping[str, str | int] | None = None,
+        starts: int | str | Mapping[str, float] = STARTS,
+        objective: str | None = None,
+        delta: float | None = None,
+        settings: Mapping[str, float] | None = None,
+        without: str | Sequence[str] = (),
+        enforce: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.law = law
+        self.columns = columns
+        self.starts = starts
+        self.objective = objective
+        self.delta = delta
+        self.settings = settings
+        self.without = without
+        self.enforce = enforce
+        self.seed = seed
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the law.
+
+        Args:
+            X: the variables, shape (rows, columns): an array or a data frame.
+            y: the measured output, shape (rows,), in the law's unit.
+            sample_weight: how often each row counts, shape (rows,): whole numbers from 0.
+
+        Raises:
+            LawdslError: a law or table that cannot be used.
+            ValueError: arrays of the wrong shape or kind.
+        """
+        law = self.law if isinstance(self.law, Law) else load(self.law)
+        if _named(X):
+            X, y = validate_data(self, X, y, skip_check_array=True)
+            y = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+            check_consistent_length(X, y)
+        else:
+            least = max(1, len(law.parameters))
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=least
+            )
+        if not hasattr(self, "feature_names_in_"):
+            self._names = _names(law, self.n_features_in_, self.columns)
+        table, target = _with_target(self._table(X), np.asarray(y, dtype=np.float64))
+        if sample_weight is not None:
+            table = _repeated(table, _weights(sample_weight, len(table)))
+        bindings = {v: _name(table, column) for v, column in (self.columns or {}).items()}
+        self.fit_ = fit_law(
+            law,
+            table,
+            columns={**bindings, law.output: target},
+            starts=self.starts,
+            objective=self.objective,
+            delta=self.delta,
+            settings=self.settings,
+            without=self.without,
+            enforce=self.enforce,
+            seed=self.seed,
+        )
+        self.parameters_ = self.fit_.values
+        if self.fit_.verdict == "not trusted":
+            why = [d for d in self.fit_.diagnostics if d.severity == "error"]
+            message = f"the fit is not trusted: {'; '.join(d.message for d in why)}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The fitted law on the rows of X: shape (rows,), in the law's unit.
+
+        Raises:
+            LawdslError: a value outside the law's domain.
+            ValueError: other columns than those fitted.
+        """
+        check_is_fitted(self)
+        if _named(X):
+            X = validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self.fit_.predict(self._table(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # one law does not describe whatever data there are
+        return tags
+
+    def _table(self, X: Any) -> Table:
+        """X as a table; an array's columns have the names that were fitted."""
+        if _named(X):
+            return read_table(X)
+        names = getattr(self, "feature_names_in_", None)
+        return read_table(dict(zip(self._names if names is None else names, X.T, strict=True)))
+
+
+def _named(X: Any) -> bool:
+    """Whether X is a data frame whose columns all have names."""
+    if not nw.dependencies.is_into_dataframe(X):
+        return False
+    return all(isinstance(name, str) for name in nw.from_native(X).columns)
+
+
+def _names(law: Law, count: int, columns: Mapping[str, str | int] | None) -> list[str]:
+    """The names of an array's columns: the law's variables, or x0, x1, … if they are bound."""
+    if columns:
+        return [f"x{i}" for i in range(count)]
+    names = [q.name for q in law.variables]
+    if len(names) != count:
+        listed = ", ".join(names)
+        raise ValueError(
+            f"X has {count} feature(s), `{law.name}` {len(names)} variable(s): {listed}; "
+            f"say which is which: columns={{{names[0]!r}: 0}}"
+        )
+    return names
+
+
+def _name(table: Table, column: str | int) -> str:
+    """The name of a column that is given by name or position."""
+    if isinstance(column, str):
+        return column
+    names = list(table.columns)[:-1]  # the last is the target
+    if not 0 <= column < len(names):
+        raise ValueError(f"X has {len(names)} feature(s), from 0: there is no column {column}")
+    return names[column]
+
+
+def _with_target(table: Table, y: Array) -> tuple[Table, str]:
+    """The table with the measurements as its last column, and the name of that column."""
+    name = "y"
+    while name in table.columns:
+        name += "_"
+    return replace(table, columns={**table.columns, name: pa.chunked_array([y])}), name
+
+
+def _weights(weights: ArrayLike, rows: int) -> Array:
+    """Weights that have been looked at, shape (rows,)."""
+    found = np.asarray(weights, dtype=np.float64)
+    if found.shape != (rows,):
+        raise ValueError(f"sample_weight has the shape {found.shape}, not ({rows},)")
+    if not (np.all(np.isfinite(found)) and np.all(found >= 0)):
+        raise ValueError("sample_weight has values that are no numbers from 0")
+    if not np.any(found):
+        raise ValueError("sample_weight is zero in every row")
+    return found
+
+
+def _repeated(table: Table, weights: Array) -> Table:
+    """The table with each row as often as its weight says."""
+    if np.any(weights != np.floor(weights)):
+        raise ValueError("sample_weight has values that are no whole numbers")
+    order = np.repeat(np.arange(len(table)), weights.astype(int))
+    columns = {name: column.take(pa.array(order)) for name, column in table.columns.items()}
+    return replace(table, columns=columns, rows=table.rows[order])
