@@ -12,7 +12,7 @@ from planted import PLANTED, grid, law_of
 
 import lawdsl
 from lawdsl.fitting import fit as fitting
-from lawdsl.fitting.descent import polish
+from lawdsl.fitting.search import polish
 from lawdsl.fitting.problem import problem_of
 from lawdsl.fitting.transforms import to_free
 

@@ -46,7 +46,7 @@ class Tape:
 
 
 class FiniteLog(sp.Function):  # type: ignore[misc]
-    """log x, but a finite number at x = 0: in a derivative it stands beside a power that is 0."""
+    """log x, but 0 at x = 0: in a derivative it stands beside a power of x, which is 0 there."""
 
 
 OPERATIONS: dict[type[sp.Basic], str] = {

@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.problem import Problem, rho, rho_bend, rho_slope
 from lawdsl.fitting.transforms import Transforms
+from lawdsl.language.resolving import Objective
 
 Array = NDArray[np.float64]
 
+REFINEMENTS, REFINED = 30, 1e-15  # Newton steps; relative fall at which they end
+SHORTEST = 1e-3  # share of a step that leads uphill
 ROUNDS = 8  # of exchanging held and free parameters
 RIDGE = 1e-13  # relative: of the diagonal, so that equal columns can be solved for
 
@@ -35,17 +38,16 @@ class Basis:
     columns: Array
 
 
-def basis(problem: Problem, theta: Array, linear: tuple[int, ...]) -> Basis:
+def basis(problem: Problem, theta: Array) -> Basis:
     """The linear model at parameters of shape (starts, parameters)."""
     at = theta.copy()
-    at[:, list(linear)] = 0.0
-    return Basis(*problem.model.slopes(at, only=linear))
+    at[:, list(problem.linear)] = 0.0
+    return Basis(*problem.model.slopes(at, only=problem.linear))
 
 
 def solved(
     problem: Problem,
     theta: Array,
-    linear: tuple[int, ...],
     model: Basis,
     weights: Array | None = None,
 ) -> Array:
@@ -56,7 +58,6 @@ def solved(
     Args:
         problem: the fit.
         theta: parameters, shape (starts, parameters).
-        linear: numbers of the linear ones.
         model: `basis` at theta.
         weights: of the squared residuals, shape (starts, rows).
     """
@@ -68,16 +69,112 @@ def solved(
         goal = (problem.target if problem.takes_log else problem.goal) - model.offset
         weighted = model.columns * scale[:, None]
         gram = weighted @ np.swapaxes(model.columns, 1, 2)
-        aim = np.einsum("smn,sn->sm", weighted, goal)
+        aim = (weighted @ goal[:, :, None])[:, :, 0]
         usable = np.isfinite(gram).all(axis=(1, 2)) & np.isfinite(aim).all(axis=1)
-        gram[~usable], aim[~usable] = np.eye(len(linear)), 0.0
-        offset, turn, bounded = _in_room(problem.transforms, theta, linear)
+        gram[~usable], aim[~usable] = np.eye(len(problem.linear)), 0.0
+        offset, turn, bounded = _in_room(problem.transforms, theta, problem.linear)
         inner = np.swapaxes(turn, 1, 2) @ gram @ turn
         pull = np.einsum("smk,sm->sk", turn, aim - np.einsum("smk,sk->sm", gram, offset))
         found = _least(inner, pull, bounded)
         result = theta.copy()
-        result[:, list(linear)] = offset + np.einsum("smk,sk->sm", turn, found)
+        result[:, list(problem.linear)] = offset + np.einsum("smk,sk->sm", turn, found)
     return result
+
+
+def refined(problem: Problem, theta: Array, objective: Objective) -> Array:
+    """Parameters with the linear ones at the minimum of the objective itself, under their bounds.
+
+    Newton's method, which for a Huber loss ends after finitely many steps. A parameter that a step
+    would take below its bound stays on it, and is let go when the objective would fall.
+
+    Args:
+        problem: the fit.
+        theta: parameters, shape (starts, parameters); the linear ones are where it begins.
+        objective: in place of the problem's own.
+
+    Returns:
+        The parameters, and which of the linear ones lie on a bound, shape (starts, linear).
+    """
+    model = basis(problem, theta)
+    places = list(problem.linear)
+    with np.errstate(all="ignore"):
+        offset, turn, bounded = _in_room(problem.transforms, theta, problem.linear)
+        columns = np.swapaxes(turn, 1, 2) @ model.columns
+        base = model.offset + (offset[:, None] @ model.columns)[:, 0]
+        away = theta[:, places] - offset
+        at = np.linalg.solve(turn, away[..., None])[..., 0]
+        at = np.where(bounded, np.maximum(at, 0.0), at)
+        at = _at_least(problem, base, columns, at, bounded, objective)
+        result = theta.copy()
+        result[:, places] = offset + np.einsum("smk,sk->sm", turn, at)
+    return np.where(np.isfinite(result), result, theta), bounded & (at <= 0)
+
+
+def _at_least(
+    problem: Problem,
+    base: Array,
+    columns: Array,
+    at: Array,
+    bounded: NDArray[np.bool_],
+    objective: Objective,
+) -> Array:
+    """The s of the least objective for predictions base + s·columns, with s >= 0 where bounded."""
+    weights = 1.0 if problem.weights is None else problem.weights
+
+    def compared(x: Array) -> tuple[Array, Array, Array]:
+        value = base + (x[:, None] @ columns)[:, 0]
+        residual = (np.log(value) if problem.takes_log else value) - problem.goal
+        loss = np.sum(weights * rho(residual, objective), axis=1)
+        return value, residual, np.where(np.isfinite(loss), loss, np.inf)
+
+    value, residual, loss = compared(at)
+    soft, share = np.zeros(len(at), dtype=bool), np.ones(len(at))
+    for _ in range(REFINEMENTS):
+        pull = weights * rho_slope(residual, objective)
+        bend = weights * rho_bend(residual, objective, exact=True)
+        if problem.takes_log:
+            bend -= pull
+        if soft.any():  # far from the minimum Huber's loss hardly bends: reweighted squares do
+            bend[soft] = (weights * rho_bend(residual, objective, exact=False))[soft]
+        if problem.takes_log:
+            bend, pull = bend / value**2, pull / value
+        gradient = (columns @ pull[:, :, None])[:, :, 0]
+        stiff = (columns * bend[:, None]) @ np.swapaxes(columns, 1, 2)
+        held = bounded & (at <= 0) & (gradient >= 0)
+        step = _held_step(stiff, gradient, at, held)
+        while True:  # what a step would take below its bound goes to it, and the others follow
+            below = bounded & ~held & (at + step < 0)
+            if not below.any():
+                break
+            held |= below
+            step = _held_step(stiff, gradient, at, held)
+        foreseen = -np.sum(step * gradient, axis=1)
+        trial = at + share[:, None] * step
+        there = compared(trial)
+        better = there[2] <= loss
+        if better.all():
+            at, (value, residual, loss) = trial, there
+        else:
+            row = better[:, None]
+            at, loss = np.where(row, trial, at), np.where(better, there[2], loss)
+            value, residual = np.where(row, there[0], value), np.where(row, there[1], residual)
+        share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
+        soft = ~better
+        if np.all(~(foreseen > REFINED * loss) | (share < SHORTEST)):
+            break
+    return at
+
+
+def _held_step(stiff: Array, gradient: Array, at: Array, held: NDArray[np.bool_]) -> Array:
+    """Newton's step where some parameters go to 0."""
+    size = np.sqrt(np.abs(np.einsum("sii->si", stiff))) + 1e-150
+    scaled = stiff / (size[:, :, None] * size[:, None, :])
+    gone = np.where(held, -at * size, 0.0)
+    aim = -gradient / size - np.einsum("sij,sj->si", scaled, gone)
+    scaled[held[:, :, None] | held[:, None, :]] = 0.0
+    np.einsum("sii->si", scaled)[...] += held + RIDGE
+    step: Array = np.linalg.solve(scaled, np.where(held, gone, aim)[..., None])[..., 0] / size
+    return np.where(held, -at, step)
 
 
 def _in_room(

@@ -11,31 +11,30 @@ from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
 
 
-def linear_parameters(law: Law, objective: Objective | None = None) -> tuple[int, ...]:
-    """Numbers of the parameters in which what is compared with the data is linear all at once.
+def compared(law: Law, objective: Objective) -> tuple[sp.Expr, tuple[int, ...], bool]:
+    """What a fit computes of a law: the law, or its logarithm where that is linear in more.
 
-    Args:
-        law: the law.
-        objective: of a fit; where it is of logarithms, the logarithm of the law may serve.
-    """
-    logarithm = linear_logarithm(law) if objective is not None and objective.log else None
-    symbols = [q.symbol for q in law.parameters]
-    with bounded(law.declarations):
-        return _linear(law.expression if logarithm is None else logarithm, symbols)
+    exp(b1 - b2*x) is linear in neither parameter, its logarithm in both.
 
-
-def linear_logarithm(law: Law) -> sp.Expr | None:
-    """The logarithm of a law, where it is linear in more parameters than the law itself.
-
-    exp(b1 - b2*x) is linear in neither, its logarithm in both.
+    Returns:
+        The expression, the numbers of the parameters in which it is linear all at once, and
+        whether it is the logarithm.
     """
     symbols = [q.symbol for q in law.parameters]
     with bounded(law.declarations):
-        logarithm = _logarithm(law.expression)
-        if logarithm is None:
-            return None
-        more = len(_linear(logarithm, symbols)) > len(_linear(law.expression, symbols))
-    return logarithm if more else None
+        linear = _linear(law.expression, symbols)
+        logarithm = _logarithm(law.expression) if objective.log else None
+        if logarithm is not None:
+            more = _linear(logarithm, symbols)
+            if len(more) > len(linear):
+                return logarithm, more, True
+    return law.expression, linear, False
+
+
+def linear_parameters(law: Law) -> tuple[int, ...]:
+    """Numbers of the parameters in which a law is linear all at once."""
+    with bounded(law.declarations):
+        return _linear(law.expression, [q.symbol for q in law.parameters])
 
 
 def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> tuple[int, ...]:
@@ -55,9 +54,7 @@ def _logarithm(expression: sp.Expr) -> sp.Expr | None:
     if expression.is_Pow and expression.base.is_positive:
         inner = _logarithm(expression.base)
         return expression.exp * (sp.log(expression.base) if inner is None else inner)
-    if expression.is_Mul:
-        parts = [_logarithm(f) if not f.is_Atom else None for f in expression.args]
-        if all(f.is_positive for f in expression.args):
-            pairs = zip(parts, expression.args, strict=True)
-            return sp.Add(*(sp.log(f) if part is None else part for part, f in pairs))
+    if expression.is_Mul and all(factor.is_positive for factor in expression.args):
+        parts = [(_logarithm(factor), factor) for factor in expression.args]
+        return sp.Add(*(sp.log(factor) if part is None else part for part, factor in parts))
     return None

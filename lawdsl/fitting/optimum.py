@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
-from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement
 from lawdsl.fitting.search import POLISHED, Descent, descend, finely, from_one, polish
 from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
-from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
@@ -74,13 +73,29 @@ def optimum(
     Raises:
         LawdslError: the law has no value on the data at any start.
     """
+    free = relaxed(problem.transforms)
+    if free is not None:
+        looser = replace(problem, transforms=free)
+        found = _optimum(law, looser, starts, seed, progress)
+        if keeps(problem.transforms, found.theta):
+            return replace(found, free=to_free(problem.transforms, found.theta[None])[0])
+    return _optimum(law, problem, starts, seed, progress)
+
+
+def _optimum(
+    law: Law,
+    problem: Problem,
+    starts: Starts,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> Optimum:
     sample = problem.sample(LONG, seed)
     outside = 0
     if isinstance(starts, Mapping):
         reached = [from_one(sample, given_start(law, sample, starts)[0])]
     elif starts == "declared":
         free, outside = declared_starts(law, sample)
-        reached = descend(sample, free, linear_parameters(law, problem.objective), progress)
+        reached = descend(sample, free, progress)
     else:
         reached = _by_chosen(law, sample, _rounds(starts), seed, progress)
     losses = np.array([d.loss for d in reached])
@@ -93,14 +108,19 @@ def optimum(
     if sample is not problem:
         there, loss, settled = finely(problem, best.free[None])
         best = replace(best, free=there[0], loss=float(loss[0]), converged=bool(settled[0]))
-    settled_on = diagnosis.on_bounds(problem, best.free, best.loss)
-    polished = polish(problem, settled_on, POLISH if sample is problem else POLISH_LONG)
-    loss_there = float(problem.losses(polished[None])[0])
-    if loss_there <= best.loss * (1 + POLISHED):
-        best = replace(best, free=polished, loss=loss_there)
+    best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
     theta = to_parameters(problem.transforms, best.free[None])[0]
     end = (agreement, best.converged, best.reason, tuple(reached), outside)
     return Optimum(theta, best.free, best.loss, *end)
+
+
+def _polished(problem: Problem, best: Descent, steps: int) -> Descent:
+    """To the last digits, parameters that run off to a bound being put where rounding ends."""
+    polished = polish(problem, diagnosis.on_bounds(problem, best.free, best.loss), steps)
+    loss = float(problem.losses(polished[None])[0])
+    if loss <= best.loss * (1 + POLISHED):
+        return replace(best, free=polished, loss=loss)
+    return best
 
 
 def _agreed(problem: Problem, losses: Array) -> int:
@@ -126,12 +146,11 @@ def _by_chosen(
     progress: Callable[[int, int], None] | None,
 ) -> list[Descent]:
     """Descents of starts that the engine chooses, until several of them agree."""
-    linear = linear_parameters(law, problem.objective)
     reached: list[Descent] = []
     for number, count in enumerate(rounds):
         free = chosen_starts(law, problem, count, seed + number)
         if len(free):
-            reached += descend(problem, free, linear, progress)
+            reached += descend(problem, free, progress)
         if reached and _agreed(problem, np.array([d.loss for d in reached])) >= ENOUGH:
             break
     if not reached:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.model import EVERY_ROW, Model
 from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import Tape
-from lawdsl.fitting.linear_in import linear_logarithm
+from lawdsl.fitting.linear_in import compared
 from lawdsl.fitting.transforms import (
     Transforms,
     to_parameters,
@@ -49,12 +49,13 @@ class Quadratic:
         """Some of the points."""
         return Quadratic(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
-    def put(self, places: NDArray[np.int64], other: Quadratic) -> Quadratic:
-        """Other points at some places."""
-        loss, gradient, hessian = self.loss.copy(), self.gradient.copy(), self.hessian.copy()
-        loss[places], gradient[places] = other.loss, other.gradient
-        hessian[places] = other.hessian
-        return Quadratic(loss, gradient, hessian)
+    def without(self, held: NDArray[np.bool_]) -> Quadratic:
+        """The same for steps that leave out some of the free numbers, shape (starts, parameters)."""
+        if not held.any():
+            return self
+        hessian = np.where(held[:, :, None] | held[:, None, :], 0.0, self.hessian)
+        np.einsum("sii->si", hessian)[...] += held
+        return Quadratic(self.loss, np.where(held, 0.0, self.gradient), hessian)
 
     def where(self, replaced: NDArray[np.bool_], other: Quadratic) -> Quadratic:
         """Other points in place of some."""
@@ -73,6 +74,7 @@ class Problem:
 
     Attributes:
         model: the law on the table, or its logarithm.
+        linear: numbers of the parameters in which the model is linear all at once.
         exponential: whether the model is the logarithm.
         transforms: free numbers -> parameters.
         target: the measured values, shape (rows,).
@@ -85,6 +87,7 @@ class Problem:
     target: Array
     objective: Objective
     weights: Array | None = None
+    linear: tuple[int, ...] = ()
     exponential: bool = False
 
     @cached_property
@@ -265,14 +268,13 @@ def problem_of(
     """
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
-    logarithm = linear_logarithm(law) if objective.log else None
-    expression = law.expression if logarithm is None else logarithm
+    expression, linear, exponential = compared(law, objective)
     parts = parts_of(expression, variables, parameters, list(settings))
     values = [v for v in settings.values() if v is not None]
     one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
     parts = replace(parts, tapes=(one, two, three))
     model, transforms = Model(parts, columns), transforms_of(law)
-    return Problem(model, transforms, target, objective, weights, logarithm is not None)
+    return Problem(model, transforms, target, objective, weights, linear, exponential)
 
 
 def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:

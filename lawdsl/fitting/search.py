@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from lawdsl.fitting.linear import basis, solved
+from lawdsl.fitting.linear import basis, refined, solved
 from lawdsl.fitting.problem import Problem, Quadratic, rho_bend
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.resolving import Objective
@@ -27,21 +27,22 @@ Chosen = NDArray[np.int64]
 EVALUATIONS, EXACTLY = 6000, 1e-15  # of one start; relative tolerance
 ROUGH_STEPS = 200  # of the first stage
 FINE_STEPS = 60  # of the second
-ROUGH = 1e-3  # relative fall of the loss in a step, below which a start has settled
+ROUGH = 0.003  # relative fall of the loss in a step, below which a start has settled
 PATIENCE = 3  # steps before a start may be given up
 HOPE = 12.0  # so many times its last fall a start must suffice to reach the best one
 NEAR = 1.3  # times the best loss: what the second stage still looks at
 LONGEST = 2.0  # step of a free number: a factor of e^2 in what has one bound
+FAR_OUT = -18.0  # a free number of a parameter that lies on its bound
 CRAWLING = 1e-3  # damping that makes small steps, whose small falls say nothing
 DAMPING, EASED, STIFFENED = 1e-2, 0.2, 6.0
-NARROWED = 0.25  # of Huber's delta, from one step of the second stage to the next
-AGAIN, WIDENED = 5, 3.0  # how often Huber's delta is widened again, and how far
 WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most count as squares
 SETTLED = 1e-14  # relative fall that Newton's method foresees at the minimum
-SHARES, SHORT = (0.5, 0.25, 0.1, 0.03, 0.01), 0.3
+AGAIN, WIDENED = 5, 3.0  # how often Huber's delta is widened, and how far
+NARROWED = 0.25  # of Huber's delta, from one step to the next
 STUCK = 1e4  # damping at which no step leads lower
 ALIKE = 0.1  # of the usual residual: predictions nearer than that are of one basin
 TOGETHER = 48  # starts in one array
+EXACTLY_SETTLED = 1e-9  # the same where the fit is exact, of the loss that is rounding
 POLISHED = 1e-9  # relative: of an objective summed from rounded residuals
 NOISE = 1e-14  # relative: of an objective summed from rounded residuals
 
@@ -66,7 +67,6 @@ class Descent:
 def descend(
     problem: Problem,
     free: Array,
-    linear: tuple[int, ...],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Descent]:
     """Follow starts downhill.
@@ -74,29 +74,52 @@ def descend(
     Args:
         problem: the fit.
         free: free numbers, shape (starts, parameters).
-        linear: numbers of the parameters in which the law is linear.
         progress: called with how many starts are done, and of how many.
 
     Returns:
         Where each start led, in their order. Starts that come to the same predictions are in one
         basin, and go on as one.
     """
-    wide = widened(problem, free)
+    ways = [widened(problem, free), problem.objective]
     rough, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), TOGETHER):
-        some = slice(first, first + TOGETHER)
-        rough[some], losses[some] = roughly(problem, free[some], linear, wide, np.min(losses))
+        last = min(first + TOGETHER, len(free))
+        for number, way in enumerate(ways):  # the smooth bowl may lie elsewhere
+            some = np.arange(first + number, last, 2)
+            rough[some], losses[some] = roughly(problem, free[some], way)
         if progress is not None:
-            progress(min(first + TOGETHER, len(free)), len(free))
+            progress(last, len(free))
+    reached = np.isfinite(losses)
+    losses[reached] = problem.losses(rough[reached])
     found = [Descent(u, np.inf, False, GIVEN_UP) for u in rough]
     basins = _basins(problem, rough, losses)
     if basins:
-        reached, loss, settled = finely(problem, rough[[basin[0] for basin in basins]], wide)
-        for basin, u, at, done in zip(basins, reached, loss, settled, strict=True):
-            end = Descent(u, float(at), bool(done and np.isfinite(at)), ENDS[bool(done)])
+        ends = _ends(problem, rough[[basin[0] for basin in basins]])
+        for basin, end in zip(basins, ends, strict=True):
             for k in basin:
                 found[k] = end
     return found
+
+
+def _ends(problem: Problem, free: Array) -> list[Descent]:
+    reached = zip(*finely(problem, _lifted(problem, free)), strict=True)
+    return [
+        Descent(u, float(at), bool(done and np.isfinite(at)), ENDS[bool(done)])
+        for u, at, done in reached
+    ]
+
+
+def _lifted(problem: Problem, free: Array) -> Array:
+    """Free numbers with those far out on a bound brought back, where that lowers the loss."""
+    out = (free < FAR_OUT) & (_longest(problem) < np.inf)
+    if not out.any():
+        return free
+    near = problem.quadratic(free, exact=False)
+    with np.errstate(all="ignore"):
+        room = np.exp(free)
+        pull, stiff = near.gradient / room, np.einsum("sii->si", near.hessian) / room**2
+        back = out & (pull < 0) & (stiff > 0)
+        return np.where(back, np.log(-pull / stiff), free)
 
 
 GIVEN_UP = "another start had found better"
@@ -174,20 +197,16 @@ def widened(problem: Problem, free: Array) -> Objective:
 def roughly(
     problem: Problem,
     free: Array,
-    linear: tuple[int, ...],
     objective: Objective,
-    rival: float = np.inf,
 ) -> tuple[Array, Array]:
     """The first stage: free numbers near the minima, and the losses there; inf where given up.
 
     Args:
         problem: the fit.
         free: starts, shape (starts, parameters).
-        linear: numbers of the parameters in which the law is linear.
-        objective: the smooth one.
-        rival: the loss that others have reached.
+        objective: in place of the problem's own.
     """
-    search = _Rough(problem, free, linear, objective, rival)
+    search = _Rough(problem, free, objective)
     for step in range(ROUGH_STEPS):
         if not search.step(step):
             break
@@ -197,18 +216,9 @@ def roughly(
 class _Rough:
     """The state of the first stage: one row a start."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        free: Array,
-        linear: tuple[int, ...],
-        objective: Objective,
-        rival: float,
-    ) -> None:
-        self.rival = rival
-        self.problem, self.linear, self.objective = problem, linear, objective
-        self.moving = np.ones(problem.parameters, dtype=bool)
-        self.moving[list(linear)] = False
+    def __init__(self, problem: Problem, free: Array, objective: Objective) -> None:
+        self.problem, self.objective = problem, objective
+        self.moving = _moving(problem)
         self.free = free.copy()
         self.losses = problem.losses(free, objective)
         self.damping = np.full(len(free), DAMPING)
@@ -236,7 +246,7 @@ class _Rough:
 
     def _stop(self, going: Chosen, better: NDArray[np.bool_], number: int) -> None:
         """Leave out starts that have settled, are stuck, or have no hope of reaching the best."""
-        loss, best = self.losses[going], min(self.rival, np.min(self.losses))
+        loss, best = self.losses[going], np.min(self.losses)
         settled = better & (self.fall[going] <= ROUGH * loss) & (self.damping[going] < CRAWLING)
         settled |= ~better & (self.damping[going] > 1e6)
         settled |= loss <= self.problem.exact
@@ -248,13 +258,13 @@ class _Rough:
 
     def _moved(self, free: Array, damping: Array) -> Array:
         """A damped step of the parameters that are not linear, the others solved for."""
-        problem, linear, moving = self.problem, list(self.linear), self.moving
+        problem, moving = self.problem, self.moving
         if moving.any():
             near = problem.quadratic(free, exact=False, objective=self.objective)
             size = np.sqrt(np.maximum(np.einsum("sii->si", near.hessian), 1e-300))
             scaled = near.hessian / (size[:, :, None] * size[:, None, :])
             # a linear parameter on its bound stays there, instead of paying for the others' steps
-            held = ~moving & (free < -18.0) & self._bounded
+            held = ~moving & (free < FAR_OUT) & self._bounded
             scaled[held[:, :, None] | held[:, None, :]] = 0.0
             added = np.where(moving, damping[:, None], 1e-12) + held
             np.einsum("sii->si", scaled)[...] += added
@@ -266,36 +276,34 @@ class _Rough:
             moved = free + np.where(moving, np.clip(step, -longest, longest), 0.0)
         else:
             moved = free
-        if not linear:
+        if not problem.linear:
             return moved
         theta = to_parameters(problem.transforms, moved)
-        model = basis(problem, theta, self.linear)
-        residual = problem.residuals(free)
-        weights = rho_bend(np.nan_to_num(residual), self.objective, exact=False)
-        return to_free(problem.transforms, solved(problem, theta, self.linear, model, weights))
+        weights = None
+        if self.objective.loss == "huber":
+            residual = np.nan_to_num(problem.residuals(free))
+            weights = rho_bend(residual, self.objective, exact=False)
+        return to_free(problem.transforms, solved(problem, theta, basis(problem, theta), weights))
 
     @property
     def _bounded(self) -> NDArray[np.bool_]:
         return np.array([t.lower is not None for t in self.problem.transforms])
 
 
-def finely(
-    problem: Problem, free: Array, objective: Objective | None = None
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+def finely(problem: Problem, free: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
     """The second stage: to the minimum by Newton's method.
 
-    Where Huber's delta is far below the noise, the objective is nearly a sum of absolute values,
-    whose kinks hold Newton's method up: then delta is widened and narrowed again from there.
+    After every step the linear parameters are solved for again, exactly: the valleys of these
+    objectives are curved in them, and Huber's kinks hold up what does not follow the curve.
 
     Args:
         problem: the fit.
         free: starts near minima, shape (starts, parameters).
-        objective: one with a wider Huber delta, to begin with.
 
     Returns:
         Free numbers, losses, and whether each start ended in a minimum.
     """
-    free, losses, settled = _by_newton(problem, free, objective or problem.objective)
+    free, losses, settled = _by_newton(problem, free, problem.objective)
     for _ in range(AGAIN if problem.objective.loss == "huber" else 1):
         left = np.flatnonzero(~settled & np.isfinite(losses))
         if not len(left):
@@ -311,38 +319,29 @@ def finely(
 def _by_newton(
     problem: Problem, free: Array, now: Objective
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    huber = now.loss == "huber"
-    longest = _longest(problem)
-    free, damping = free.copy(), np.zeros(len(free))
+    """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
+    longest, moving = _longest(problem), _moving(problem)
+    (free, held), damping = followed(problem, free, now), np.zeros(len(free))
     settled = np.zeros(len(free), dtype=bool)
     losses = np.full(len(free), np.inf)
     going = np.arange(len(free))
-    near = problem.quadratic(free, objective=now)
+    near = problem.quadratic(free, objective=now).without(held)
     for _ in range(FINE_STEPS):
-        step, foreseen = _newton_step(near, damping[going], longest)
-        tiny = foreseen <= SETTLED * near.loss + NOISE * problem.exact
-        moved = free[going] + step
-        there = problem.quadratic(moved, objective=now)
+        step, foreseen = _newton_step(near, damping[going], longest, moving)
+        tiny = foreseen <= SETTLED * near.loss + EXACTLY_SETTLED * problem.exact
+        moved, held = followed(problem, free[going] + step, now)
+        there = problem.quadratic(moved, objective=now).without(held)
         better = there.loss <= near.loss * (1 + NOISE)
-        short = np.flatnonzero(near.loss - there.loss < SHORT * foreseen)
-        if len(short) and huber:
-            shares = np.array(SHARES)
-            trial = free[going[short], None] + shares[:, None] * step[short, None]
-            tried = problem.losses(trial.reshape(-1, free.shape[1]), now).reshape(-1, len(shares))
-            which = np.argmin(tried, axis=1)
-            gained = tried[np.arange(len(short)), which] < np.minimum(near.loss, there.loss)[short]
-            short, which = short[gained], which[gained]
-            if len(short):
-                moved[short] = trial[gained, which]
-                there = there.put(short, problem.quadratic(moved[short], objective=now))
-                better[short] = True
         free[going[better]] = moved[better]
         near = near.where(better, there)
         losses[going] = near.loss
-        damping[going] = np.where(better, _eased(damping[going]), _stiffened(damping[going]))
+        eased = np.where(damping[going] < 1e-6, 0.0, damping[going] * 0.1)
+        stiffened = np.maximum(damping[going] * 10, 1e-4)
+        damping[going] = np.where(better, eased, stiffened)
         if now.delta > problem.objective.delta:
             now = replace(now, delta=max(now.delta * NARROWED, problem.objective.delta))
-            damping[:], near = 0.0, problem.quadratic(free, objective=now)
+            (free, held), damping = followed(problem, free, now), 0.0 * damping
+            near = problem.quadratic(free, objective=now).without(held)
             continue
         settled[going[tiny]] = True
         left = ~(tiny | (damping[going] > STUCK))
@@ -352,12 +351,14 @@ def _by_newton(
     return free, losses, settled
 
 
-def _eased(damping: Array) -> Array:
-    return np.where(damping < 1e-6, 0.0, damping * 0.1)
-
-
-def _stiffened(damping: Array) -> Array:
-    return np.maximum(damping * 10, 1e-4)
+def followed(problem: Problem, free: Array, now: Objective) -> tuple[Array, NDArray[np.bool_]]:
+    """Free numbers with the linear parameters at the minimum, and which of these lie on a bound."""
+    on_bound = np.zeros(free.shape, dtype=bool)
+    if not problem.linear:
+        return free, on_bound
+    theta = to_parameters(problem.transforms, free)
+    theta, on_bound[:, list(problem.linear)] = refined(problem, theta, now)
+    return to_free(problem.transforms, theta, inside=1e-16), on_bound
 
 
 def _longest(problem: Problem) -> Array:
@@ -366,19 +367,38 @@ def _longest(problem: Problem) -> Array:
     return np.where(bounded, LONGEST, np.inf)
 
 
-def _newton_step(near: Quadratic, damping: Array, longest: Array) -> tuple[Array, Array]:
-    """A step that leads downhill wherever the second derivatives bend, and the fall it foresees."""
+def _moving(problem: Problem) -> NDArray[np.bool_]:
+    """Which parameters the search moves: those that are not solved for."""
+    return ~np.isin(np.arange(problem.parameters), problem.linear)
+
+
+def _newton_step(
+    near: Quadratic, damping: Array, longest: Array, moving: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """A step that leads downhill wherever the second derivatives bend, and the fall it foresees.
+
+    Only the parameters that are moving are damped and kept from long steps: the linear ones are
+    solved for afterwards.
+    """
     gradient, hessian = near.gradient, near.hessian
     diagonal = np.abs(np.einsum("sii->si", hessian))
+    diagonal = np.maximum(diagonal, np.abs(gradient) / longest)  # where nothing bends: that far
     size = np.sqrt(np.maximum(diagonal, 1e-14 * np.max(diagonal, axis=1, keepdims=True) + 1e-300))
-    scaled = np.nan_to_num(hessian / (size[:, :, None] * size[:, None, :]))
+    scaled = hessian / (size[:, :, None] * size[:, None, :])
+    scaled[~np.isfinite(scaled)] = 0.0
+    np.einsum("sii->si", scaled)[...] += np.where(moving, damping[:, None], 0.0)
     values, vectors = np.linalg.eigh(scaled)
-    pull = np.einsum("sij,si->sj", vectors, np.nan_to_num(gradient / size))
-    stiff = np.maximum(np.abs(values), 1e-10 * np.abs(values).max(axis=1, keepdims=True) + 1e-300)
-    along = -pull / (stiff + damping[:, None])
-    step = np.einsum("sij,sj->si", vectors, along) / size
-    over = np.max(np.abs(step) / longest, axis=1)
-    step /= np.maximum(1.0, over)[:, None]
+    pull = gradient / size
+    pull[~np.isfinite(pull)] = 0.0
+    pull = (pull[:, None] @ vectors)[:, 0]
+    stiff = np.abs(values)
+    stiff = np.maximum(stiff, 1e-10 * stiff.max(axis=1, keepdims=True) + 1e-300)
+    along = -pull / stiff
+    step = (vectors @ along[:, :, None])[:, :, 0] / size
+    if moving.any():
+        over = np.max(np.abs(step[:, moving]) / longest[moving], axis=1)
+        step /= np.maximum(1.0, over)[:, None]
+    step = np.clip(step, -longest, longest)
     return step, -np.sum(along * pull, axis=1) / 2
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.linear import basis, solved
-from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
@@ -25,7 +24,7 @@ from lawdsl.law import Law
 Array = NDArray[np.float64]
 
 DRAWS = 10  # candidates for each start kept
-FEWEST = 40  # candidates
+FEWEST = 20  # candidates
 ROWS = 1000  # rows on which candidates are compared
 
 
@@ -43,13 +42,12 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
     """
     rng = np.random.default_rng(seed)
     problem = problem.sample(ROWS, seed)
-    linear = linear_parameters(law, problem.objective)
     draws = max(FEWEST, DRAWS * count)
     theta = np.stack(
         [_draw(law, problem, i, draws, rng) for i in range(problem.parameters)], axis=1
     )
-    if linear:
-        theta = solved(problem, theta, linear, basis(problem, theta, linear))
+    if problem.linear:
+        theta = solved(problem, theta, basis(problem, theta))
     free = to_free(problem.transforms, theta)
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)

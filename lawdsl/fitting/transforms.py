@@ -22,7 +22,8 @@ from lawdsl.law import Bound, Law, Quantity
 Array = NDArray[np.float64]
 
 WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
-TINY = 1e-8  # relative: how far inside its bound a start is put
+INSIDE = 1e-8  # relative: how far inside its bound a start is put
+LEAST = 1e-130  # the same where the bound is 0
 NO_ROWS = np.zeros((0, 1))  # a limit depends on no variable
 
 
@@ -33,6 +34,7 @@ class Limit:
     number: float
     formula: Model | None = None
     closed: bool = False  # whether the parameter may equal it
+    positive: bool = False  # whether a formula is known to be above 0
 
     def at(self, theta: Array) -> Array:
         """Its values at parameters of shape (starts, parameters): shape (starts,)."""
@@ -77,6 +79,30 @@ class Transforms(tuple[Transform, ...]):
         self.least = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
 
 
+def relaxed(transforms: Transforms) -> Transforms | None:
+    """The same without the limits that depend on other parameters; None where there are none.
+
+    What is best without a bound and keeps it all the same is best with it.
+    """
+    if not any(transform.coupled for transform in transforms):
+        return None
+
+    def side(limit: Limit | None, lower: bool) -> Limit | None:
+        if limit is None or limit.formula is None:
+            return limit
+        return Limit(0.0) if lower and limit.positive else None
+
+    return Transforms(
+        Transform(t.name, side(t.lower, True), side(t.upper, False)) for t in transforms
+    )
+
+
+def keeps(transforms: Transforms, theta: Array) -> bool:
+    """Whether parameters of shape (parameters,) lie inside all limits."""
+    distances = room(transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)})
+    return all(distance > 0 for _, distance in distances.values())
+
+
 def transforms_of(law: Law) -> Transforms:
     """One transform for each parameter of a law, in its order.
 
@@ -100,7 +126,7 @@ def _limit(law: Law, q: Quantity, lower: bool) -> Limit | None:
     formula = Model(parts_of(limit, (), symbols), NO_ROWS)
     if limit.is_number:
         return Limit(float(formula.value(np.zeros((1, len(symbols))))[0, 0]), None, closed)
-    return Limit(np.nan, formula, closed)
+    return Limit(np.nan, formula, closed, bool(limit.is_positive))
 
 
 def _in_parameters(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
@@ -254,16 +280,17 @@ def _bent(
     return total
 
 
-def to_free(transforms: Transforms, theta: Array) -> Array:
+def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Array:
     """Free numbers from parameters; a parameter on or outside its bound is moved just inside.
 
     Args:
         transforms: one a parameter.
         theta: shape (starts, parameters).
+        inside: how far, relative to the bound.
     """
     theta, free, one = theta.copy(), theta.copy(), transforms.one
     with np.errstate(all="ignore"):
-        least = TINY * np.maximum(np.abs(transforms.limit), TINY)
+        least = np.maximum(inside * np.abs(transforms.limit), LEAST)
         away = transforms.sign * (theta[:, one] - transforms.limit)
         free[:, one] = np.log(np.maximum(away, least))
         if not transforms.others:
@@ -274,12 +301,12 @@ def to_free(transforms: Transforms, theta: Array) -> Array:
             low, high = _limits(transform, theta)
             x = theta[:, i]
             if low is not None and high is not None:
-                share = np.clip((x - low) / (high - low), TINY, 1 - TINY)
+                share = np.clip((x - low) / (high - low), inside, 1 - inside)
                 free[:, i] = np.log(share / (1 - share))
             elif low is not None:
-                free[:, i] = np.log(np.maximum(x - low, TINY * np.maximum(np.abs(low), TINY)))
+                free[:, i] = np.log(np.maximum(x - low, np.maximum(inside * np.abs(low), LEAST)))
             elif high is not None:
-                free[:, i] = np.log(np.maximum(high - x, TINY * np.maximum(np.abs(high), TINY)))
+                free[:, i] = np.log(np.maximum(high - x, np.maximum(inside * np.abs(high), LEAST)))
             theta[:, i] = _forward(transform, low, high, free[:, i])
     return free
 
