@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
-from lawdsl.fitting.fit import STARTS
 from lawdsl.fitting.fit import fit as fit_law
+from lawdsl.fitting.optimum import AUTO
 from lawdsl.law import Law, load
 
 try:
@@ -67,7 +67,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         law: Law | str | Path,
         *,
         columns: Mapping[str, str | int] | None = None,
-        starts: int | str | Mapping[str, float] = STARTS,
+        starts: int | str | Mapping[str, float] = AUTO,
         objective: str | None = None,
         delta: float | None = None,
         settings: Mapping[str, float] | None = None,

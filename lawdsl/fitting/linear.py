@@ -37,6 +37,10 @@ class Basis:
     offset: Array
     columns: Array
 
+    def value(self, theta: Array, linear: tuple[int, ...]) -> Array:
+        """The model for values of the linear parameters: shape (starts, rows)."""
+        return self.offset + (theta[:, None, list(linear)] @ self.columns)[:, 0]
+
 
 def basis(problem: Problem, theta: Array) -> Basis:
     """The linear model at parameters of shape (starts, parameters)."""
@@ -65,7 +69,7 @@ def solved(
         scale = np.ones(problem.rows) if problem.weights is None else problem.weights
         if problem.takes_log:
             scale = scale / problem.target**2
-        scale = scale[None] if weights is None else scale * weights
+        scale = np.atleast_2d(scale if weights is None else scale * weights)
         goal = (problem.target if problem.takes_log else problem.goal) - model.offset
         weighted = model.columns * scale[:, None]
         gram = weighted @ np.swapaxes(model.columns, 1, 2)
@@ -81,7 +85,13 @@ def solved(
     return result
 
 
-def refined(problem: Problem, theta: Array, objective: Objective) -> Array:
+def refined(
+    problem: Problem,
+    theta: Array,
+    objective: Objective,
+    enough: Array,
+    fixed: NDArray[np.bool_] | None = None,
+) -> tuple[Array, NDArray[np.bool_]]:
     """Parameters with the linear ones at the minimum of the objective itself, under their bounds.
 
     Newton's method, which for a Huber loss ends after finitely many steps. A parameter that a step
@@ -91,6 +101,8 @@ def refined(problem: Problem, theta: Array, objective: Objective) -> Array:
         problem: the fit.
         theta: parameters, shape (starts, parameters); the linear ones are where it begins.
         objective: in place of the problem's own.
+        enough: a fall of the objective that no longer matters, shape (starts,).
+        fixed: which of the linear ones stay as they are, shape (starts, linear).
 
     Returns:
         The parameters, and which of the linear ones lie on a bound, shape (starts, linear).
@@ -104,7 +116,7 @@ def refined(problem: Problem, theta: Array, objective: Objective) -> Array:
         away = theta[:, places] - offset
         at = np.linalg.solve(turn, away[..., None])[..., 0]
         at = np.where(bounded, np.maximum(at, 0.0), at)
-        at = _at_least(problem, base, columns, at, bounded, objective)
+        at = _at_least(problem, base, columns, at, bounded, objective, enough, fixed)
         result = theta.copy()
         result[:, places] = offset + np.einsum("smk,sk->sm", turn, at)
     return np.where(np.isfinite(result), result, theta), bounded & (at <= 0)
@@ -117,6 +129,8 @@ def _at_least(
     at: Array,
     bounded: NDArray[np.bool_],
     objective: Objective,
+    enough: Array,
+    fixed: NDArray[np.bool_] | None,
 ) -> Array:
     """The s of the least objective for predictions base + s·columns, with s >= 0 where bounded."""
     weights = 1.0 if problem.weights is None else problem.weights
@@ -141,13 +155,15 @@ def _at_least(
         gradient = (columns @ pull[:, :, None])[:, :, 0]
         stiff = (columns * bend[:, None]) @ np.swapaxes(columns, 1, 2)
         held = bounded & (at <= 0) & (gradient >= 0)
-        step = _held_step(stiff, gradient, at, held)
+        step = _held_step(stiff, gradient, at, held, fixed)
         while True:  # what a step would take below its bound goes to it, and the others follow
             below = bounded & ~held & (at + step < 0)
+            if fixed is not None:
+                below &= ~fixed
             if not below.any():
                 break
             held |= below
-            step = _held_step(stiff, gradient, at, held)
+            step = _held_step(stiff, gradient, at, held, fixed)
         foreseen = -np.sum(step * gradient, axis=1)
         trial = at + share[:, None] * step
         there = compared(trial)
@@ -160,21 +176,30 @@ def _at_least(
             value, residual = np.where(row, there[0], value), np.where(row, there[1], residual)
         share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
         soft = ~better
-        if np.all(~(foreseen > REFINED * loss) | (share < SHORTEST)):
+        if np.all(~(foreseen > np.maximum(REFINED * loss, enough)) | (share < SHORTEST)):
             break
     return at
 
 
-def _held_step(stiff: Array, gradient: Array, at: Array, held: NDArray[np.bool_]) -> Array:
-    """Newton's step where some parameters go to 0."""
+def _held_step(
+    stiff: Array,
+    gradient: Array,
+    at: Array,
+    held: NDArray[np.bool_],
+    fixed: NDArray[np.bool_] | None,
+) -> Array:
+    """Newton's step where some parameters go to 0, and others stay where they are."""
+    goes = np.where(held, -at, 0.0)
+    if fixed is not None:
+        held, goes = held | fixed, np.where(fixed, 0.0, goes)
     size = np.sqrt(np.abs(np.einsum("sii->si", stiff))) + 1e-150
     scaled = stiff / (size[:, :, None] * size[:, None, :])
-    gone = np.where(held, -at * size, 0.0)
+    gone = goes * size
     aim = -gradient / size - np.einsum("sij,sj->si", scaled, gone)
     scaled[held[:, :, None] | held[:, None, :]] = 0.0
     np.einsum("sii->si", scaled)[...] += held + RIDGE
     step: Array = np.linalg.solve(scaled, np.where(held, gone, aim)[..., None])[..., 0] / size
-    return np.where(held, -at, step)
+    return np.where(held, goes, step)
 
 
 def _in_room(

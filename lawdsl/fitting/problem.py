@@ -79,7 +79,8 @@ class Problem:
         transforms: free numbers -> parameters.
         target: the measured values, shape (rows,).
         objective: the loss, and whether residuals are those of logarithms.
-        weights: of the rows, shape (rows,); None where all are 1.
+        weights: of the rows, shape (rows,), or (starts, rows) where each start has its own; None
+            where all are 1.
     """
 
     model: Model
@@ -122,9 +123,15 @@ class Problem:
 
     def subset(self, rows: NDArray[Any]) -> Problem:
         """The same problem on some of the rows."""
-        weights = None if self.weights is None else self.weights[rows]
+        weights = None if self.weights is None else self.weights[..., rows]
         model = Model(self.model.parts, self.columns[:, rows])
         return replace(self, model=model, target=self.target[rows], weights=weights)
+
+    def of_starts(self, chosen: NDArray[Any]) -> Problem:
+        """The same problem for some of the starts."""
+        if self.weights is None or self.weights.ndim == 1:
+            return self
+        return replace(self, weights=self.weights[chosen])
 
     def sample(self, count: int, seed: int) -> Problem:
         """The same problem on so many rows, and on those at the ends of each variable.
@@ -150,7 +157,7 @@ class Problem:
         theta = to_parameters(self.transforms, free)
         made = np.empty((len(theta), self.rows))
         for piece in self._pieces(len(theta)):
-            made[:, piece] = self._residuals(self.model.value(theta, piece), piece)
+            made[:, piece] = self.residuals_of(self.model.value(theta, piece), piece)
         return made
 
     def losses(self, free: Array, objective: Objective | None = None) -> Array:
@@ -161,7 +168,7 @@ class Problem:
         """The same at parameters."""
         total = np.zeros(len(theta))
         for piece in self._pieces(len(theta)):
-            residual = self._residuals(self.model.value(theta, piece), piece)
+            residual = self.residuals_of(self.model.value(theta, piece), piece)
             total += self._sum(rho(residual, objective or self.objective), piece)
         return np.where(np.isfinite(total), total, np.inf)
 
@@ -182,7 +189,7 @@ class Problem:
             with np.errstate(all="ignore"):
                 by_row = np.swapaxes(slopes, 1, 2)
                 jacobian[:, piece] = by_row / value[..., None] if self.takes_log else by_row
-            residual[:, piece] = self._residuals(value, piece)
+            residual[:, piece] = self.residuals_of(value, piece)
         return residual, jacobian
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
@@ -214,7 +221,7 @@ class Problem:
                     value, by, second = self.model.curvature(theta, piece)
                 else:
                     value, by = self.model.slopes(theta, piece)
-                residual = self._residuals(value, piece)
+                residual = self.residuals_of(value, piece)
                 pull = self._weighted(rho_slope(residual, objective), piece)
                 bend = self._weighted(rho_bend(residual, objective, exact), piece)
                 loss += self._sum(rho(residual, objective), piece)
@@ -233,6 +240,10 @@ class Problem:
             gradient = np.einsum("sk,skj->sj", gradient, slopes)
         return Quadratic(np.where(np.isfinite(loss), loss, np.inf), gradient, hessian)
 
+    def total(self, values: Array) -> Array:
+        """The weighted sum over the rows of values of shape (starts, rows)."""
+        return self._sum(values, EVERY_ROW)
+
     def _pieces(self, starts: int) -> Iterator[slice]:
         width = max(1, PIECE // max(starts, 1))
         if width >= self.rows:
@@ -241,13 +252,14 @@ class Problem:
         for first in range(0, self.rows, width):
             yield slice(first, first + width)
 
-    def _residuals(self, predicted: Array, piece: slice) -> Array:
+    def residuals_of(self, predicted: Array, piece: slice = EVERY_ROW) -> Array:
+        """Residuals of values of the model."""
         with np.errstate(all="ignore"):
             compared = np.log(predicted) if self.takes_log else predicted
             return compared - self.goal[piece]
 
     def _weighted(self, values: Array, piece: slice) -> Array:
-        return values if self.weights is None else values * self.weights[piece]
+        return values if self.weights is None else values * self.weights[..., piece]
 
     def _sum(self, values: Array, piece: slice) -> Array:
         total: Array = np.sum(self._weighted(values, piece), axis=1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from lawdsl.fitting.linear import basis, refined, solved
-from lawdsl.fitting.problem import Problem, Quadratic, rho_bend
+from lawdsl.fitting.problem import Problem, Quadratic, rho, rho_bend
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.resolving import Objective
 
@@ -36,6 +36,7 @@ FAR_OUT = -18.0  # a free number of a parameter that lies on its bound
 CRAWLING = 1e-3  # damping that makes small steps, whose small falls say nothing
 DAMPING, EASED, STIFFENED = 1e-2, 0.2, 6.0
 WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most count as squares
+ENOUGH = 1e-2  # of the fall foreseen: what the linear parameters may leave
 SETTLED = 1e-14  # relative fall that Newton's method foresees at the minimum
 AGAIN, WIDENED = 5, 3.0  # how often Huber's delta is widened, and how far
 NARROWED = 0.25  # of Huber's delta, from one step to the next
@@ -220,6 +221,7 @@ class _Rough:
         self.problem, self.objective = problem, objective
         self.moving = _moving(problem)
         self.free = free.copy()
+        self.residual = problem.residuals(free)
         self.losses = problem.losses(free, objective)
         self.damping = np.full(len(free), DAMPING)
         self.fall = np.full(len(free), np.inf)
@@ -230,14 +232,16 @@ class _Rough:
         going = self.going
         if not len(going):
             return False
-        moved = self._moved(self.free[going], self.damping[going])
-        losses = self.problem.losses(moved, self.objective)
+        moved, residual = self._moved(going)
+        total = self.problem.total(rho(residual, self.objective))
+        losses = np.where(np.isfinite(total), total, np.inf)
         before = self.losses[going]
         with np.errstate(invalid="ignore"):
             fall = np.where(np.isfinite(losses), before - losses, -np.inf)
         better = fall > 0
         kept = going[better]
         self.free[kept], self.losses[kept] = moved[better], losses[better]
+        self.residual[kept] = residual[better]
         self.fall[kept] = fall[better]
         self.damping[going] *= np.where(better, EASED, STIFFENED)
         np.clip(self.damping, 1e-9, 1e9, out=self.damping)
@@ -256,9 +260,11 @@ class _Rough:
         self.losses[going[hopeless]] = np.inf
         self.going = going[~(settled | hopeless)]
 
-    def _moved(self, free: Array, damping: Array) -> Array:
-        """A damped step of the parameters that are not linear, the others solved for."""
+    def _moved(self, going: Chosen) -> tuple[Array, Array]:
+        """A damped step of the parameters that are not linear, the others solved for; and the
+        residuals there."""
         problem, moving = self.problem, self.moving
+        free, damping = self.free[going], self.damping[going]
         if moving.any():
             near = problem.quadratic(free, exact=False, objective=self.objective)
             size = np.sqrt(np.maximum(np.einsum("sii->si", near.hessian), 1e-300))
@@ -277,20 +283,24 @@ class _Rough:
         else:
             moved = free
         if not problem.linear:
-            return moved
+            return moved, problem.residuals(moved)
         theta = to_parameters(problem.transforms, moved)
         weights = None
         if self.objective.loss == "huber":
-            residual = np.nan_to_num(problem.residuals(free))
-            weights = rho_bend(residual, self.objective, exact=False)
-        return to_free(problem.transforms, solved(problem, theta, basis(problem, theta), weights))
+            weights = rho_bend(self.residual[going], self.objective, exact=False)
+        model = basis(problem, theta)
+        theta = solved(problem, theta, model, weights)
+        residual = problem.residuals_of(model.value(theta, problem.linear))
+        return to_free(problem.transforms, theta), residual
 
     @property
     def _bounded(self) -> NDArray[np.bool_]:
         return np.array([t.lower is not None for t in self.problem.transforms])
 
 
-def finely(problem: Problem, free: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def finely(
+    problem: Problem, free: Array, fixed: NDArray[np.bool_] | None = None
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """The second stage: to the minimum by Newton's method.
 
     After every step the linear parameters are solved for again, exactly: the valleys of these
@@ -299,17 +309,19 @@ def finely(problem: Problem, free: Array) -> tuple[Array, Array, NDArray[np.bool
     Args:
         problem: the fit.
         free: starts near minima, shape (starts, parameters).
+        fixed: the free numbers that stay as they are, of the same shape.
 
     Returns:
         Free numbers, losses, and whether each start ended in a minimum.
     """
-    free, losses, settled = _by_newton(problem, free, problem.objective)
+    fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
+    free, losses, settled = _by_newton(problem, free, problem.objective, fixed)
     for _ in range(AGAIN if problem.objective.loss == "huber" else 1):
         left = np.flatnonzero(~settled & np.isfinite(losses))
         if not len(left):
             break
         wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
-        there, loss, done = _by_newton(problem, free[left], wide)
+        there, loss, done = _by_newton(problem.of_starts(left), free[left], wide, fixed[left])
         better = loss <= losses[left]
         free[left[better]], losses[left[better]] = there[better], loss[better]
         settled[left] = done & better
@@ -317,20 +329,22 @@ def finely(problem: Problem, free: Array) -> tuple[Array, Array, NDArray[np.bool
 
 
 def _by_newton(
-    problem: Problem, free: Array, now: Objective
+    problem: Problem, free: Array, now: Objective, fixed: NDArray[np.bool_]
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
     longest, moving = _longest(problem), _moving(problem)
-    (free, held), damping = followed(problem, free, now), np.zeros(len(free))
+    damping, enough = np.zeros(len(free)), ROUGH * ENOUGH * problem.losses(free, now)
+    free, held = followed(problem, free, now, enough, fixed)
     settled = np.zeros(len(free), dtype=bool)
     losses = np.full(len(free), np.inf)
-    going = np.arange(len(free))
+    going, here = np.arange(len(free)), problem
     near = problem.quadratic(free, objective=now).without(held)
     for _ in range(FINE_STEPS):
         step, foreseen = _newton_step(near, damping[going], longest, moving)
         tiny = foreseen <= SETTLED * near.loss + EXACTLY_SETTLED * problem.exact
-        moved, held = followed(problem, free[going] + step, now)
-        there = problem.quadratic(moved, objective=now).without(held)
+        enough = ENOUGH * np.where(tiny, 0.0, foreseen)
+        moved, held = followed(here, free[going] + step, now, enough, fixed[going])
+        there = here.quadratic(moved, objective=now).without(held)
         better = there.loss <= near.loss * (1 + NOISE)
         free[going[better]] = moved[better]
         near = near.where(better, there)
@@ -340,25 +354,34 @@ def _by_newton(
         damping[going] = np.where(better, eased, stiffened)
         if now.delta > problem.objective.delta:
             now = replace(now, delta=max(now.delta * NARROWED, problem.objective.delta))
-            (free, held), damping = followed(problem, free, now), 0.0 * damping
+            damping, enough = 0.0 * damping, np.zeros(len(free))
+            free, held = followed(problem, free, now, enough, fixed)
             near = problem.quadratic(free, objective=now).without(held)
             continue
         settled[going[tiny]] = True
         left = ~(tiny | (damping[going] > STUCK))
-        going, near = going[left], near.of(left)
+        if not left.all():
+            going, near = going[left], near.of(left)
+            here = problem.of_starts(going)
         if not len(going):
             break
     return free, losses, settled
 
 
-def followed(problem: Problem, free: Array, now: Objective) -> tuple[Array, NDArray[np.bool_]]:
-    """Free numbers with the linear parameters at the minimum, and which of these lie on a bound."""
-    on_bound = np.zeros(free.shape, dtype=bool)
+def followed(
+    problem: Problem, free: Array, now: Objective, enough: Array, fixed: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Free numbers with the linear parameters at the minimum, and which ones are not to move:
+    those that are fixed, and the linear ones on a bound."""
     if not problem.linear:
-        return free, on_bound
-    theta = to_parameters(problem.transforms, free)
-    theta, on_bound[:, list(problem.linear)] = refined(problem, theta, now)
-    return to_free(problem.transforms, theta, inside=1e-16), on_bound
+        return free, fixed
+    places = list(problem.linear)
+    theta, held = to_parameters(problem.transforms, free), fixed.copy()
+    own = fixed[:, places]
+    theta, on_bound = refined(problem, theta, now, enough, own if own.any() else None)
+    held[:, places] |= on_bound
+    moved = to_free(problem.transforms, theta, inside=1e-16)
+    return np.where(fixed, free, moved), held
 
 
 def _longest(problem: Problem) -> Array:

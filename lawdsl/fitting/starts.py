@@ -19,7 +19,7 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
 from lawdsl.language.resolving import read_target, spread
-from lawdsl.law import Law
+from lawdsl.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
@@ -43,9 +43,9 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     problem = problem.sample(ROWS, seed)
     draws = max(FEWEST, DRAWS * count)
-    theta = np.stack(
-        [_draw(law, problem, i, draws, rng) for i in range(problem.parameters)], axis=1
-    )
+    near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
+    near += [1 / column for column in near]
+    theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
     if problem.linear:
         theta = solved(problem, theta, basis(problem, theta))
     free = to_free(problem.transforms, theta)
@@ -60,15 +60,13 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
     return free[np.concatenate([best, more]).astype(int)]
 
 
-def _draw(law: Law, problem: Problem, i: int, draws: int, rng: np.random.Generator) -> Array:
+def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.Generator) -> Array:
     """Values of one parameter: of order 1 in an exponent, else also of the size of the data."""
-    q = law.parameters[i]
     size = np.exp(rng.uniform(np.log(0.03), np.log(3.0), draws))
     if not _in_exponent(law.expression, q.symbol):
-        near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
-        for sizes in (*near, *(1 / column for column in near)):
-            picked = rng.choice(sizes, draws) * np.exp(rng.uniform(-3, 3, draws))
-            size = np.where(rng.uniform(size=draws) < 0.35 / len(near), picked, size)
+        for sizes in near:
+            picked = sizes[rng.integers(len(sizes), size=draws)] * np.exp(rng.uniform(-3, 3, draws))
+            size = np.where(rng.uniform(size=draws) < 0.7 / len(near), picked, size)
     lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
     upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
     if lower and upper:
