@@ -114,8 +114,8 @@ def refined(
         columns = np.swapaxes(turn, 1, 2) @ model.columns
         base = model.offset + (offset[:, None] @ model.columns)[:, 0]
         away = theta[:, places] - offset
-        at = np.linalg.solve(turn, away[..., None])[..., 0]
-        at = np.where(bounded, np.maximum(at, 0.0), at)
+        at = np.asarray(np.linalg.solve(turn, away[..., None])[..., 0], dtype=np.float64)
+        at[:, bounded] = np.maximum(at[:, bounded], 0.0)
         at = _at_least(problem, base, columns, at, bounded, objective, enough, fixed)
         result = theta.copy()
         result[:, places] = offset + np.einsum("smk,sk->sm", turn, at)
@@ -176,7 +176,7 @@ def _at_least(
             value, residual = np.where(row, there[0], value), np.where(row, there[1], residual)
         share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
         soft = ~better
-        if np.all(~(foreseen > np.maximum(REFINED * loss, enough)) | (share < SHORTEST)):
+        if np.all(~(np.abs(foreseen) > np.maximum(REFINED * loss, enough)) | (share < SHORTEST)):
             break
     return at
 

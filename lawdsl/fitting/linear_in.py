@@ -17,34 +17,36 @@ def compared(law: Law, objective: Objective) -> tuple[sp.Expr, tuple[int, ...], 
     exp(b1 - b2*x) is linear in neither parameter, its logarithm in both.
 
     Returns:
-        The expression, the numbers of the parameters in which it is linear all at once, and
-        whether it is the logarithm.
+        The expression, the numbers of the parameters in which it is linear all at once (but for
+        those that are bounded on both sides), and whether it is the logarithm.
     """
-    symbols = [q.symbol for q in law.parameters]
+    symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
     with bounded(law.declarations):
         linear = _linear(law.expression, symbols)
         logarithm = _logarithm(law.expression) if objective.log else None
         if logarithm is not None:
             more = _linear(logarithm, symbols)
             if len(more) > len(linear):
-                return logarithm, more, True
-    return law.expression, linear, False
+                return logarithm, _numbers(law, more), True
+    return law.expression, _numbers(law, linear), False
 
 
 def linear_parameters(law: Law) -> tuple[int, ...]:
     """Numbers of the parameters in which a law is linear all at once."""
     with bounded(law.declarations):
-        return _linear(law.expression, [q.symbol for q in law.parameters])
+        return _numbers(law, _linear(law.expression, [q.symbol for q in law.parameters]))
 
 
-def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> tuple[int, ...]:
-    chosen: list[int] = []
-    taken: set[sp.Symbol] = set()
-    for i, symbol in enumerate(symbols):
-        if not sp.diff(expression, symbol).free_symbols & {symbol, *taken}:
-            chosen.append(i)
-            taken.add(symbol)
-    return tuple(chosen)
+def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
+    return tuple(i for i, q in enumerate(law.parameters) if q.symbol in chosen)
+
+
+def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]:
+    chosen: set[sp.Symbol] = set()
+    for symbol in symbols:
+        if not sp.diff(expression, symbol).free_symbols & {symbol, *chosen}:
+            chosen.add(symbol)
+    return chosen
 
 
 def _logarithm(expression: sp.Expr) -> sp.Expr | None:

@@ -119,8 +119,8 @@ def _lifted(problem: Problem, free: Array) -> Array:
     with np.errstate(all="ignore"):
         room = np.exp(free)
         pull, stiff = near.gradient / room, np.einsum("sii->si", near.hessian) / room**2
-        back = out & (pull < 0) & (stiff > 0)
-        return np.where(back, np.log(-pull / stiff), free)
+        there = room - pull / stiff
+        return np.where(out & (stiff > 0) & (there > 2 * room), np.log(there), free)
 
 
 GIVEN_UP = "another start had found better"

@@ -1,0 +1,1 @@
+"""How well a fit knows its parameters: delta method, bootstrap, profile."""
