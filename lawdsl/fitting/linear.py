@@ -133,52 +133,95 @@ def _at_least(
     fixed: NDArray[np.bool_] | None,
 ) -> Array:
     """The s of the least objective for predictions base + s·columns, with s >= 0 where bounded."""
-    weights = 1.0 if problem.weights is None else problem.weights
-
-    def compared(x: Array) -> tuple[Array, Array, Array]:
-        value = base + (x[:, None] @ columns)[:, 0]
-        residual = (np.log(value) if problem.takes_log else value) - problem.goal
-        loss = np.sum(weights * rho(residual, objective), axis=1)
-        return value, residual, np.where(np.isfinite(loss), loss, np.inf)
-
-    value, residual, loss = compared(at)
+    result, left = at.copy(), np.arange(len(at))
+    state = _Compared.of(problem, base, columns, at, objective)
     soft, share = np.zeros(len(at), dtype=bool), np.ones(len(at))
     for _ in range(REFINEMENTS):
-        pull = weights * rho_slope(residual, objective)
-        bend = weights * rho_bend(residual, objective, exact=True)
-        if problem.takes_log:
-            bend -= pull
-        if soft.any():  # far from the minimum Huber's loss hardly bends: reweighted squares do
-            bend[soft] = (weights * rho_bend(residual, objective, exact=False))[soft]
-        if problem.takes_log:
-            bend, pull = bend / value**2, pull / value
-        gradient = (columns @ pull[:, :, None])[:, :, 0]
-        stiff = (columns * bend[:, None]) @ np.swapaxes(columns, 1, 2)
+        here = problem.of_starts(left)
+        gradient, stiff = state.quadratic(here, columns, objective, soft)
+        own = None if fixed is None else fixed[left]
         held = bounded & (at <= 0) & (gradient >= 0)
-        step = _held_step(stiff, gradient, at, held, fixed)
+        step = _held_step(stiff, gradient, at, held, own)
         while True:  # what a step would take below its bound goes to it, and the others follow
             below = bounded & ~held & (at + step < 0)
-            if fixed is not None:
-                below &= ~fixed
+            if own is not None:
+                below &= ~own
             if not below.any():
                 break
             held |= below
-            step = _held_step(stiff, gradient, at, held, fixed)
-        foreseen = -np.sum(step * gradient, axis=1)
+            step = _held_step(stiff, gradient, at, held, own)
+        foreseen = np.abs(np.sum(step * gradient, axis=1))
         trial = at + share[:, None] * step
-        there = compared(trial)
-        better = there[2] <= loss
-        if better.all():
-            at, (value, residual, loss) = trial, there
-        else:
-            row = better[:, None]
-            at, loss = np.where(row, trial, at), np.where(better, there[2], loss)
-            value, residual = np.where(row, there[0], value), np.where(row, there[1], residual)
+        there = _Compared.of(here, base, columns, trial, objective)
+        better = there.loss <= state.loss
+        at = np.where(better[:, None], trial, at)
+        state = state.where(better, there)
         share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
         soft = ~better
-        if np.all(~(np.abs(foreseen) > np.maximum(REFINED * loss, enough)) | (share < SHORTEST)):
+        result[left] = at
+        on = (foreseen > np.maximum(REFINED * state.loss, enough[left])) & (share >= SHORTEST)
+        if not on.any():
             break
-    return at
+        if not on.all():
+            left, at, base, columns, state = left[on], at[on], base[on], columns[on], state.at(on)
+            soft, share = soft[on], share[on]
+    return result
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A linear model beside the data.
+
+    Attributes:
+        value: of the model, shape (starts, rows).
+        residual: of the same shape.
+        loss: shape (starts,); inf where the model has no logarithm.
+    """
+
+    value: Array
+    residual: Array
+    loss: Array
+
+    @classmethod
+    def of(
+        cls, problem: Problem, base: Array, columns: Array, at: Array, objective: Objective
+    ) -> _Compared:
+        value = base + (at[:, None] @ columns)[:, 0]
+        residual = problem.residuals_of(value)
+        loss = problem.total(rho(residual, objective))
+        return cls(value, residual, np.where(np.isfinite(loss), loss, np.inf))
+
+    def quadratic(
+        self, problem: Problem, columns: Array, objective: Objective, soft: NDArray[np.bool_]
+    ) -> tuple[Array, Array]:
+        """Gradient and second derivatives by the linear parameters. Far from the minimum Huber's
+        loss hardly bends: there, where it is soft, those of reweighted squares."""
+        weights = 1.0 if problem.weights is None else problem.weights
+        pull = weights * rho_slope(self.residual, objective)
+        bend = weights * rho_bend(self.residual, objective, exact=True)
+        if problem.takes_log:
+            bend -= pull
+        if soft.any():
+            bend[soft] = (weights * rho_bend(self.residual, objective, exact=False))[soft]
+        if problem.takes_log:
+            bend, pull = bend / self.value**2, pull / self.value
+        gradient = (columns @ pull[:, :, None])[:, :, 0]
+        return gradient, (columns * bend[:, None]) @ np.swapaxes(columns, 1, 2)
+
+    def at(self, chosen: NDArray[np.bool_]) -> _Compared:
+        """Some of the starts."""
+        return _Compared(self.value[chosen], self.residual[chosen], self.loss[chosen])
+
+    def where(self, replaced: NDArray[np.bool_], other: _Compared) -> _Compared:
+        """Others in place of some."""
+        if replaced.all():
+            return other
+        row = replaced[:, None]
+        return _Compared(
+            np.where(row, other.value, self.value),
+            np.where(row, other.residual, self.residual),
+            np.where(replaced, other.loss, self.loss),
+        )
 
 
 def _held_step(

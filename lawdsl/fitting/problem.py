@@ -27,7 +27,7 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-PIECE = 100_000  # numbers, starts times rows, at once: bounds the memory of long tables
+PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
 

@@ -299,7 +299,10 @@ class _Rough:
 
 
 def finely(
-    problem: Problem, free: Array, fixed: NDArray[np.bool_] | None = None
+    problem: Problem,
+    free: Array,
+    fixed: NDArray[np.bool_] | None = None,
+    settled_at: float = SETTLED,
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """The second stage: to the minimum by Newton's method.
 
@@ -310,18 +313,19 @@ def finely(
         problem: the fit.
         free: starts near minima, shape (starts, parameters).
         fixed: the free numbers that stay as they are, of the same shape.
+        settled_at: the relative fall of the loss that no longer matters.
 
     Returns:
         Free numbers, losses, and whether each start ended in a minimum.
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
-    free, losses, settled = _by_newton(problem, free, problem.objective, fixed)
+    free, losses, settled = _by_newton(problem, free, problem.objective, fixed, settled_at)
     for _ in range(AGAIN if problem.objective.loss == "huber" else 1):
         left = np.flatnonzero(~settled & np.isfinite(losses))
         if not len(left):
             break
         wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
-        there, loss, done = _by_newton(problem.of_starts(left), free[left], wide, fixed[left])
+        there, loss, done = _by_newton(problem.of_starts(left), free[left], wide, fixed[left], settled_at)
         better = loss <= losses[left]
         free[left[better]], losses[left[better]] = there[better], loss[better]
         settled[left] = done & better
@@ -329,7 +333,7 @@ def finely(
 
 
 def _by_newton(
-    problem: Problem, free: Array, now: Objective, fixed: NDArray[np.bool_]
+    problem: Problem, free: Array, now: Objective, fixed: NDArray[np.bool_], settled_at: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
     longest, moving = _longest(problem), _moving(problem)
@@ -341,7 +345,7 @@ def _by_newton(
     near = problem.quadratic(free, objective=now).without(held)
     for _ in range(FINE_STEPS):
         step, foreseen = _newton_step(near, damping[going], longest, moving)
-        tiny = foreseen <= SETTLED * near.loss + EXACTLY_SETTLED * problem.exact
+        tiny = foreseen <= settled_at * near.loss + EXACTLY_SETTLED * problem.exact
         enough = ENOUGH * np.where(tiny, 0.0, foreseen)
         moved, held = followed(here, free[going] + step, now, enough, fixed[going])
         there = here.quadratic(moved, objective=now).without(held)

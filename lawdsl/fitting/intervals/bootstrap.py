@@ -20,7 +20,8 @@ from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_pa
 
 Array = NDArray[np.float64]
 
-TOGETHER = 400_000  # numbers in the slopes of the resamples that are fitted at once
+SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
+TOGETHER = 3_000_000  # numbers in the slopes of the resamples that are fitted at once
 
 
 @dataclass(frozen=True)
@@ -98,5 +99,5 @@ def _fitted(
 ) -> tuple[Array, NDArray[np.bool_]]:
     own = replace(problem, weights=weights, transforms=transforms or problem.transforms)
     start = to_free(own.transforms, theta[None])
-    free, _, settled = finely(own, np.repeat(start, len(weights), axis=0))
+    free, _, settled = finely(own, np.repeat(start, len(weights), axis=0), settled_at=SETTLED)
     return to_parameters(own.transforms, free), settled

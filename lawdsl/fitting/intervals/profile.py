@@ -16,6 +16,7 @@ from lawdsl.fitting.transforms import to_parameters
 
 Array = NDArray[np.float64]
 
+SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
 ROUNDS = 12  # of looking for an end
 CLOSE = 0.01  # how near to the end, relative to the half width of the interval
 FARTHEST = 3.0  # times the last distance from the fit: the next look goes no further
@@ -106,7 +107,7 @@ class _Ends:
         fixed[np.arange(len(fixed)), self.number] = True
         start = self.free[going]
         start[np.arange(len(going)), self.number[going]] = self.centre[going] + self.away[going]
-        reached, losses, _ = finely(self.problem, start, fixed[going])
+        reached, losses, _ = finely(self.problem, start, fixed[going], settled_at=SETTLED)
         if np.min(losses) < self.lowest:
             self.lowest, self.lowest_free = float(np.min(losses)), reached[np.argmin(losses)]
         with np.errstate(all="ignore"):
