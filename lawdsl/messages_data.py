@@ -257,6 +257,15 @@ _FITS = {
         "parameters are known that keep the claim, `--enforce` fits again within them; compare the "
         "two fits before you believe either.",
     ),
+    "F0114": Message(
+        "parameters that no data can tell apart",
+        "A change of these parameters together changes no prediction, whatever the variables are: "
+        "the law says the same with many values of them, and the fitted ones are picked at random. "
+        "The message says how they move, the note the identity behind it, the help which one to "
+        "fix; predictions are not harmed. In a fit it is an error, as the values would be read. "
+        "Wrong: `L = c + k*exp(t1*r + t2*(1 - r))`, where t1 and t2 can grow while k falls. "
+        "Right: the same with `setting t2 = 0`.",
+    ),
 }
 
 _COMMANDS = {

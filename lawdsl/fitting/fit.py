@@ -33,6 +33,7 @@ from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
+from lawdsl.symmetries import Freedom, findings, freedom
 
 Array = NDArray[np.float64]
 
@@ -110,8 +111,9 @@ def fit(
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    unknowable = freedom(law)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(law, problem, runs, starts, where, seed, progress)
+        found = _fit_to(law, problem, runs, unknowable, starts, where, seed, progress)
         changed = enforced(law, found.claims) if enforce and left else None
         if changed is None:
             break
@@ -123,6 +125,7 @@ def _fit_to(
     law: Law,
     problem: Problem,
     runs: Runs,
+    unknowable: Freedom,
     starts: int | str | Mapping[str, float],
     where: tuple[str, ...],
     seed: int,
@@ -134,7 +137,9 @@ def _fit_to(
         free = _starts(law, problem, starts, seed, notes)
         best, agreement = _search(problem, free, seed, progress)
         elsewhere = to_parameters(problem.transforms, free[:ELSEWHERE])
-        found = _fitted(law, problem, runs, best, elsewhere, agreement, where, seed, notes)
+        found = _fitted(
+            law, problem, runs, unknowable, best, elsewhere, agreement, where, seed, notes
+        )
     return replace(found, claims=certificates(law, found.values))
 
 
@@ -226,6 +231,7 @@ def _fitted(
     law: Law,
     problem: Problem,
     runs: Runs,
+    unknowable: Freedom,
     best: Descent,
     elsewhere: Array,
     agreement: Agreement,
@@ -235,8 +241,15 @@ def _fitted(
 ) -> Fit:
     theta = to_parameters(problem.transforms, best.free[None])[0]
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
-    flat, lost = unseen(law, problem, theta, bounds, elsewhere)
-    found = [*runs.warnings, *notes, *flat, *bound_notes, *diagnosis.no_spare_rows(problem)]
+    flat, lost = unseen(law, problem, theta, bounds, elsewhere, unknowable)
+    found = [
+        *runs.warnings,
+        *notes,
+        *findings(law, unknowable, "error"),
+        *flat,
+        *bound_notes,
+        *diagnosis.no_spare_rows(problem),
+    ]
     found += diagnosis.worse_than_constant(problem, theta)
     found += diagnosis.agreement_findings(agreement.starts, agreement.agreed)
     if not best.converged:
