@@ -1,7 +1,8 @@
 """What each message about tables, fits and the command line means, with an example of a table.
 
 The examples are CSV files for the law chinchilla: `bad` ones are answered with the code, `good`
-is the table mended. Where it takes a file, a fit or a command, there is none.
+is the table mended. Where it is the law that is wrong, they are laws; where it takes a file, a fit
+or a command, there is none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ _ROWS = """\
 1e10,2e11,2.1265
 """
 _HEAD = "N,D,L\n"
+_SHARE = """\
+law share
+variable r in [0, 1]
+parameter c, k, t1, t2 > 0
+L = c + k*exp(TERMS)
+require L finite
+"""
 _GOOD = _HEAD + _ROWS
 
 
@@ -259,12 +267,15 @@ _FITS = {
     ),
     "F0114": Message(
         "parameters that no data can tell apart",
-        "A change of these parameters together changes no prediction, whatever the variables are: "
-        "the law says the same with many values of them, and the fitted ones are picked at random. "
-        "The message says how they move, the note the identity behind it, the help which one to "
-        "fix; predictions are not harmed. In a fit it is an error, as the values would be read. "
-        "Wrong: `L = c + k*exp(t1*r + t2*(1 - r))`, where t1 and t2 can grow while k falls. "
-        "Right: the same with `setting t2 = 0`.",
+        "The law says the same for many values of these parameters, whatever its variables are, so "
+        "those of a fit are picked at random. The message says how they move together, the note "
+        "the identity behind it, the help which of them to fix; predictions are not harmed. Where "
+        "the law is checked it is a warning, in a fit an error: its values would be read.",
+        (
+            _SHARE.replace("TERMS", "t1*r + t2*(1 - r)"),
+            _SHARE.replace("TERMS", "t1*t2*r"),
+        ),
+        _SHARE.replace("TERMS", "t1*r^t2"),
     ),
 }
 

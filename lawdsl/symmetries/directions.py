@@ -38,24 +38,44 @@ def null_vectors(
     done: list[tuple[int, Vector]] = []
     found: list[Vector] = []
     for c in order:
-        pivot = _largest(left, c, bits)
-        if pivot is None:
-            own = {p: -row[c] for p, row in done if not _is_zero(row[c], bits)}
-            found.append({**own, c: arb(1)})
-            if first:
-                break
+        if _eliminated(left, done, c, bits):
             continue
-        row = left.pop(pivot)
-        row = {k: x / row[c] for k, x in row.items()}
-        row[c] = arb(1)
-        for other in (*left, *(r for _, r in done)):
-            factor = other.get(c)
-            if factor is not None and not factor == 0:
-                for k, x in row.items():
-                    other[k] = other[k] - factor * x
-                other[c] = arb(0)
-        done.append((c, row))
+        own = {p: -row[c] for p, row in done if not _is_zero(row[c], bits)}
+        found.append({**own, c: arb(1)})
+        if first:
+            break
     return found
+
+
+def shortened(vectors: Sequence[Vector], order: Sequence[int], bits: int) -> list[Vector]:
+    """Other vectors that span the same, each with a column of its own; the first in the order.
+
+    Raises:
+        Unclear: the digits do not suffice.
+    """
+    left = [_scaled({c: vector.get(c, arb(0)) for c in order}) for vector in vectors]
+    done: list[tuple[int, Vector]] = []
+    for c in order:
+        _eliminated(left, done, c, bits)
+    return [{c: x for c, x in row.items() if not _is_zero(x, bits)} for _, row in done]
+
+
+def _eliminated(left: list[Vector], done: list[tuple[int, Vector]], c: int, bits: int) -> bool:
+    """Take a column out of all rows but one, which goes to those done; False where it is 0."""
+    pivot = _largest(left, c, bits)
+    if pivot is None:
+        return False
+    row = left.pop(pivot)
+    row = {k: x / row[c] for k, x in row.items()}
+    row[c] = arb(1)
+    for other in (*left, *(r for _, r in done)):
+        factor = other[c]
+        if not factor == 0:
+            for k, x in row.items():
+                other[k] = other[k] - factor * x
+            other[c] = arb(0)
+    done.append((c, row))
+    return True
 
 
 def _scaled(row: Vector) -> Vector:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -19,7 +20,7 @@ from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text
 from lawdsl.law import Law
 from lawdsl.symmetries.balls import Ball, NoBall, ball, value
-from lawdsl.symmetries.directions import Unclear, Vector, null_vectors
+from lawdsl.symmetries.directions import Unclear, Vector, null_vectors, shortened
 from lawdsl.symmetries.flows import Field, Flow, flow_of, holds
 from lawdsl.symmetries.formulas import Direction, guesses
 from lawdsl.symmetries.identities import vanishes
@@ -27,7 +28,7 @@ from lawdsl.symmetries.points import NoPoint, Numbers, Point, numbers_of
 from lawdsl.symmetries.records import Freedom, Symmetry
 
 SECONDS = 2.0  # for one law; those of the papers take a few milliseconds
-FORMULA_SECONDS = 0.2  # for one direction
+FORMULA_SECONDS = 1.0  # for the formulas of all directions
 PROOF_SECONDS = 0.2  # for one identity by algebra
 BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
 POINTS = 3  # of the parameters, at which lost directions are counted
@@ -99,11 +100,13 @@ def _freedom(numbers: Numbers) -> Freedom:
     base = min(points, key=lambda seen: len(seen.vectors))
     named: list[_Named] = []
     nameless: list[_Named] = []
+    began = time.process_time()
     for _, vectors in itertools.groupby(_circuits(base)[:TRIED], key=len):
         if len(_basis(named, numbers)) == len(base.vectors):
             break
         for vector in vectors:
-            found = _formula(numbers, base.theta, tuple(sorted(vector)))
+            left = FORMULA_SECONDS - (time.process_time() - began)
+            found = _formula(numbers, base.theta, tuple(sorted(vector)), left)
             (named if found else nameless).append(_Named(vector, *(found or ({}, False))))
         named.sort(key=lambda one: _length(one.field))
     kinked = numbers.expression.has(*KINKS)
@@ -142,17 +145,15 @@ def _seen(numbers: Numbers, seed: int, bits: int) -> _Seen:
 
 def _circuits(seen: _Seen) -> list[Vector]:
     """Directions with few parameters, none of which can be left out; the shortest first."""
-    count = len(seen.theta)
     involved = sorted({i for vector in seen.vectors for i in vector})
-    still = [i for i in range(count) if i not in involved]
-    orders = [[*still, *involved], [*still, *reversed(involved)]]
+    orders = [involved, involved[::-1]]
     for i in involved[:ORDERS]:
         rest = [k for k in involved if k != i]
-        orders += [[*still, i, *rest], [*still, *rest, i], [*still, i, *reversed(rest)]]
+        orders += [[i, *rest], [*rest, i], [i, *reversed(rest)]]
     found: dict[tuple[int, ...], Vector] = {}
     with precision(MANY_BITS):
         for order in orders:
-            for vector in null_vectors(seen.rows, order, MANY_BITS):
+            for vector in shortened(seen.vectors, order, MANY_BITS):
                 found.setdefault(tuple(sorted(vector)), vector)
     return [found[key] for key in sorted(found, key=lambda key: (len(key), key))]
 
@@ -164,7 +165,9 @@ def _independent(vectors: Sequence[Vector], among: Sequence[int]) -> bool:
         return len(null_vectors(rows, range(len(among)), MANY_BITS)) == len(among) - len(vectors)
 
 
-def _formula(numbers: Numbers, theta: Point, support: tuple[int, ...]) -> tuple[Field, bool] | None:
+def _formula(
+    numbers: Numbers, theta: Point, support: tuple[int, ...], seconds: float
+) -> tuple[Field, bool] | None:
     """A verified formula for a direction, and whether it is proved."""
     direction = Direction(numbers, support, seed=1, bits=BITS)
     kinked = numbers.expression.has(*KINKS)
@@ -176,7 +179,7 @@ def _formula(numbers: Numbers, theta: Point, support: tuple[int, ...]) -> tuple[
                 return field, bool(proved)
         return None
 
-    return _within(FORMULA_SECONDS, found)
+    return _within(seconds, found) if seconds > 0 else None
 
 
 def _within(seconds: float, work: Callable[[], T]) -> T | None:
@@ -239,14 +242,14 @@ def _recorded(numbers: Numbers, found: Sequence[_Named]) -> Freedom:
             if _independent(vectors[: len(held) + 1], [*held, names.index(name)])
         )
         held.append(names.index(name))
-        flow = _within(FORMULA_SECONDS, lambda: _flow(numbers, field)) if field else None  # noqa: B023
+        flow = _within(PROOF_SECONDS, lambda: _flow(numbers, field)) if field else None  # noqa: B023
         records.append(
             Symmetry(
                 parameters=tuple(names[i] for i in sorted(vector)),
                 field={s.name: rate for s, rate in field.items()},
                 equation=_equation(law, field),
                 proved=proved,
-                transformation=flow.text if flow else None,
+                flow=flow,
                 held=name,
                 value=at,
             )

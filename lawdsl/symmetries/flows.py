@@ -71,7 +71,7 @@ def _moved(x: sp.Symbol, rate: sp.Expr, time: sp.Symbol) -> tuple[str, sp.Expr] 
             end = sp.cancel(rest / slope)
             return "sum", (x + end) * sp.exp(slope * time) - end
     speed = sp.expand(rate / (x * sp.log(x)))
-    if not speed.free_symbols & {x, time} and x.is_positive:
+    if not speed.free_symbols & {x, time} and x.is_nonnegative:
         return "power", x ** sp.exp(speed * time)
     return None
 

@@ -196,7 +196,7 @@ def _quadratic(moved: Sequence[sp.Symbol], known: Sequence[sp.Expr]) -> list[lis
     """Products of two parameters, and x·log(x)."""
     symbols = [e for e in known if e.is_Symbol]
     pairs = itertools.combinations_with_replacement(symbols, 2)
-    logs = [x * sp.log(x) for x in symbols if x.is_positive]
+    logs = [x * sp.log(x) for x in symbols if x.is_nonnegative]
     common = [sp.S.One, *symbols, *(x * y for x, y in pairs), *logs]
     return [common for _ in moved]
 

@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 
 from lawdsl.formulas import text
+from lawdsl.symmetries.flows import Flow
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Symmetry:
             is lost and no formula for it was found.
         equation: that identity as text.
         proved: by algebra; else it is seen at random points, to 100 digits.
-        transformation: where they go, `w1 -> s*w1, F -> s^mu*F`; None where that was not found.
+        flow: where they go, as far as one likes; None where that was not found.
         held: one of them that may be fixed without loss.
         value: at which; None where that depends on the others.
     """
@@ -31,9 +32,14 @@ class Symmetry:
     field: Mapping[str, sp.Expr]
     equation: str
     proved: bool
-    transformation: str | None
+    flow: Flow | None
     held: str
     value: float | None
+
+    @property
+    def transformation(self) -> str | None:
+        """Where the parameters go as text: `w1 -> s*w1, F -> s^mu*F`."""
+        return self.flow.text if self.flow else None
 
     @property
     def fixing(self) -> str:
