@@ -24,7 +24,7 @@ from lawdsl.symmetries.directions import Unclear, Vector, null_vectors, shortene
 from lawdsl.symmetries.flows import Field, Flow, flow_of, holds
 from lawdsl.symmetries.formulas import Direction, guesses
 from lawdsl.symmetries.identities import vanishes
-from lawdsl.symmetries.points import NoPoint, Numbers, Point, numbers_of
+from lawdsl.symmetries.points import REACH, WIDEST, NoPoint, Numbers, Point, numbers_of
 from lawdsl.symmetries.records import Freedom, Symmetry
 
 SECONDS = 2.0  # for one law; those of the papers take a few milliseconds
@@ -34,7 +34,7 @@ BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems los
 POINTS = 3  # of the parameters, at which lost directions are counted
 CHECKS = 20  # points at which an identity is looked at
 DIGITS = 100  # in which it must hold there
-SPARE = 4  # places beyond the number of parameters
+SPARE, MANY_SPARE = 4, 24  # places beyond the number of parameters
 TRIES = 5  # points at which the law may have no value
 ORDERS = 24  # in which columns are looked at, for short directions
 TRIED = 8  # directions for which a formula is looked for
@@ -59,7 +59,8 @@ def freedom(law: Law, *, seconds: float = SECONDS) -> Freedom:
 
     Args:
         law: the law; settings and fixed parameters are numbers, all other values are open.
-        seconds: the time allowed. What is not found until then is not reported.
+        seconds: the time allowed. What is not found until then is not reported, or without a
+            formula.
 
     Raises:
         LawdslError: the law's formula has no value.
@@ -96,7 +97,8 @@ def _freedom(numbers: Numbers) -> Freedom:
     if not numbers.names or _determined(numbers):
         return Freedom()
     with precision(MANY_BITS):
-        points = [_seen(numbers, seed, MANY_BITS) for seed in range(POINTS)]
+        reach = (*REACH, WIDEST)
+        points = [_seen(numbers, seed, MANY_BITS, MANY_SPARE, reach) for seed in range(POINTS)]
     base = min(points, key=lambda seen: len(seen.vectors))
     named: list[_Named] = []
     nameless: list[_Named] = []
@@ -107,7 +109,10 @@ def _freedom(numbers: Numbers) -> Freedom:
         for vector in vectors:
             left = FORMULA_SECONDS - (time.process_time() - began)
             found = _formula(numbers, base.theta, tuple(sorted(vector)), left)
-            (named if found else nameless).append(_Named(vector, *(found or ({}, False))))
+            if found is not None:
+                named.append(_Named(vector, *found))
+            elif len(vector) > 1:  # that one has no effect at all, algebra would have shown
+                nameless.append(_Named(vector, {}, False))
         named.sort(key=lambda one: _length(one.field))
     kinked = numbers.expression.has(*KINKS)
     return _recorded(numbers, _basis(named if kinked else [*named, *nameless], numbers))
@@ -125,18 +130,18 @@ def _basis(found: Sequence[_Named], numbers: Numbers) -> list[_Named]:
 def _determined(numbers: Numbers) -> bool:
     """Whether the slopes at a point are independent for certain, which is soon seen."""
     try:
-        return not _seen(numbers, 0, BITS).vectors
+        return not _seen(numbers, 0, BITS, SPARE, REACH).vectors
     except Unclear:
         return False
 
 
-def _seen(numbers: Numbers, seed: int, bits: int) -> _Seen:
+def _seen(numbers: Numbers, seed: int, bits: int, spare: int, reach: Sequence[float]) -> _Seen:
     rng = random.Random(seed)
     count = len(numbers.names)
     for _ in range(TRIES):
         theta = numbers.theta(rng)
         try:
-            rows = numbers.rows(theta, count + SPARE, rng)
+            rows = numbers.rows(theta, count + spare, rng, reach)
         except NoPoint:
             continue
         return _Seen(theta, rows, null_vectors(rows, range(count), bits))

@@ -16,8 +16,8 @@ from lawdsl.symmetries.balls import Ball, NoBall, ball, slopes, value
 
 DIGITS = 7  # of a random number: short, and generic all the same
 TRIES = 40  # at a point at which the law has a value
-NEAR, WIDE = 4.0, 1e3  # how far random numbers lie apart, as factors
-WIDE_SHARE = 1 / 3  # of the places: where variables are compared, one place far off tells more
+NEAR, WIDE, WIDEST = 4.0, 1e3, 1e9  # how far random numbers lie apart, as factors
+REACH = (NEAR, NEAR, WIDE)  # of places: a term may have faded away at all those near by
 
 Point = tuple[Fraction, ...]
 
@@ -54,15 +54,14 @@ class Numbers:
         """
         return self._draw(self.law.parameters, {}, rng, NEAR)
 
-    def place(self, theta: Point, rng: random.Random) -> Point:
+    def place(self, theta: Point, rng: random.Random, reach: Sequence[float] = REACH) -> Point:
         """Variables at random, for given parameters.
 
         Raises:
             NoPoint: a bound has no value.
         """
         known = {q.symbol: x for q, x in zip(self.law.parameters, theta, strict=True)}
-        factor = WIDE if rng.random() < WIDE_SHARE else NEAR
-        return self._draw(self.drawn[len(theta) :], known, rng, factor)
+        return self._draw(self.drawn[len(theta) :], known, rng, rng.choice(reach))
 
     def value(self, theta: Sequence[Ball], place: Point) -> Ball:
         """The law at a point.
@@ -80,7 +79,9 @@ class Numbers:
         """
         return slopes(self.tape, [*map(ball, theta), *map(ball, place)], len(theta))
 
-    def rows(self, theta: Point, count: int, rng: random.Random) -> list[list[Ball]]:
+    def rows(
+        self, theta: Point, count: int, rng: random.Random, reach: Sequence[float] = REACH
+    ) -> list[list[Ball]]:
         """Its derivatives by the parameters at so many random places, shape (count, parameters).
 
         Raises:
@@ -91,7 +92,7 @@ class Numbers:
             if len(found) == count:
                 return found
             try:
-                found.append(self.slopes(theta, self.place(theta, rng)))
+                found.append(self.slopes(theta, self.place(theta, rng, reach)))
             except NoBall:
                 pass
         raise NoPoint
