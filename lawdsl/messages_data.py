@@ -180,10 +180,11 @@ _FITS = {
     "F0101": Message(
         "parameters that the data do not determine",
         "The predictions hardly change when these parameters change together, so their values "
-        "say nothing, although the fit may be good. The note gives the cause where it is seen: a "
-        "variable with one or two values, or two variables that move together. Measure where "
-        "they differ, or fit a law without one of them. It is a warning where two variables lie "
-        "on a line and only the form of the law tells their effects apart.",
+        "say nothing, although the fit may be good. The cause is given where it is seen: a variable "
+        "with one or two values, two variables that move together, or some that add up to one "
+        "number. Measure where they differ, or fit a law without one of them. It is a warning "
+        "where two variables lie on a line and only the form of the law tells their effects "
+        "apart. What no data could tell is F0114.",
         (
             _only("1e9") + "1e9,4e9,2.8\n1e9,8e9,2.65\n1e9,8e10,2.39\n",
             _HEAD + "".join(f"{n}e9,{20 * n}e9,{2 + 0.7 / n**0.5:.4f}\n" for n in range(1, 10)),

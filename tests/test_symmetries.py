@@ -352,6 +352,8 @@ def rank_of(law: Law, seed: int) -> int:
     rows = []
     for _ in range(len(names) + 4):
         at = draw(law.variables, theta)
+        if not sp.N(e.xreplace(at)).is_real:
+            raise ValueError("no real value")
         rows.append([sp.N(slope.xreplace(at), 60) for slope in slopes])
     with mpmath.workdps(60):
         matrix = mpmath.matrix([[mpmath.mpf(str(x)) for x in row] for row in rows])

@@ -15,7 +15,7 @@ from lawdsl.law import Law, Quantity
 from lawdsl.symmetries.balls import Ball, NoBall, ball, slopes, value
 
 DIGITS = 7  # of a random number: short, and generic all the same
-TRIES = 40  # at a point at which the law has a value
+TRIES = 8  # at each place at which the law must have a value
 NEAR, WIDE, WIDEST = 4.0, 1e3, 1e9  # how far random numbers lie apart, as factors
 REACH = (NEAR, NEAR, WIDE)  # of places: a term may have faded away at all those near by
 
@@ -88,7 +88,7 @@ class Numbers:
             NoPoint: it has a value at too few places.
         """
         found: list[list[Ball]] = []
-        for _ in range(TRIES + 2 * count):
+        for _ in range(TRIES * count):
             if len(found) == count:
                 return found
             try:
@@ -111,7 +111,7 @@ class Numbers:
             high = [_limit(b.limit, at) for b in q.bounds if not b.lower]
             size = math.exp(rng.uniform(-1, 1) * math.log(factor))
             if low and high:
-                share = min(max(size / (1 + size), 0.01), 0.99)
+                share = rng.uniform(0.02, 0.98) if factor == NEAR else size / (1 + size)
                 x = max(low) + (min(high) - max(low)) * share
             elif low:
                 x = max(low) + max(1.0, abs(max(low))) * size
