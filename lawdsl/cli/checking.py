@@ -95,8 +95,9 @@ def check(
 
         with last_words(so_far), seen.at_work(fitted=values is not None):
             decided = decide(law, values=values, seconds=time_limit, on_verdict=seen)
-        lost = [] if values is not None else findings(law, freedom(law), text=law.declarations.text)
-        checks.append(replace(decided, warnings=(*decided.warnings, *lost)))
+            own = law.declarations.text
+            lost = findings(law, freedom(law), text=own) if values is None else []
+            checks.append(replace(decided, warnings=(*decided.warnings, *lost)))
     return _finish(checks, interrupted=False, sarif=sarif, as_json=as_json)
 
 
