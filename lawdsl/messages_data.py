@@ -1,7 +1,8 @@
 """What each message about tables, fits and the command line means, with an example of a table.
 
 The examples are CSV files for the law chinchilla: `bad` ones are answered with the code, `good`
-is the table mended. Where it takes a file, a fit or a command, there is none.
+is the table mended. Where it is the law that is wrong, they are laws; where it takes a file, a fit
+or a command, there is none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ _ROWS = """\
 1e10,2e11,2.1265
 """
 _HEAD = "N,D,L\n"
+_SHARE = """\
+law share
+variable r in [0, 1]
+parameter c, k, t1, t2 > 0
+L = c + k*exp(TERMS)
+require L finite
+"""
 _GOOD = _HEAD + _ROWS
 
 
@@ -172,10 +180,11 @@ _FITS = {
     "F0101": Message(
         "parameters that the data do not determine",
         "The predictions hardly change when these parameters change together, so their values "
-        "say nothing, although the fit may be good. The note gives the cause where it is seen: a "
-        "variable with one or two values, or two variables that move together. Measure where "
-        "they differ, or fit a law without one of them. It is a warning where two variables lie "
-        "on a line and only the form of the law tells their effects apart.",
+        "say nothing, although the fit may be good. The cause is given where it is seen: a variable "
+        "with one or two values, two variables that move together, or some that add up to one "
+        "number. Measure where they differ, or fit a law without one of them. It is a warning "
+        "where two variables lie on a line and only the form of the law tells their effects "
+        "apart. What no data could tell is F0114.",
         (
             _only("1e9") + "1e9,4e9,2.8\n1e9,8e9,2.65\n1e9,8e10,2.39\n",
             _HEAD + "".join(f"{n}e9,{20 * n}e9,{2 + 0.7 / n**0.5:.4f}\n" for n in range(1, 10)),
@@ -256,6 +265,18 @@ _FITS = {
         "somewhere on the domain of the variables: the message names a point. Where bounds of the "
         "parameters are known that keep the claim, `--enforce` fits again within them; compare the "
         "two fits before you believe either.",
+    ),
+    "F0114": Message(
+        "parameters that no data can tell apart",
+        "The law says the same for many values of these parameters, whatever its variables are, so "
+        "those of a fit are picked at random. The message says how they move together, the note "
+        "the identity behind it, the help which of them to fix; predictions are not harmed. Where "
+        "the law is checked it is a warning, in a fit an error: its values would be read.",
+        (
+            _SHARE.replace("TERMS", "t1*r + t2*(1 - r)"),
+            _SHARE.replace("TERMS", "t1*t2*r"),
+        ),
+        _SHARE.replace("TERMS", "t1*r^t2"),
     ),
 }
 

@@ -149,6 +149,24 @@ def test_a_fit_that_is_not_trusted_exits_with_1_and_is_kept(tmp_path: Path):
     assert (tmp_path / "fit.json").is_file()
 
 
+PRODUCT = "law product\nvariable x > 0\nparameter a, b > 0\nL = a*b*x\nrequire L finite\n"
+
+
+def test_parameters_that_no_data_tell_apart_are_named_with_every_look_at_the_law(tmp_path: Path):
+    (tmp_path / "product.law").write_text(PRODUCT, encoding="utf-8")
+    (tmp_path / "runs.csv").write_text("x,L\n1,2\n2,4.1\n3,5.9\n4,8\n", encoding="utf-8")
+    made = lawdsl("fit", "product.law", "runs.csv", "-o", "fit.json", cwd=tmp_path)
+    assert made.returncode == 1 and made.stderr.count("F0114") == 1
+    kept = document(lawdsl("fit", "product.law", "runs.csv", "--json", cwd=tmp_path))
+    assert [(d["code"], d["severity"]) for d in kept["diagnostics"]] == [("F0114", "error")]
+    for command, code in (("check", 0), ("show", 0)):
+        done = lawdsl(command, "product.law", cwd=tmp_path)
+        assert done.returncode == code and done.stderr.count("warning[F0114]") == 1
+    shown = document(lawdsl("show", "product.law", "--json", cwd=tmp_path))
+    assert shown["result"]["symmetries"][0]["transformation"] == "a -> s*a, b -> b/s"
+    assert "F0114" not in lawdsl("check", "--fit", "fit.json", cwd=tmp_path).stderr
+
+
 def test_predict_takes_lists_units_and_tables(fitted: Path, tmp_path: Path):
     grid = document(lawdsl("predict", fitted, "r=0.25,0.5,1", "--json", cwd=tmp_path))
     assert len(grid["result"]["predictions"]) == 3

@@ -460,7 +460,7 @@ def test_a_fit_that_is_not_trusted_says_so_with_every_prediction():
     made = lawdsl.fit(law, {"x": X, "L": 6 * X}, starts=2)
 
     assert made.verdict == "not trusted"
-    assert warned(made, {"x": [2.0]}) == ["F0110 the fit is not trusted: F0101"]
+    assert warned(made, {"x": [2.0]}) == ["F0110 the fit is not trusted: F0114"]
 
 
 def test_a_csv_is_predicted_row_by_row(fit: lawdsl.Fit, tmp_path: Path):

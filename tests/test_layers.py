@@ -22,6 +22,7 @@ ORDER = (
     "law",
     "compiling",
     "proof",
+    "symmetries",
     "data",
     "fitting",
     "regressor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -80,6 +81,7 @@ def check(
     if syntax:
         return _only_read(laws, as_json=as_json)
     from lawdsl.proof.claims import check as decide
+    from lawdsl.symmetries import findings, freedom
 
     checks: list[Check] = []
     silent = as_json or sarif
@@ -92,7 +94,10 @@ def check(
                 _finish(done, interrupted=True, sarif=sarif, as_json=as_json)
 
         with last_words(so_far), seen.at_work(fitted=values is not None):
-            checks.append(decide(law, values=values, seconds=time_limit, on_verdict=seen))
+            decided = decide(law, values=values, seconds=time_limit, on_verdict=seen)
+            own = law.declarations.text
+            lost = findings(law, freedom(law), text=own) if values is None else []
+            checks.append(replace(decided, warnings=(*decided.warnings, *lost)))
     return _finish(checks, interrupted=False, sarif=sarif, as_json=as_json)
 
 

@@ -74,8 +74,10 @@ def show(
     """Print a law and its exact derivatives. LAW is the name of a shipped law or a file."""
     from lawdsl.formulas import text
     from lawdsl.reporting.terminal import console, show_law
+    from lawdsl.symmetries import findings, freedom
 
     read = changed_law(law, settings, without)
+    lost = freedom(read)
     quantities = (*read.variables, *read.parameters)
     result = {
         "name": read.name,
@@ -86,6 +88,7 @@ def show(
         "output": read.output,
         "domains": {q.name: q.domain for q in quantities},
         "derivatives": {q.name: text(read.derivative(q.name)) for q in quantities},
+        "symmetries": [symmetry.to_json() for symmetry in lost.symmetries],
         "digest": read.digest,
     }
 
@@ -95,7 +98,8 @@ def show(
         else:
             show_law(read, console())
 
-    return finish("show", result, (), ok=True, as_json=as_json, show=printed)
+    said = [] if latex else findings(read, lost, text=read.declarations.text)
+    return finish("show", result, said, ok=True, as_json=as_json, show=printed)
 
 
 @click.command("new")

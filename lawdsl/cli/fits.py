@@ -71,12 +71,15 @@ def fit(
     where the fit is not trusted; it is written all the same.
     """
     from lawdsl.fitting.fit import fit as fitted
-    from lawdsl.reporting.terminal import console, show_fit
+    from lawdsl.reporting.terminal import console, say, show_fit
+    from lawdsl.symmetries import findings, freedom
 
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
     read = changed_law(law, settings, without)
+    said = [] if as_json else findings(read, freedom(read), "error")
+    say(said)  # before a search for values that mean nothing
     with _progress(quiet or as_json) as progress:
         found = fitted(
             read,
@@ -101,7 +104,8 @@ def fit(
 
     ok = found.verdict != "not trusted"
     result = found.to_json()
-    return finish("fit", result, found.diagnostics, ok=ok, as_json=as_json, show=printed)
+    left = [d for d in found.diagnostics if d not in said]
+    return finish("fit", result, left, ok=ok, as_json=as_json, show=printed)
 
 
 @click.command("predict")

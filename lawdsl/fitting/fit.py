@@ -32,6 +32,7 @@ from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
+from lawdsl.symmetries import Freedom, findings, freedom
 
 Array = NDArray[np.float64]
 
@@ -105,8 +106,9 @@ def fit(
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    unknowable = freedom(law)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(law, problem, runs, starts, where, seed, progress)
+        found = _fit_to(law, problem, runs, unknowable, starts, where, seed, progress)
         changed = enforced(law, found.claims) if enforce and left else None
         if changed is None:
             break
@@ -118,6 +120,7 @@ def _fit_to(
     law: Law,
     problem: Problem,
     runs: Runs,
+    unknowable: Freedom,
     starts: Starts,
     where: tuple[str, ...],
     seed: int,
@@ -126,7 +129,7 @@ def _fit_to(
     """One fit, and what the law's claims are for it."""
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
         best = optimum(law, problem, starts, seed, progress)
-        found = _fitted(law, problem, runs, best, where, seed)
+        found = _fitted(law, problem, runs, unknowable, best, where, seed)
     return replace(found, claims=certificates(law, found.values))
 
 
@@ -162,6 +165,7 @@ def _fitted(
     law: Law,
     problem: Problem,
     runs: Runs,
+    unknowable: Freedom,
     best: Optimum,
     where: tuple[str, ...],
     seed: int,
@@ -172,8 +176,15 @@ def _fitted(
         notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
     elsewhere = _elsewhere(law, problem, seed)
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
-    flat, lost = unseen(law, problem, theta, bounds, elsewhere)
-    found = [*runs.warnings, *notes, *flat, *bound_notes, *diagnosis.no_spare_rows(problem)]
+    flat, lost = unseen(law, problem, theta, bounds, elsewhere, unknowable)
+    found = [
+        *runs.warnings,
+        *notes,
+        *findings(law, unknowable, "error"),
+        *flat,
+        *bound_notes,
+        *diagnosis.no_spare_rows(problem),
+    ]
     found += diagnosis.worse_than_constant(problem, theta)
     found += diagnosis.agreement_findings(agreement.starts, agreement.agreed)
     if not best.converged:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
+from lawdsl.symmetries import Freedom
 
 Array = NDArray[np.float64]
 
@@ -24,6 +26,7 @@ SHARE_EXACT = 1e-4  # of one that is unseen exactly
 WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it says nothing
 ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
+SUMS = 100  # of so many variables, at most looked at
 TIED = 1e-2  # relative: how far two variables that move together may be from their line
 
 
@@ -47,7 +50,12 @@ class _Columns:
 
 
 def unseen(
-    law: Law, problem: Problem, theta: Array, on_bound: Iterable[str], elsewhere: Array
+    law: Law,
+    problem: Problem,
+    theta: Array,
+    on_bound: Iterable[str],
+    elsewhere: Array,
+    unknowable: Freedom,
 ) -> tuple[list[Diagnostic], frozenset[str]]:
     """Directions in parameter space that the data do not see, and the parameters in them.
 
@@ -63,10 +71,13 @@ def unseen(
         theta: the fitted parameters, shape (parameters,).
         on_bound: names of those that lie on a bound, where they are held.
         elsewhere: other parameters in the domain, shape (points, parameters).
+        unknowable: what no data could tell. It is no finding here: of each symmetry one parameter
+            is held, and the others are judged as they are then.
     """
     names = [q.name for q in law.parameters]
     is_linear = np.isin(np.arange(len(names)), linear_parameters(law))
-    held = np.isin(names, list(on_bound))
+    fixed = np.isin(names, list(unknowable.held))
+    held = np.isin(names, list(on_bound)) | fixed
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
     spread = np.sqrt(problem.rows) * _spread(problem)
@@ -87,12 +98,15 @@ def unseen(
     found += _unseen_linear(linear, spread, noise)
     found += _unseen_others(others, linear, spread, noise, law)
     directions = [{names[i] for i in direction} for direction in found]
-    count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names)
-    causes = _causes(law, problem)
-    rank = f"rank {problem.parameters - max(len(directions), count)} of {problem.parameters}"
+    count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
+    seen = problem.parameters - unknowable.lost - max(len(directions), count)
     groups = _merged([*directions, *structural])
-    findings = [_finding([n for n in names if n in group], (rank, *causes)) for group in groups]
-    return findings or _tied(law, problem), frozenset().union(*groups)
+    causes = _causes(law, problem) if groups else []
+    findings = [
+        _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", causes)
+        for group in groups
+    ]
+    return findings or _tied(law, problem), unknowable.parameters.union(*groups)
 
 
 def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
@@ -151,12 +165,17 @@ def _directions(columns: Array) -> tuple[Array, Array, Array]:
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
 
-def _nowhere_seen(problem: Problem, points: Array, names: list[str]) -> tuple[int, list[set[str]]]:
+def _nowhere_seen(
+    problem: Problem, points: Array, names: list[str], fixed: NDArray[np.bool_]
+) -> tuple[int, list[set[str]]]:
     """How many directions change nothing at any of some points, and what is in them."""
+    names = [name for name, one in zip(names, fixed, strict=True) if not one]
+    if not names:
+        return 0, []
     none = problem.parameters + 1
     fewest, involved = none, list[set[str]]()
     for theta in points:
-        jacobian = problem.slopes(theta[None])[1][0]
+        jacobian = problem.slopes(theta[None])[1][0][:, ~fixed]
         if not np.all(np.isfinite(jacobian)):
             continue
         length = np.linalg.norm(jacobian, axis=0)
@@ -181,10 +200,15 @@ def _merged(sets: list[set[str]]) -> list[set[str]]:
     return groups
 
 
-def _finding(involved: list[str], notes: tuple[str, ...]) -> Diagnostic:
+def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[_Cause]) -> Diagnostic:
     what = "told apart from" if involved[1:] else "determined from"
-    message = f"{_listed(involved)} cannot be {what} these data"
+    slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
+    touched = set().union(*slopes)
+    told = [cause for cause in causes if cause.variables & touched]
+    why = f": {'; '.join(cause.short for cause in told)}" if told else ""
+    message = f"{_listed(involved)} cannot be {what} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"
+    notes = (rank, *(cause.text for cause in told))
     return Diagnostic("F0101", message, notes=notes, help=help)
 
 
@@ -204,15 +228,43 @@ def _noise(residual: Array, parameters: int) -> float:
     return float(1.4826 * np.median(np.abs(residual)) * freedom)
 
 
-def _causes(law: Law, problem: Problem) -> tuple[str, ...]:
-    """Why data may not see a direction: a variable with few values, two that move together."""
+@dataclass(frozen=True)
+class _Cause:
+    """Why data may not see a direction: something about the values of some variables."""
+
+    variables: frozenset[sp.Symbol]
+    short: str
+    text: str
+
+
+def _causes(law: Law, problem: Problem) -> list[_Cause]:
+    """Variables with few values, pairs of them that move together, and fixed sums."""
     causes = []
     for q, column in zip(law.variables, problem.columns, strict=True):
         values = np.unique(column)
         if len(values) < 3:
-            word = "one value" if len(values) == 1 else "two values"
-            causes.append(f"{q.name} has {word}: {', '.join(f'{v:g}' for v in values)}")
-    return (*causes, *(cause for _, cause in _ties(law, problem)))
+            short = f"{q.name} has {'one value' if len(values) == 1 else 'two values'}"
+            shown = f"{short}: {', '.join(f'{v:g}' for v in values)}"
+            causes.append(_Cause(frozenset({q.symbol}), short, shown))
+    for pair, text in [*_ties(law, problem), *_sums(law, problem)]:
+        causes.append(_Cause(frozenset(pair), text, text))
+    return causes
+
+
+def _sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
+    """Variables whose sum is the same in every row, as shares of a whole."""
+    moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
+    found = []
+    for count in range(2, len(moving) + 1):
+        for chosen in itertools.islice(itertools.combinations(moving, count), SUMS):
+            total = np.sum(problem.columns[list(chosen)], axis=0)
+            off = np.ptp(total)
+            if off < TIED * min(np.ptp(problem.columns[k]) for k in chosen):
+                names = [law.variables[k].name for k in chosen]
+                sign = "=" if off < 1e-9 * abs(total[0]) else "≈"
+                text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"
+                found.append(({law.variables[k].symbol for k in chosen}, text))
+    return found
 
 
 def _ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:

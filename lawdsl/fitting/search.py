@@ -325,7 +325,9 @@ def finely(
         if not len(left):
             break
         wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
-        there, loss, done = _by_newton(problem.of_starts(left), free[left], wide, fixed[left], settled_at)
+        there, loss, done = _by_newton(
+            problem.of_starts(left), free[left], wide, fixed[left], settled_at
+        )
         better = loss <= losses[left]
         free[left[better]], losses[left[better]] = there[better], loss[better]
         settled[left] = done & better

@@ -1,0 +1,164 @@
+"""Tapes on numbers of Arb: a value, and its slopes by all inputs, carried backwards.
+
+Points are exact fractions, so the only errors are those of rounding, which Arb bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+from flint import arb, fmpq
+
+from lawdsl.compiling.tape import Tape
+
+Ball = Any  # arb: python-flint has no types
+
+
+class NoBall(Exception):
+    """An operation that has no finite value here, or one on a kink."""
+
+
+def ball(number: Fraction) -> Ball:
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def value(tape: Tape, inputs: Sequence[Ball]) -> Ball:
+    """The first output of a tape.
+
+    Raises:
+        NoBall: it has no finite value.
+    """
+    return _values(tape, inputs)[tape.outputs[0]]
+
+
+def slopes(tape: Tape, inputs: Sequence[Ball], count: int) -> list[Ball]:
+    """The derivatives of the first output by the first `count` inputs.
+
+    Raises:
+        NoBall: it has no finite value or slope.
+    """
+    results = _values(tape, inputs)
+    moved = _moved(tape, count)
+    by: list[Ball] = [arb(0) for _ in results]
+    by[tape.outputs[0]] = arb(1)
+    found = [arb(0)] * count
+    for i in range(tape.outputs[0], -1, -1):
+        step = tape.instructions[i]
+        if not moved[i]:
+            continue
+        if step.op == "input":
+            found[int(step.value)] = by[i]  # type: ignore[arg-type]
+            continue
+        given = [results[k] for k in step.arguments]
+        wanted = [moved[k] for k in step.arguments]
+        parts = _parts(step.op, given, results[i], wanted)
+        for k, part, asked in zip(step.arguments, parts, wanted, strict=True):
+            if asked:
+                by[k] = by[k] + by[i] * part
+    if not all(x.is_finite() for x in found):
+        raise NoBall
+    return found
+
+
+def _values(tape: Tape, inputs: Sequence[Ball]) -> list[Ball]:
+    results: list[Ball] = []
+    for step in tape.instructions:
+        if step.op == "input":
+            found = inputs[int(step.value)]  # type: ignore[arg-type]
+        elif step.op == "constant":
+            found = _constant(step.value)
+        else:
+            found = VALUES[step.op](*(results[i] for i in step.arguments))
+        if not found.is_finite():
+            raise NoBall
+        results.append(found)
+    return results
+
+
+def _moved(tape: Tape, count: int) -> list[bool]:
+    """Which results change with the first `count` inputs."""
+    moved: list[bool] = []
+    for step in tape.instructions:
+        if step.op == "input":
+            moved.append(int(step.value) < count)  # type: ignore[arg-type]
+        else:
+            moved.append(any(moved[k] for k in step.arguments))
+    return moved
+
+
+def _constant(number: Any) -> Ball:
+    if number is sp.pi:
+        return arb.pi()
+    if number is sp.E:
+        return arb(1).exp()
+    exact = sp.Rational(number)
+    return ball(Fraction(int(exact.p), int(exact.q)))
+
+
+def _chosen(x: Ball, y: Ball, larger: bool) -> Ball:
+    if not (x > y or x < y):
+        raise NoBall
+    return x if (x > y) == larger else y
+
+
+def _sign(x: Ball) -> int:
+    if not x != 0:
+        raise NoBall
+    return 1 if x > 0 else -1
+
+
+VALUES: dict[str, Callable[..., Ball]] = {
+    "add": lambda *x: reduce(lambda a, b: a + b, x),
+    "multiply": lambda *x: reduce(lambda a, b: a * b, x),
+    "power": lambda x, y: x**y,
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.log(),
+    "sin": lambda x: x.sin(),
+    "cos": lambda x: x.cos(),
+    "tan": lambda x: x.tan(),
+    "atan": lambda x: x.atan(),
+    "tanh": lambda x: x.tanh(),
+    "abs": lambda x: x * _sign(x),
+    "min": lambda *x: reduce(lambda a, b: _chosen(a, b, False), x),
+    "max": lambda *x: reduce(lambda a, b: _chosen(a, b, True), x),
+    "sign": lambda x: arb(_sign(x)),
+    "step": lambda x: arb((1 + _sign(x)) // 2),
+}
+
+SLOPES: dict[str, Callable[[Ball, Ball], Ball]] = {
+    "exp": lambda x, y: y,
+    "log": lambda x, y: 1 / x,
+    "sin": lambda x, y: x.cos(),
+    "cos": lambda x, y: -x.sin(),
+    "tan": lambda x, y: 1 + y * y,
+    "atan": lambda x, y: 1 / (1 + x * x),
+    "tanh": lambda x, y: 1 / x.cosh() ** 2,
+    "abs": lambda x, y: arb(_sign(x)),
+    "sign": lambda x, y: arb(0),
+    "step": lambda x, y: arb(0),
+}
+"""Functions of one argument: slope from the argument and the value."""
+
+
+def _parts(op: str, given: list[Ball], at: Ball, wanted: list[bool]) -> list[Ball]:
+    """The slopes of one operation by its arguments; those that are not wanted are not computed."""
+    if op == "add":
+        return [arb(1)] * len(given)
+    if op == "multiply":
+        return [
+            reduce(lambda a, b: a * b, (x for k, x in enumerate(given) if k != i), arb(1))
+            for i in range(len(given))
+        ]
+    if op == "power":
+        base, exponent = given
+        return [
+            exponent * base ** (exponent - 1) if wanted[0] else arb(0),
+            at * base.log() if wanted[1] else arb(0),
+        ]
+    if op in ("min", "max"):
+        return [arb(1) if x is at else arb(0) for x in given]
+    return [SLOPES[op](given[0], at)]

@@ -1,0 +1,50 @@
+"""What is said to a user about the freedom of a law."""
+
+from __future__ import annotations
+
+from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.law import Law
+from lawdsl.symmetries.records import Freedom, Symmetry
+
+
+def findings(
+    law: Law, freedom: Freedom, severity: str = "warning", text: Text | None = None
+) -> list[Diagnostic]:
+    """A message for each direction that is lost.
+
+    Args:
+        law: the law.
+        freedom: what is lost.
+        severity: an error where the parameters are being fitted.
+        text: of the law, where that is what the message is about.
+    """
+    return [
+        Diagnostic(
+            "F0114",
+            _message(law, symmetry),
+            severity,
+            text=text,
+            notes=_notes(symmetry),
+            help=symmetry.fixing,
+        )
+        for symmetry in freedom.symmetries
+    ]
+
+
+def _message(law: Law, symmetry: Symmetry) -> str:
+    names = list(symmetry.parameters)
+    if not names[1:]:
+        return f"{names[0]} has no effect on {law.output}: no data determine it"
+    listed = " and ".join([", ".join(names[:-1]), names[-1]])
+    said = f"no data can tell {listed} apart"
+    if symmetry.transformation is None:
+        return f"{said}: in one direction among them no prediction changes"
+    return f"{said}: {symmetry.transformation} changes no prediction"
+
+
+def _notes(symmetry: Symmetry) -> tuple[str, ...]:
+    if not symmetry.field:
+        return ("no formula for the direction was found",)
+    if not symmetry.proved:
+        return (f"{symmetry.equation}, seen at random points to 100 digits",)
+    return (symmetry.equation,)

@@ -1,0 +1,513 @@
+"""What no data can tell about the parameters of a law is found from the law alone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+from flint import arb
+from judging import law_of as law_with_header
+from planted import grid, law_of
+from random_laws import random_law
+
+import lawdsl
+from lawdsl.law import Law
+from lawdsl.library import shipped
+from lawdsl.symmetries import Freedom, findings, freedom, symmetries
+from lawdsl.symmetries.directions import Unclear, null_vectors
+from lawdsl.symmetries.identities import vanishes
+
+CATALOGUE = Path(__file__).parent / "fixtures" / "catalogue"
+IN_CATALOGUE = {  # law -> what moves in each of its symmetries
+    "transfer": [("Dc", "k")],
+    "downstream": [("E", "k"), ("E", "a", "b", "gamma")],
+}
+
+KINKS = (sp.Min, sp.Max, sp.Abs)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_no_shipped_law_has_a_symmetry(name: str):
+    assert freedom(lawdsl.load(name)) == Freedom()
+
+
+@pytest.mark.parametrize("path", sorted(CATALOGUE.glob("*.law")), ids=lambda p: p.stem)
+def test_the_symmetries_of_the_literature(path: Path):
+    found = freedom(lawdsl.load(path)).symmetries
+
+    assert sorted(s.parameters for s in found) == sorted(IN_CATALOGUE.get(path.stem, []))
+    assert all(s.proved and s.transformation for s in found)
+
+
+CROSS = """variable k1, k2, N > 0
+parameter E, A, alpha, F, mu, w1, w2 > 0
+L = E + A/N^alpha + F/(w1/k1 + w2*k2)^mu"""
+MIXTURE = """variable r1, r2 in [0, 1]
+parameter c0, k > 0
+parameter t1, t2, t3
+let r3 = 1 - r1 - r2
+L = c0 + k*exp(t1*r1 + t2*r2 + t3*r3)"""
+
+KNOWN = {
+    "the weights of the cross-domain law": (
+        CROSS,
+        ["F -> s^mu*F, w1 -> s*w1, w2 -> s*w2"],
+        ["fix one of them: --fix w1=1, or `setting w1 = 1` in the law"],
+    ),
+    "the mixing law on the simplex": (
+        MIXTURE,
+        ["k -> k*exp(-c), t1 -> t1 + c, t2 -> t2 + c, t3 -> t3 + c"],
+        ["fix one of them: --fix t1=0, or `setting t1 = 0` in the law"],
+    ),
+    "two constants": (
+        "variable N > 0\nparameter E1, E2, A, alpha > 0\nL = E1 + E2 + A/N^alpha",
+        ["E1 -> E1 + c, E2 -> E2 - c"],
+        ["write E1 + E2 as one parameter"],
+    ),
+    "two constants, one of them doubled": (
+        "variable N > 0\nparameter a, b > 0\nL = a + 2*b + 1/N",
+        ["a -> a + 2*c, b -> b - c"],
+        ["write a + 2*b as one parameter"],
+    ),
+    "a product": (
+        "variable x > 0\nparameter a, b > 0\nL = a*b*x",
+        ["a -> s*a, b -> b/s"],
+        ["fix one of them: --fix a=1, or `setting a = 1` in the law"],
+    ),
+    "a product with a share": (
+        "variable N > 0\nparameter F > 0\nparameter p in (0, 1)\nL = F*p/N",
+        ["F -> s*F, p -> p/s"],
+        ["fix one of them: --fix p=0.5, or `setting p = 0.5` in the law"],
+    ),
+    "a factor in an exponent": (
+        "variable x > 0\nparameter A > 0\nparameter b, t\nL = A*exp(b + t*x)",
+        ["A -> A*exp(c), b -> b - c"],
+        ["fix one of them: --fix b=0, or `setting b = 0` in the law"],
+    ),
+    "another base": (
+        "variable x in [0, 1]\nparameter k > 0\nparameter t1, t2\nL = k*10^(t1*x + t2*(1 - x))",
+        ["k -> k*exp(-c), t1 -> t1 + c/log(10), t2 -> t2 + c/log(10)"],
+        ["fix one of them: --fix t1=0, or `setting t1 = 0` in the law"],
+    ),
+    "a unit": (
+        "variable N > 0\nparameter E, A, N0, alpha > 0\nL = E + A*(N0/N)^alpha",
+        ["A -> s^alpha*A, N0 -> N0/s"],
+        ["fix one of them: --fix N0=1, or `setting N0 = 1` in the law"],
+    ),
+    "two powers": (
+        "variable N > 0\nparameter A, b, c, E > 0\nL = E + (A*N^c)^b",
+        ["A -> A^s, b -> b/s, c -> s*c"],
+        ["fix one of them: --fix b=1, or `setting b = 1` in the law"],
+    ),
+    "a centre": (
+        "variable x > 0\nparameter a, c0, c1, c2\nL = c0 + c1*(x - a) + c2*(x - a)^2",
+        ["a -> a + c, c0 -> c0 + c^2*c2 + c*c1, c1 -> c1 + 2*c*c2"],
+        ["fix one of them: --fix a=0, or `setting a = 0` in the law"],
+    ),
+    "two directions": (
+        "variable N > 0\nparameter E1, A, B, C, alpha > 0\nL = E1 + A*B + C/N^alpha",
+        ["A -> s*A, B -> B/s", "E1 -> E1 + B*c, A -> A - c"],
+        [
+            "fix one of them: --fix A=1, or `setting A = 1` in the law",
+            "fix one of them, such as E1, or write the law without it",
+        ],
+    ),
+    "a sum times a factor": (
+        "variable N > 0\nparameter a, b, f, E, alpha > 0\nL = E + (a + b)*f/N^alpha",
+        ["a -> a + c, b -> b - c", "a -> s*(a + b) - b, f -> f/s"],
+        [
+            "write a + b as one parameter",
+            "fix one of them: --fix f=1, or `setting f = 1` in the law",
+        ],
+    ),
+    "a circle, which is followed by no formula": (
+        "variable x > 0\nparameter a, b, c > 0\nL = c*exp(-x*(a^2 + b^2))",
+        [None],
+        ["fix one of them, such as a, or write the law without it"],
+    ),
+    "no effect": (
+        "variable x > 0\nparameter a, q > 0\nL = a*x + 0*q",
+        ["q -> q + c"],
+        ["leave q out of the law"],
+    ),
+    "names that are taken": (
+        "variable x > 0\nparameter s, a > 0\nL = s*a*x",
+        ["s -> q*s, a -> a/q"],
+        ["fix one of them: --fix s=1, or `setting s = 1` in the law"],
+    ),
+    "in one branch of a law with a kink": (
+        "variable x > 0\nparameter a, b, c > 0\nL = c + max(a*b*x, 1)",
+        ["a -> s*a, b -> b/s"],
+        ["fix one of them: --fix a=1, or `setting a = 1` in the law"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_symmetry_is_named_with_how_it_moves_and_what_to_fix(name: str):
+    text, moves, fixing = KNOWN[name]
+    found = freedom(law_of(text)).symmetries
+
+    assert [s.transformation for s in found] == moves
+    assert [s.fixing for s in found] == fixing
+    assert all(s.proved for s in found)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_predictions_do_not_change_along_a_symmetry(name: str):
+    law = law_of(KNOWN[name][0])
+    for symmetry in freedom(law).symmetries:
+        slopes = {n: sp.diff(law.expression, law.symbols[n]) for n in symmetry.parameters}
+        change = sum(rate * slopes[n] for n, rate in symmetry.field.items())
+        flow = symmetry.flow
+        for seed in range(5):
+            at = point(law, random.Random(seed))
+            assert abs(sp.N(change.xreplace(at), 50)) < 1e-40
+            for amount in (digits(0.3), digits(1.7)) if flow else ():
+                there = {s: e.xreplace({flow.by: amount, **at}) for s, e in flow.places.items()}
+                moved = sp.N(law.expression.xreplace({**at, **there}), 50)
+                assert abs(moved - sp.N(law.expression.xreplace(at), 50)) < 1e-40
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_to_be_fixed_ends_the_freedom(name: str):
+    law = law_of(KNOWN[name][0])
+    found = freedom(law)
+    fixed = law.at(**{s.held: 1.5 if s.value is None else s.value for s in found.symmetries})
+
+    assert len(found.held) == found.lost > 0
+    assert freedom(fixed) == Freedom()
+
+
+def point(law: Law, rng: random.Random) -> dict[sp.Symbol, sp.Float]:
+    """Random values, below 1 so that shares are shares."""
+    quantities = (*law.parameters, *law.variables)
+    return {q.symbol: digits(rng.randint(100, 900) / 1009) for q in quantities}
+
+
+def digits(number: float) -> sp.Float:
+    """A number of 60 digits; SymPy would take powers of fractions apart for hours."""
+    return sp.Float(str(number), 60)
+
+
+NONE = {
+    "a sum and its parts": "variable x > 0\nparameter a, b, c > 0\nL = a + b*sqrt(x + c)^a",
+    "shares that are free": MIXTURE.replace("let r3 = 1 - r1 - r2\n", "").replace(
+        "variable r1, r2 in", "variable r1, r2, r3 in"
+    ),
+    "a weight that is fixed": CROSS.replace(", w1", "").replace("w1/k1", "1/k1"),
+    "a weight that is a setting": "setting w1 = 2.5\n" + CROSS.replace(", w1", ""),
+    "branches that differ": "variable x > 0\nparameter a, b > 0\nL = max(a, b)*x",
+    "a branch that is seldom met": "variable x > 0\nparameter a, b > 0\nL = max(a, 1000*x) + b*x",
+    "no parameters": "variable x > 0\nL = 2*x",
+    "an effect in the hundredth digit": (
+        "variable x in [1, 2]\nparameter a, b > 0\nL = a + b*(1 - tanh(200*x))"
+    ),
+    "an effect that has faded away at most places": (
+        "variable x > 0\nparameter a, b > 0\nL = a + b*exp(-1e5*x)"
+    ),
+    "near shares": "variable x in [0, 1]\nparameter k > 0\nparameter t, u\n"
+    "L = k*exp(t*x + u*(0.999999 - x)) + 1e-9*t*x",
+}
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_a_law_without_symmetry_gets_none(name: str):
+    assert freedom(law_of(NONE[name])) == Freedom()
+
+
+def test_settings_are_values():
+    """At s = 0 the second term is nothing, and its parameters with it."""
+    law = law_of("variable x > 0\nsetting s = 0.1311\nparameter a, b > 0\nL = a*x + s*b")
+
+    assert freedom(law).lost == 0
+    assert freedom(law.with_settings(s=0)).parameters == {"b"}
+    assert freedom(law.at(b=2)).lost == 0
+
+
+def test_a_direction_without_a_formula_is_counted_all_the_same():
+    law = law_of("variable y > 0\nparameter a, b, c > 0\nL = 2*(y - c)*log(b) - 0.5*a^b")
+    (found,) = freedom(law).symmetries
+
+    assert found.parameters == ("a", "c") and not found.field
+    assert symmetries(law) == ()
+    (said,) = findings(law, freedom(law))
+    assert said.message.startswith("no data can tell a and c apart")
+    assert said.notes == ("no formula for the direction was found",)
+
+
+def shares_of(count: int) -> Law:
+    """A mixing law on the simplex of so many domains."""
+    shares = [f"r{i}" for i in range(1, count)]
+    exponent = " + ".join(f"t{i}*{r}" for i, r in enumerate(shares, start=1))
+    slopes = ", ".join(f"t{i}" for i in range(1, count + 1))
+    return law_of(
+        f"variable {', '.join(shares)} in [0, 1]\nparameter c0, k > 0\nparameter {slopes}\n"
+        f"let last = 1 - ({' + '.join(shares)})\nL = c0 + k*exp({exponent} + t{count}*last)"
+    )
+
+
+def test_many_domains():
+    (found,) = symmetries(shares_of(12))
+
+    assert found.parameters == ("k", *(f"t{i}" for i in range(1, 13)))
+    assert found.transformation == ", ".join(
+        ["k -> k*exp(-c)", *(f"t{i} -> t{i} + c" for i in range(1, 13))]
+    )
+
+
+def test_what_takes_too_long_gets_no_formula():
+    found = freedom(shares_of(30), seconds=0.005).symmetries
+
+    assert not any(s.field or s.proved for s in found)
+
+
+BASES = (
+    ("variable N, D > 0", ["E", "A", "alpha", "B", "beta"], "E + A/N^alpha + B/D^beta"),
+    ("variable r in [0, 1]", ["c", "k", "t"], "c + k*exp(-t*r)"),
+    ("variable r in [0, 1]", ["E", "C", "gamma", "epsilon"], "E + C/(r + epsilon)^gamma"),
+    ("variable x > 0", ["a", "b", "g"], "a*log(1 + b*x) + g*x"),
+)
+COMBINATIONS = (  # each loses one direction
+    "({a} + {b})",
+    "({a} + 3*{b})",
+    "{a}*{b}",
+    "{a}/{b}",
+    "{a}^2*{b}",
+    "{a}*exp({b})",
+    "{a}^{b}",
+    "sqrt({a}*{b})",
+    "log(1 + {a}*{b})",
+    "({a} + {b}^2)",
+    "tanh({a} + {b})",
+)
+
+
+def planted(seed: int) -> tuple[Law, int]:
+    """A law in which some parameters are written as a combination of two."""
+    rng = random.Random(seed)
+    variables, names, formula = rng.choice(BASES)
+    split = rng.sample(names, rng.choice((1, 1, 2)))
+    words = formula
+    parameters = [n for n in names if n not in split]
+    for name in split:
+        pair = {"a": f"{name}1", "b": f"{name}2"}
+        combined = rng.choice(COMBINATIONS).format(**pair)
+        words = replaced(words, name, f"({combined})")
+        parameters += pair.values()
+    return law_of(f"{variables}\nparameter {', '.join(parameters)} > 0\nL = {words}"), len(split)
+
+
+def replaced(formula: str, name: str, by: str) -> str:
+    """A formula with another text in place of a name."""
+    words, word = "", ""
+    for letter in formula + " ":
+        if letter.isalnum():
+            word += letter
+            continue
+        words += (by if word == name else word) + letter
+        word = ""
+    return words.strip()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_was_planted_is_found(seed: int):
+    law, lost = planted(seed)
+    found = freedom(law).symmetries
+
+    assert len(found) == lost
+    for symmetry in found:
+        assert symmetry.field and symmetry.proved, symmetry.parameters
+        at = point(law, random.Random(seed))
+        slopes = {n: sp.diff(law.expression, law.symbols[n]) for n in symmetry.parameters}
+        change = sum(rate * slopes[n] for n, rate in symmetry.field.items())
+        assert abs(sp.N(change.xreplace(at), 40)) < 1e-30
+
+
+def rank_of(law: Law, seed: int) -> int:
+    """The rank of a law's slopes at a random point, by singular values of 60 digits."""
+    rng = random.Random(seed)
+    settings = {q.symbol: digits(q.value) for q in law.settings}
+    e = law.expression.xreplace(settings)
+    names = [q.symbol for q in law.parameters]
+    slopes = [sp.diff(e, s) for s in names]
+
+    def draw(quantities, known):
+        for q in quantities:
+            low = [b.limit.xreplace(known) for b in q.bounds if b.lower]
+            high = [b.limit.xreplace(known) for b in q.bounds if not b.lower]
+            share = digits(rng.randint(50, 950) / 1009)
+            if low and high:
+                x = max(low) + (min(high) - max(low)) * share
+            else:
+                x = max(low) + 3 * share if low else min(high) - 3 * share if high else 2 * share
+            known = {**known, q.symbol: x}
+        return known
+
+    theta = draw(law.parameters, settings)
+    rows = []
+    for _ in range(len(names) + 4):
+        at = draw(law.variables, theta)
+        if not sp.N(e.xreplace(at)).is_real:
+            raise ValueError("no real value")
+        rows.append([sp.N(slope.xreplace(at), 60) for slope in slopes])
+    with mpmath.workdps(60):
+        matrix = mpmath.matrix([[mpmath.mpf(str(x)) for x in row] for row in rows])
+        return sum(1 for width in mpmath.svd_r(matrix, compute_uv=False) if width > 1e-35)
+
+
+def agrees(seed: int) -> bool:
+    """Whether as many directions are found as singular values vanish; True for laws with kinks."""
+    text, _ = random_law(random.Random(seed))
+    try:
+        law = law_with_header(text)
+        smooth = not law.expression.has(*KINKS)
+    except lawdsl.LawdslError:
+        return True  # 1/0
+    if not smooth:
+        return all(s.proved for s in freedom(law).symmetries)
+    try:
+        rank = rank_of(law, seed)
+    except (TypeError, ValueError):  # no real value there
+        return True
+    return freedom(law).lost == len(law.parameters) - rank
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_laws_lose_as_many_directions_as_singular_values_vanish(seed: int):
+    assert agrees(seed)
+
+
+@pytest.mark.slow
+def test_more_random_laws_lose_as_many():
+    assert [seed for seed in range(40, 1000) if not agrees(seed)] == []
+
+
+x, y, a, b, m = sp.symbols("x y a b m", positive=True)
+t = sp.Symbol("t", real=True)
+
+
+@pytest.mark.parametrize(
+    "e",
+    [
+        (a * x + b) ** (-m - 1) * (a * x + b) - (a * x + b) ** (-m),
+        a * (a + b) ** sp.Rational(1, 3) / (a + b) - a / (a + b) ** sp.Rational(2, 3),
+        sp.exp(t * x + a) - sp.exp(a) * sp.exp(t * x),
+        sp.log(a * x**m) - sp.log(a) - m * sp.log(x),
+        (x + y) ** 2 - x**2 - 2 * x * y - y**2,
+    ],
+)
+def test_an_identity_is_shown(e: sp.Expr):
+    assert vanishes(e)
+
+
+@pytest.mark.parametrize(
+    "e", [x - y, sp.exp(t * x) - sp.exp(t * y), x**m - y**m, sp.log(x) - 1, (x + y) ** m - x**m]
+)
+def test_what_is_no_identity_is_not(e: sp.Expr):
+    assert not vanishes(e)
+
+
+def test_null_vectors_are_short_and_have_their_own_column():
+    rows = [[arb(1), arb(2), arb(0)], [arb(2), arb(4), arb(1)]]
+    (found,) = null_vectors(rows, range(3), 53)
+
+    assert {i: float(x) for i, x in found.items()} == {0: -2.0, 1: 1.0}
+
+
+def test_too_few_digits_are_no_answer():
+    with pytest.raises(Unclear):
+        null_vectors([[arb(0, 1)]], [0], 53)
+
+
+def test_the_message_and_its_notes():
+    law = law_of(CROSS)
+    (said,) = findings(law, freedom(law), text=law.declarations.text)
+
+    assert said.code == "F0114" and said.severity == "warning"
+    assert said.message == (
+        "no data can tell F, w1 and w2 apart: "
+        "F -> s^mu*F, w1 -> s*w1, w2 -> s*w2 changes no prediction"
+    )
+    assert said.notes == ("F*mu*∂L/∂F + w1*∂L/∂w1 + w2*∂L/∂w2 = 0",)
+    assert findings(law.at(w1=1), freedom(law.at(w1=1))) == []
+
+
+def test_what_is_printed_of_a_symmetry_reads_back():
+    law = law_of(CROSS)
+    (found,) = symmetries(law)
+    shown = found.to_json()
+
+    assert shown["field"] == {"F": "F*mu", "w1": "w1", "w2": "w2"}
+    assert shown["parameters"] == ["F", "w1", "w2"] and shown["proved"]
+
+
+# ---- in a fit
+
+DOMAINS = grid(N=[0.3, 0.5, 1.8, 4.0, 7.0], k1=[1.1, 1.7, 2.4, 3.0, 3.6, 4.5])
+DOMAINS |= {"k2": np.repeat([0.3, 0.05, 0.6, 0.15, 0.9, 0.4], 5)}
+
+
+def cross_table(**changed: np.ndarray) -> dict[str, np.ndarray]:
+    c = {**DOMAINS, **changed}
+    loss = 1.2 + 0.3 / c["N"] ** 0.5 + 0.5 / (1 / c["k1"] + 2 * c["k2"]) ** 0.8
+    return {**c, "L": loss}
+
+
+def test_a_fit_of_a_law_with_a_symmetry_says_so_once_and_is_not_trusted():
+    made = lawdsl.fit(law_of(CROSS), cross_table(), starts=6)
+
+    assert [(d.code, d.severity) for d in made.diagnostics] == [("F0114", "error")]
+    assert {n for n, p in made.parameters.items() if not p.identified} == {"F", "w1", "w2"}
+    assert made.verdict == "not trusted"
+
+
+def test_the_same_fit_with_one_of_them_fixed_is_trusted():
+    made = lawdsl.fit(law_of(CROSS).at(w1=1), cross_table(), starts=6)
+
+    assert (made.verdict, made.diagnostics) == ("trusted", ())
+    assert made.values["w2"] == pytest.approx(2, rel=1e-6)
+
+
+def test_what_the_data_miss_is_told_beside_what_no_data_tell():
+    two = {name: column[DOMAINS["N"] < 1] for name, column in DOMAINS.items()}
+    made = lawdsl.fit(law_of(CROSS), cross_table(**two), starts=6)
+    known, missed = made.diagnostics
+
+    assert (known.code, missed.code) == ("F0114", "F0101")
+    assert missed.message == (
+        "E, A and alpha cannot be told apart from these data: N has two values"
+    )
+    assert missed.notes == ("rank 5 of 7", "N has two values: 0.3, 0.5")
+
+
+def test_shares_that_add_up_are_named_as_the_cause():
+    """The simplex is in the data here and not in the law: rank 4 of 5."""
+    rng = np.random.default_rng(0)
+    r1, r2, r3 = rng.dirichlet((1, 1, 1), 40).T
+    law = law_of(NONE["shares that are free"])
+    loss = 2 + 0.5 * np.exp(-1.2 * r1 + 0.3 * r2 - 0.4 * r3)
+    made = lawdsl.fit(law, {"r1": r1, "r2": r2, "r3": r3, "L": loss}, starts=6)
+    (found,) = (d for d in made.diagnostics if d.code == "F0101")
+
+    assert found.message == (
+        "k, t1, t2 and t3 cannot be told apart from these data: r1 + r2 + r3 = 1 in every row"
+    )
+    assert found.notes[0] == "rank 4 of 5"
+
+
+def test_the_mixing_law_on_the_simplex_lacks_one_rank():
+    rng = np.random.default_rng(0)
+    r1, r2, r3 = rng.dirichlet((1, 1, 1), 40).T
+    loss = 2 + 0.5 * np.exp(-1.2 * r1 + 0.3 * r2 - 0.4 * r3)
+    law = law_of(MIXTURE)
+    made = lawdsl.fit(law, {"r1": r1, "r2": r2, "L": loss}, starts=6)
+    fixed = lawdsl.fit(law.at(t3=0), {"r1": r1, "r2": r2, "L": loss}, starts=6)
+
+    assert [d.code for d in made.diagnostics] == ["F0114"]
+    assert fixed.verdict == "trusted"
+    assert fixed.values["t1"] == pytest.approx(-0.8, rel=1e-5)
