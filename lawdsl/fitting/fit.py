@@ -17,6 +17,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
 from lawdsl.fitting.descent import EVALUATIONS, NOISE, PATIENCE, Descent, descend, polish
+from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.identifiability import unseen
 from lawdsl.fitting.problem import Problem, problem_of, rho
@@ -245,6 +246,8 @@ def _fitted(
         if flat:
             help = "it wanders where the data say nothing (F0101); measure there first"
         found.append(Diagnostic("F0105", message, help=help))
+    if best.converged and "F0112" not in [d.code for d in found]:
+        found += residual_findings(law, problem, theta, bounds, runs)
     verdict = "trusted"
     if found:
         verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"

@@ -1,0 +1,223 @@
+"""What is wrong with the residuals of a fit, in words: each finding with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.binding import Runs
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.outliers import Outliers, clouds, outliers
+from lawdsl.fitting.patterns import Lines, Pattern, Scatter, lines, pattern, scatter
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.residuals import View, distinct, rounding, sampled, view
+from lawdsl.law import Law
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+SHOWN = 5  # outliers named
+FURTHEST = 100  # rows looked at of many, besides the sample
+PATTERNS = 3  # found one after the other, each in what those before it leave
+ALIKE = 0.2  # relative: outliers whose shifts differ by less have one cause
+STRONG = 0.1  # of the spread of the output: a law that misses as much is not trusted
+LEAST = 1e-300
+
+
+def residual_findings(
+    law: Law, problem: Problem, theta: Array, held: Container[str], runs: Runs
+) -> list[Diagnostic]:
+    """Outliers, patterns, uneven scatter and dependence among the residuals of a fit.
+
+    Rows that repeat others count once, outliers are left out of what is looked at next, and each
+    pattern of what is looked at after it, so that one fault is reported once.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+        held: names of parameters that lie on a bound.
+        runs: the table, for the numbers by which its user finds a row.
+    """
+    rows = distinct(problem)
+    looked = sampled(rows)
+    seen = view(law, problem, theta, held, looked)
+    if not _worth(seen, rounding(problem)):
+        return []
+    widest = seen
+    if len(looked) < len(rows):
+        furthest = _furthest(problem, theta, rows)
+        widest = view(law, problem, theta, held, np.union1d(looked, furthest))
+    far = outliers(widest, len(rows))
+    found = []
+    if far is not None and far.apart:
+        found.append(_outliers(widest, far, runs))
+        seen = seen.keep(~np.isin(seen.rows, widest.rows[far.rows]))
+    elif far is not None and problem.objective.loss == "squared":
+        found.append(_heavy(far))
+    apart = clouds(seen)
+    if apart is not None:
+        found.append(_clouds(seen, apart, runs))
+        seen = seen.keep(~apart)
+    patterns, left = _patterns(seen)
+    together = lines(left)
+    if together is not None and patterns:
+        patterns, _ = _patterns(seen, together.inflation)
+    uneven = scatter(left)
+    missed = float(np.sqrt(sum(np.sum(p.curve**2) for p in patterns) / len(seen)))
+    strong = missed > STRONG * _spread(problem)
+    found += [_pattern(seen, p, strong) for p in patterns]
+    if uneven is not None:
+        found.append(_scatter(left, uneven))
+    if together is not None:
+        found.append(_lines(left, together))
+    return found
+
+
+def _worth(seen: View, rounding: float) -> bool:
+    """Whether there is anything to look at: rows to spare, and more than rounding."""
+    if seen.freedom < 2 or not np.all(np.isfinite(seen.residual)):
+        return False
+    return float(np.sqrt(np.mean(seen.left**2))) > rounding
+
+
+def _furthest(problem: Problem, theta: Array, rows: Rows) -> Rows:
+    """The rows with the largest residuals of all."""
+    predicted = problem.predictions(theta[None])[0]
+    with np.errstate(all="ignore"):
+        off = (
+            np.log(predicted / problem.target)
+            if problem.objective.log
+            else predicted - problem.target
+        )
+    size = np.abs(off[rows])
+    return rows[np.argpartition(-size, min(FURTHEST, len(rows) - 1))[:FURTHEST]]
+
+
+def _patterns(seen: View, inflation: float = 1.0) -> tuple[list[Pattern], View]:
+    """Patterns one after the other, and the residuals that the law would leave without them."""
+    found: list[Pattern] = []
+    while len(found) < PATTERNS and (one := pattern(seen, inflation)) is not None:
+        found.append(one)
+        seen = seen.also(one.columns)
+    return found, seen
+
+
+def _spread(problem: Problem) -> float:
+    """How far the measured values lie apart."""
+    return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
+
+
+def _outliers(seen: View, far: Outliers, runs: Runs) -> Diagnostic:
+    numbers = [int(runs.rows[seen.rows[i]]) for i in far.rows]
+    parts = [f"row {n} by {abs(s):.3g}" for n, s in zip(numbers, far.sizes, strict=True)]
+    more = f" and {len(parts) - SHOWN:,} more" if len(parts) > SHOWN else ""
+    kind = "1 row lies" if len(parts) == 1 else f"{len(parts):,} rows lie"
+    message = f"{kind} far from the law: {', '.join(parts[:SHOWN])}{more} standard deviations"
+    shifts = seen.residual[far.rows]
+    shown = ", ".join(seen.shown(x) for x in shifts[:SHOWN])
+    notes = [f"measured against fitted: {shown}"]
+    if len(shifts) > 2 and np.std(shifts) < ALIKE * abs(np.mean(shifts)):
+        notes.append("they are all shifted alike: another unit, or another kind of run?")
+    help = "look at these runs: correct them, or leave them out with --where, and compare"
+    place = f"{runs.name}:{numbers[0]}"
+    return Diagnostic("F0115", message, "warning", place=place, notes=tuple(notes), help=help)
+
+
+def _clouds(seen: View, apart: NDArray[np.bool_], runs: Runs) -> Diagnostic:
+    numbers = np.sort(runs.rows[seen.rows[apart]])
+    step = float(np.mean(seen.left[apart]) - np.mean(seen.left[~apart]))
+    message = (
+        f"the residuals fall into two clouds: {len(numbers):,} of {len(seen):,} rows lie "
+        f"{seen.shown(step)} from the others"
+    )
+    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
+    notes = (f"rows {', '.join(map(str, numbers[:SHOWN]))}{more}",)
+    help = "find what sets them apart, another unit or another kind of run, and fit one kind"
+    place = f"{runs.name}:{numbers[0]}"
+    return Diagnostic("F0115", message, "warning", place=place, notes=notes, help=help)
+
+
+def _heavy(far: Outliers) -> Diagnostic:
+    worst = float(np.max(np.abs(far.sizes)))
+    message = (
+        "the residuals have heavier tails than a squared loss supposes: the largest is "
+        f"{worst:.3g} standard deviations"
+    )
+    help = "choose a loss that they do not pull: --objective 'huber(log)'"
+    return Diagnostic("F0117", message, "warning", help=help)
+
+
+def _pattern(seen: View, found: Pattern, strong: bool) -> Diagnostic:
+    names = [seen.names[i] for i in found.axes]
+    values = [seen.axes[i] for i in found.axes]
+    if len(names) == 1:
+        message = _along(seen, names[0], values[0], found.curve)
+    else:
+        message = _together(seen, names, values, found.curve)
+    notes = (
+        f"this is {100 * found.share:.3g} % of their squares; chance would give it to one table in "
+        f"{1 / max(found.chance, LEAST):.0e}",
+    )
+    help = "the law lacks something there: compare with another law, or fit a smaller range"
+    severity = "error" if strong else "warning"
+    return Diagnostic("F0116", message, severity, notes=notes, help=help)
+
+
+def _along(seen: View, name: str, values: Array, curve: Array) -> str:
+    """The pattern along one axis, at its ends and in the middle."""
+    levels = np.unique(values)
+    at = levels[np.unique(np.linspace(0, len(levels) - 1, 3).round().astype(int))]
+    sizes = [float(np.mean(curve[values == x])) for x in at]
+    verb = "bend along"
+    if np.all(np.diff(sizes) > 0):
+        verb = "rise with"
+    elif np.all(np.diff(sizes) < 0):
+        verb = "fall with"
+    places = [f"{seen.shown(s)} at {x:.3g}" for s, x in zip(sizes, at, strict=True)]
+    return f"the residuals {verb} {name}: measured against fitted {', '.join(places)}"
+
+
+def _together(seen: View, names: list[str], values: list[Array], curve: Array) -> str:
+    """The pattern in two variables, in the four corners of them."""
+    large = [x > np.median(x) if np.any(x > np.median(x)) else x >= np.median(x) for x in values]
+    corners = (
+        ("both are large", large[0] & large[1]),
+        ("both are small", ~large[0] & ~large[1]),
+        (f"only {names[0]} is large", large[0] & ~large[1]),
+        (f"only {names[1]} is large", ~large[0] & large[1]),
+    )
+    parts = [
+        f"{seen.shown(float(np.mean(curve[rows])))} where {w}" for w, rows in corners if rows.any()
+    ]
+    listed = ", ".join(parts)
+    return (
+        f"the residuals follow {names[0]} and {names[1]} together: measured against fitted {listed}"
+    )
+
+
+def _scatter(seen: View, found: Scatter) -> Diagnostic:
+    name = seen.names[found.axis]
+    ratio, where = (found.ratio, "above") if found.ratio > 1 else (1 / found.ratio, "up to")
+    message = (
+        f"the residuals scatter {ratio:.3g} times as far where {name} is {where} "
+        f"{found.border:.3g} as elsewhere"
+    )
+    other = "--objective 'huber(raw)'" if seen.log else "--objective 'huber(log)'"
+    help = f"choose a scale on which the noise is even ({other}), or weigh the rows"
+    return Diagnostic("F0117", message, "warning", help=help)
+
+
+def _lines(seen: View, found: Lines) -> Diagnostic:
+    name = seen.names[found.axis]
+    which = (
+        f"rows that differ in {name} alone"
+        if found.count > 1
+        else f"rows next to each other in {name}"
+    )
+    message = f"the residuals of {which} go together: correlation {found.correlation:.2g}"
+    notes = ("they may be checkpoints of one run, or one run measured again",)
+    help = "count runs, not rows: intervals by run, or one row a run"
+    return Diagnostic("F0119", message, "warning", notes=notes, help=help)
