@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.data.binding import Runs
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.outliers import Outliers, clouds, outliers
-from lawdsl.fitting.patterns import Lines, Pattern, Scatter, lines, pattern, scatter
+from lawdsl.fitting.patterns import Lines, Pattern, Scatter, levels, lines, pattern, scatter
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.residuals import View, distinct, rounding, sampled, view
 from lawdsl.law import Law
+from lawdsl.units import size_and_dimension
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -21,14 +20,13 @@ Rows = NDArray[np.int64]
 SHOWN = 5  # outliers named
 FURTHEST = 100  # rows looked at of many, besides the sample
 PATTERNS = 3  # found one after the other, each in what those before it leave
-ALIKE = 0.2  # relative: outliers whose shifts differ by less have one cause
+ALIKE = 0.05  # relative: outliers whose shifts differ by less have one cause
+TRAINING = {"token", "step", "FLOP", "second"}  # what a run has more of at each checkpoint
 STRONG = 0.1  # of the spread of the output: a law that misses as much is not trusted
 LEAST = 1e-300
 
 
-def residual_findings(
-    law: Law, problem: Problem, theta: Array, held: Container[str], runs: Runs
-) -> list[Diagnostic]:
+def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> list[Diagnostic]:
     """Outliers, patterns, uneven scatter and dependence among the residuals of a fit.
 
     Rows that repeat others count once, outliers are left out of what is looked at next, and each
@@ -38,18 +36,17 @@ def residual_findings(
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        held: names of parameters that lie on a bound.
         runs: the table, for the numbers by which its user finds a row.
     """
     rows = distinct(problem)
     looked = sampled(rows)
-    seen = view(law, problem, theta, held, looked)
+    seen = view(law, problem, theta, looked)
     if not _worth(seen, rounding(problem)):
         return []
     widest = seen
     if len(looked) < len(rows):
         furthest = _furthest(problem, theta, rows)
-        widest = view(law, problem, theta, held, np.union1d(looked, furthest))
+        widest = view(law, problem, theta, np.union1d(looked, furthest))
     far = outliers(widest, len(rows))
     found = []
     if far is not None and far.apart:
@@ -61,19 +58,35 @@ def residual_findings(
     if apart is not None:
         found.append(_clouds(seen, apart, runs))
         seen = seen.keep(~apart)
+    found += _order(law, problem, seen)
+    return found
+
+
+def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
+    """What is not random in the residuals that are left."""
     patterns, left = _patterns(seen)
-    together = lines(left)
+    runs = _grows(law)
+    common = levels(left.axes[runs[0]]) if len(law.variables) > 1 and len(runs) == 1 else None
+    together = lines(left if common is None else left.also(common), runs)
+    inflation = 1.0 if together is None else together.inflation
     if together is not None and patterns:
-        patterns, _ = _patterns(seen, together.inflation)
-    uneven = scatter(left)
-    missed = float(np.sqrt(sum(np.sum(p.curve**2) for p in patterns) / len(seen)))
-    strong = missed > STRONG * _spread(problem)
-    found += [_pattern(seen, p, strong) for p in patterns]
-    if uneven is not None:
-        found.append(_scatter(left, uneven))
+        patterns, _ = _patterns(seen, inflation)
+    found = [_pattern(seen, p, STRONG * _spread(problem)) for p in patterns]
+    others = [i for i in range(len(law.variables)) if i not in runs]
+    if not patterns and (alike := lines(left, others, inflation)) is not None:
+        found.append(_alike(left, alike))
+    if (uneven := scatter(left, inflation)) is not None:
+        found.append(_scatter(left, uneven, problem.objective.loss))
     if together is not None:
         found.append(_lines(left, together))
     return found
+
+
+def _grows(law: Law) -> list[int]:
+    """Variables that may grow in the course of one run: by their units; if none says, any without."""
+    units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
+    found = [i for i, unit in enumerate(units) if TRAINING & set(unit)]
+    return found or [i for i, unit in enumerate(units) if not unit]
 
 
 def _worth(seen: View, rounding: float) -> bool:
@@ -150,7 +163,7 @@ def _heavy(far: Outliers) -> Diagnostic:
     return Diagnostic("F0117", message, "warning", help=help)
 
 
-def _pattern(seen: View, found: Pattern, strong: bool) -> Diagnostic:
+def _pattern(seen: View, found: Pattern, strong: float) -> Diagnostic:
     names = [seen.names[i] for i in found.axes]
     values = [seen.axes[i] for i in found.axes]
     if len(names) == 1:
@@ -162,7 +175,8 @@ def _pattern(seen: View, found: Pattern, strong: bool) -> Diagnostic:
         f"{1 / max(found.chance, LEAST):.0e}",
     )
     help = "the law lacks something there: compare with another law, or fit a smaller range"
-    severity = "error" if strong else "warning"
+    missed = float(np.sqrt(np.mean(found.curve**2)))
+    severity = "error" if missed > strong else "warning"
     return Diagnostic("F0116", message, severity, notes=notes, help=help)
 
 
@@ -198,26 +212,42 @@ def _together(seen: View, names: list[str], values: list[Array], curve: Array) -
     )
 
 
-def _scatter(seen: View, found: Scatter) -> Diagnostic:
+def _scatter(seen: View, found: Scatter, loss: str) -> Diagnostic:
     name = seen.names[found.axis]
     ratio, where = (found.ratio, "above") if found.ratio > 1 else (1 / found.ratio, "up to")
     message = (
         f"the residuals scatter {ratio:.3g} times as far where {name} is {where} "
         f"{found.border:.3g} as elsewhere"
     )
-    other = "--objective 'huber(raw)'" if seen.log else "--objective 'huber(log)'"
-    help = f"choose a scale on which the noise is even ({other}), or weigh the rows"
+    other = f"{loss}({'raw' if seen.log else 'log'})"
+    help = f"weigh the rows, or choose a scale on which the noise is even: --objective '{other}'"
     return Diagnostic("F0117", message, "warning", help=help)
+
+
+def _alike(seen: View, found: Lines) -> Diagnostic:
+    """Rows that no run has in common, and yet their residuals do: it is the law."""
+    name = seen.names[found.axis]
+    others = [n for n in seen.names[:-1] if n != name] or [name]
+    which = " and ".join(others)
+    message = (
+        f"the residuals change from one {which} to the next: those of rows that differ in "
+        f"{name} alone go together, correlation {found.correlation:.2g}"
+    )
+    if others == [name]:
+        message = (
+            f"the residuals bend along {name}: those of neighbours go together, correlation "
+            f"{found.correlation:.2g}"
+        )
+    help = "the law lacks something there: compare with another law, or fit a smaller range"
+    return Diagnostic("F0116", message, "warning", help=help)
 
 
 def _lines(seen: View, found: Lines) -> Diagnostic:
     name = seen.names[found.axis]
-    which = (
-        f"rows that differ in {name} alone"
-        if found.count > 1
-        else f"rows next to each other in {name}"
-    )
+    others = [n for n in seen.names[:-1] if n != name]
+    which = f"rows that differ in {name} alone" if others else f"neighbours in {name}"
     message = f"the residuals of {which} go together: correlation {found.correlation:.2g}"
-    notes = ("they may be checkpoints of one run, or one run measured again",)
-    help = "count runs, not rows: intervals by run, or one row a run"
+    lacks = f"the law lacks something in {' and '.join(others) or name}"
+    notes = (f"they may be checkpoints of one run, or one run measured again; or {lacks}",)
+    help = "count runs, not rows: intervals by run, or one row a run; compare with another law"
     return Diagnostic("F0119", message, "warning", notes=notes, help=help)

@@ -247,7 +247,7 @@ def _fitted(
             help = "it wanders where the data say nothing (F0101); measure there first"
         found.append(Diagnostic("F0105", message, help=help))
     if best.converged and "F0112" not in [d.code for d in found]:
-        found += residual_findings(law, problem, theta, bounds, runs)
+        found += residual_findings(law, problem, theta, runs)
     verdict = "trusted"
     if found:
         verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"

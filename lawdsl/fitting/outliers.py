@@ -15,8 +15,9 @@ Mask = NDArray[np.bool_]
 
 CANDIDATE = 4.0  # standard deviations: below, a row is never an outlier
 MOST = 1 / 3  # of the rows: more are no outliers, but half of the data
-TAIL = 10  # largest ordinary residuals, from which the tail of the noise is known
-FEWEST = 5  # of them
+CLOUD = 0.2  # of the rows: fewer are outliers, if anything
+TAIL = 20  # largest ordinary residuals, from which the tail of the noise is known
+FEWEST = 5  # of them, where a quarter of the rows is less than `TAIL`
 HEAVY = 0.05  # chance that noise whose tail is a power, as heavy as the rest shows, has such rows
 ROUNDS = 30  # of reweighting
 
@@ -95,14 +96,10 @@ def _robust(seen: View) -> Array:
 def _sizes(seen: View, chosen: Mask) -> Array:
     """Studentised residuals of all rows, the law being fitted to those that are not chosen."""
     rest = seen.basis[~chosen]
-    triangle = np.linalg.qr(rest, mode="r")
     step = np.linalg.lstsq(rest, seen.residual[~chosen])[0]
     off = seen.residual - seen.basis @ step
     variance = np.sum(off[~chosen] ** 2) / (np.sum(~chosen) - rest.shape[1])
-    reach = (
-        np.linalg.lstsq(triangle.T, seen.basis.T)[0] if rest.shape[1] else np.zeros((0, len(seen)))
-    )
-    leverage = np.sum(reach**2, axis=0)
+    leverage = np.sum((seen.basis @ np.linalg.pinv(rest.T @ rest)) * seen.basis, axis=1)
     factor = np.where(chosen, 1 + leverage, np.maximum(1 - leverage, 1e-3))
     with np.errstate(all="ignore"):
         return np.nan_to_num(off / np.sqrt(variance * factor))
@@ -137,7 +134,7 @@ def _apart(sizes: Array, count: int) -> int:
     """
     with np.errstate(all="ignore"):
         spacings = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
-    most = min(TAIL, len(sizes) // 2)
+    most = max(FEWEST, min(TAIL, len(sizes) // 4))
     for k in range(count, 0, -1):
         tail = spacings[k : k + most]
         if len(tail) < FEWEST or not np.all(np.isfinite(tail)):
@@ -159,8 +156,10 @@ def clouds(seen: View) -> Mask | None:
     order = np.argsort(seen.left, kind="stable")
     spread = float(np.sqrt(np.sum(seen.left**2) / seen.freedom))
     inside = np.diff(stats.norm.cdf(seen.left[order] / spread))
-    widest = int(np.argmax(inside))
     rows = len(seen)
+    least = int(np.ceil(CLOUD * rows))
+    inside[: least - 1] = inside[rows - least :] = 0.0
+    widest = int(np.argmax(inside))
     if np.log(rows) + (rows - 1) * np.log1p(-inside[widest]) > np.log(ALARM):
         return None
     chosen = np.zeros(rows, dtype=bool)

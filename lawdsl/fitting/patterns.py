@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
 DEGREE = 4  # of the polynomials in a variable's rank: a bend, two bends
+LEVELS = 16  # ranges of an axis with more values
 FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
 
 
@@ -122,20 +123,27 @@ def _polynomials(values: Array) -> Array:
     return legendre.legvander(place, min(DEGREE, levels - 1))[:, 1:]
 
 
-def lines(seen: View) -> Lines | None:
-    """The clearest sign that neighbouring rows are not independent, if there is one.
+def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | None:
+    """The clearest sign that neighbouring rows do not scatter independently, if there is one.
 
-    Rows that differ in one variable alone may be one training run, measured again and again.
-    Their residuals are compared with those of whole lines, and of pairs of neighbours on them.
+    Rows that differ in one variable alone make a line. The means of whole lines, and of pairs of
+    neighbours on them, are compared with what scatters inside.
+
+    Args:
+        seen: the residuals.
+        axes: numbers of the variables along which lines are looked for.
+        inflation: by how much residuals that go together otherwise make it likelier.
     """
     best = None
-    looks = list(_neighbours(seen))
+    looks = list(_neighbours(seen, axes))
     for axis, count, groups in looks:
-        results = [_grouped(seen.basis, left, groups) for left in (seen.scores, seen.left)]
+        results = [
+            _grouped(seen.basis, left, groups, inflation) for left in (seen.scores, seen.left)
+        ]
         corrected = min(1.0, max(p for p, _ in results) * len(looks))
         if corrected >= ALARM:
             continue
-        ratio, size = results[1][1], np.mean(np.bincount(groups)[groups])
+        ratio, size = results[1][1], float(np.mean(np.bincount(groups)[groups]))
         found = Lines(axis, count, (ratio - 1) / (ratio + size - 1), ratio, corrected)
         if best is None or corrected < best.chance:
             best = replace(found, inflation=max(ratio, best.inflation if best else 1.0))
@@ -144,10 +152,10 @@ def lines(seen: View) -> Lines | None:
     return best
 
 
-def _neighbours(seen: View) -> Iterator[tuple[int, int, Groups]]:
+def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, int, Groups]]:
     """Axis, how many lines, and the group of each row: whole lines, then pairs along them."""
     variables = seen.axes[:-1]
-    for axis in range(len(variables)):
+    for axis in axes:
         others = np.delete(variables, axis, axis=0)
         line = np.zeros(len(seen), dtype=np.int64)
         if len(others):
@@ -158,6 +166,16 @@ def _neighbours(seen: View) -> Iterator[tuple[int, int, Groups]]:
             yield axis, count, line
         if np.max(sizes) > 2:
             yield axis, count, _pairs(line, variables[axis])
+
+
+def levels(values: Array) -> Array:
+    """A column for each value, or range of values, of an axis; shape (rows, columns)."""
+    place = np.unique(values, return_inverse=True)[1].reshape(-1)
+    if place.max() >= LEVELS:
+        ranks = stats.rankdata(values) - 1
+        place = (ranks * LEVELS / len(values)).astype(np.int64)
+    columns: Array = (place[:, None] == np.unique(place)).astype(float)
+    return columns
 
 
 def _pairs(line: Groups, along: Array) -> Groups:
@@ -171,7 +189,7 @@ def _pairs(line: Groups, along: Array) -> Groups:
     return np.unique(groups, return_inverse=True)[1].reshape(-1)
 
 
-def _grouped(basis: Array, left: Array, groups: Groups) -> tuple[float, float]:
+def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tuple[float, float]:
     """The chance that means of groups lie so far apart, and the ratio of their variance to it."""
     inside = left - _means(left, groups)
     own = spanned(basis - _means(basis, groups))
@@ -181,7 +199,7 @@ def _grouped(basis: Array, left: Array, groups: Groups) -> tuple[float, float]:
     taken = float(np.sum(left**2)) - rest
     if freedom < 1 or extra < 1 or rest <= 0:
         return 1.0, 1.0
-    return chance(taken, extra, rest, freedom), taken / extra / (rest / freedom)
+    return chance(taken / inflation, extra, rest, freedom), taken / extra / (rest / freedom)
 
 
 def _means(columns: Array, groups: Groups) -> Array:
@@ -193,11 +211,15 @@ def _means(columns: Array, groups: Groups) -> Array:
     return means
 
 
-def scatter(seen: View) -> Scatter | None:
+def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
     """The clearest difference in the size of the residuals between two halves of the rows.
 
     Each half has the law to itself (Goldfeld and Quandt), so their sums of squares are
     independent and the ratio of them is exactly F.
+
+    Args:
+        seen: the residuals.
+        inflation: how many rows that go together count as one.
     """
     best = None
     halves = [
@@ -209,12 +231,11 @@ def scatter(seen: View) -> Scatter | None:
         if min(freedom, freedom_above) < FEWEST or below <= 0 or above <= 0:
             continue
         ratio = above / freedom_above / (below / freedom)
-        sides = (
-            stats.f.sf(ratio, freedom_above, freedom),
-            stats.f.cdf(ratio, freedom_above, freedom),
-        )
+        each = freedom_above / inflation, freedom / inflation
+        sides = stats.f.sf(ratio, *each), stats.f.cdf(ratio, *each)
         sizes = np.abs(seen.left) / spread
         ranked = stats.mannwhitneyu(sizes[~low], sizes[low], method="asymptotic").pvalue
+        ranked = 2 * stats.norm.sf(stats.norm.isf(ranked / 2) / np.sqrt(inflation))
         corrected = min(1.0, max(2 * min(sides), float(ranked)) * len(halves))
         if corrected < ALARM and (best is None or corrected < best.chance):
             border = float(np.max(seen.axes[axis][low]))

@@ -8,7 +8,6 @@ test is done a second time on ranks, and both must agree.
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -88,22 +87,22 @@ class View:
         return f"{100 * np.expm1(size):+.2g} %" if self.log else f"{size:+.2g}"
 
 
-def view(law: Law, problem: Problem, theta: Array, held: Container[str], rows: Rows) -> View:
+def view(law: Law, problem: Problem, theta: Array, rows: Rows) -> View:
     """The residuals of some rows of a fit.
+
+    Parameters on a bound may follow too: what they would take up is said with the bound (F0103).
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        held: names of parameters that lie on a bound; they do not follow.
         rows: which rows of the problem.
     """
     part = problem.subset(rows)
     residual, jacobian = (x[0] for x in part.slopes(theta[None]))
-    free = np.array([q.name not in held for q in law.parameters], dtype=bool)
     axes = np.vstack([part.columns, part.predictions(theta[None])[0]])
     names = (*(q.name for q in law.variables), f"the predicted {law.output}")
-    basis = spanned(np.nan_to_num(jacobian[:, free]))
+    basis = spanned(jacobian[:, np.all(np.isfinite(jacobian), axis=0)])
     return View(names, axes, -residual, basis, rows, problem.objective.log)
 
 
