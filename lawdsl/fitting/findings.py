@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from lawdsl.data.binding import Runs
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.fitting.outliers import Outliers, clouds, outliers
+from lawdsl.fitting.outliers import Outliers, clouds, limit, outliers
 from lawdsl.fitting.patterns import Lines, Pattern, Scatter, levels, lines, pattern, scatter
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.residuals import View, distinct, rounding, sampled, view
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SHOWN = 5  # outliers named
-FURTHEST = 100  # rows looked at of many, besides the sample
+FURTHEST = 500  # rows that are looked at, of many, besides the sample
 PATTERNS = 3  # found one after the other, each in what those before it leave
 ALIKE = 0.05  # relative: outliers whose shifts differ by less have one cause
 TRAINING = {"token", "step", "FLOP", "second"}  # what a run has more of at each checkpoint
@@ -45,7 +45,7 @@ def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> l
         return []
     widest = seen
     if len(looked) < len(rows):
-        furthest = _furthest(problem, theta, rows)
+        furthest = _furthest(problem, theta, rows, limit(seen, len(rows)))
         widest = view(law, problem, theta, np.union1d(looked, furthest))
     far = outliers(widest, len(rows))
     found = []
@@ -96,17 +96,15 @@ def _worth(seen: View, rounding: float) -> bool:
     return float(np.sqrt(np.mean(seen.left**2))) > rounding
 
 
-def _furthest(problem: Problem, theta: Array, rows: Rows) -> Rows:
-    """The rows with the largest residuals of all."""
+def _furthest(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
+    """Of all rows those with a residual above a limit; the largest of them."""
     predicted = problem.predictions(theta[None])[0]
-    with np.errstate(all="ignore"):
-        off = (
-            np.log(predicted / problem.target)
-            if problem.objective.log
-            else predicted - problem.target
-        )
+    off = predicted - problem.target
+    if problem.objective.log:
+        off = np.log(predicted / problem.target)
     size = np.abs(off[rows])
-    return rows[np.argpartition(-size, min(FURTHEST, len(rows) - 1))[:FURTHEST]]
+    largest = np.argsort(-size, kind="stable")[:FURTHEST]
+    return rows[largest[size[largest] > limit]]
 
 
 def _patterns(seen: View, inflation: float = 1.0) -> tuple[list[Pattern], View]:

@@ -54,7 +54,7 @@ def outliers(seen: View, total: int) -> Outliers | None:
         if not chosen.any():
             return None
         sizes = _sizes(seen, chosen)
-        kept = chosen & (np.abs(sizes) > _limit(seen, chosen, total))
+        kept = chosen & (np.abs(sizes) > _furthest(seen, chosen, total))
         if np.array_equal(kept, chosen):
             break
         chosen = kept
@@ -67,17 +67,27 @@ def outliers(seen: View, total: int) -> Outliers | None:
     return Outliers(rows, sizes[rows], apart > 0)
 
 
+def limit(seen: View, total: int) -> float:
+    """The residual that no row of Gaussian noise exceeds, of so many in all."""
+    return _spread(seen, _robust(seen)) * float(stats.norm.isf(ALARM / 2 / total))
+
+
+def _spread(seen: View, off: Array) -> float:
+    """The standard deviation of residuals from their median."""
+    return 1.4826 * float(np.median(np.abs(off))) * float(np.sqrt(len(seen) / seen.freedom))
+
+
 def _candidates(seen: View) -> Mask:
     """Rows far out in robust standard deviations, after a fit by least absolute residuals."""
-    count = max(1, int(MOST * len(seen)))
+    none = np.zeros(len(seen), dtype=bool)
     if seen.freedom < 3:
-        return np.zeros(len(seen), dtype=bool)
-    off = _robust(seen)
-    spread = 1.4826 * float(np.median(np.abs(off))) * np.sqrt(len(seen) / seen.freedom)
-    far = np.abs(off) > CANDIDATE * spread
+        return none
+    off = np.abs(_robust(seen))
+    far = off > CANDIDATE * _spread(seen, off)
+    count = max(1, int(MOST * len(seen)))
     if np.sum(far) > count:
-        far = far & (np.abs(off) >= np.sort(np.abs(off))[-count])
-    return far if np.sum(~far) > seen.basis.shape[1] + 2 else np.zeros(len(seen), dtype=bool)
+        far &= off >= np.sort(off)[-count]
+    return far if np.sum(~far) > seen.basis.shape[1] + 2 else none
 
 
 def _robust(seen: View) -> Array:
@@ -105,7 +115,7 @@ def _sizes(seen: View, chosen: Mask) -> Array:
         return np.nan_to_num(off / np.sqrt(variance * factor))
 
 
-def _limit(seen: View, chosen: Mask, total: int) -> float:
+def _furthest(seen: View, chosen: Mask, total: int) -> float:
     """How far out the furthest of all rows is at most."""
     freedom = seen.freedom - int(np.sum(chosen))
     return max(CANDIDATE, float(stats.t.isf(ALARM / 2 / total, freedom)))

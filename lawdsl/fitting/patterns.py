@@ -180,7 +180,8 @@ def levels(values: Array) -> Array:
 
 def _pairs(line: Groups, along: Array) -> Groups:
     """Neighbours two by two on each line; an odd one at its end joins the last two."""
-    order = np.lexsort((along, line))
+    # equal rows stand in the order of what was measured: neighbours among them are drawn by lot
+    order = np.lexsort((np.random.default_rng(0).permutation(len(line)), along, line))
     sizes = np.bincount(line)
     place = np.arange(len(line)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     pair = np.minimum(place // 2, np.maximum(np.repeat(sizes, sizes) // 2 - 1, 0))
