@@ -71,10 +71,11 @@ def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
     inflation = 1.0 if together is None else together.inflation
     if together is not None and patterns:
         patterns, _ = _patterns(seen, inflation)
-    found = [_pattern(seen, p, STRONG * _spread(problem)) for p in patterns]
+    strong = STRONG * _spread(problem)
+    found = [_pattern(seen, p, strong) for p in patterns]
     others = [i for i in range(len(law.variables)) if i not in runs]
     if not patterns and (alike := lines(left, others, inflation)) is not None:
-        found.append(_alike(left, alike))
+        found.append(_alike(left, alike, strong))
     if (uneven := scatter(left, inflation)) is not None:
         found.append(_scatter(left, uneven, problem.objective.loss))
     if together is not None:
@@ -174,8 +175,11 @@ def _pattern(seen: View, found: Pattern, strong: float) -> Diagnostic:
     )
     help = "the law lacks something there: compare with another law, or fit a smaller range"
     missed = float(np.sqrt(np.mean(found.curve**2)))
-    severity = "error" if missed > strong else "warning"
-    return Diagnostic("F0116", message, severity, notes=notes, help=help)
+    return Diagnostic("F0116", message, _severity(missed, strong), notes=notes, help=help)
+
+
+def _severity(missed: float, strong: float) -> str:
+    return "error" if missed > strong else "warning"
 
 
 def _along(seen: View, name: str, values: Array, curve: Array) -> str:
@@ -222,7 +226,7 @@ def _scatter(seen: View, found: Scatter, loss: str) -> Diagnostic:
     return Diagnostic("F0117", message, "warning", help=help)
 
 
-def _alike(seen: View, found: Lines) -> Diagnostic:
+def _alike(seen: View, found: Lines, strong: float) -> Diagnostic:
     """Rows that no run has in common, and yet their residuals do: it is the law."""
     name = seen.names[found.axis]
     others = [n for n in seen.names[:-1] if n != name] or [name]
@@ -237,7 +241,8 @@ def _alike(seen: View, found: Lines) -> Diagnostic:
             f"{found.correlation:.2g}"
         )
     help = "the law lacks something there: compare with another law, or fit a smaller range"
-    return Diagnostic("F0116", message, "warning", help=help)
+    missed = float(np.sqrt(max(found.correlation, 0.0) * np.mean(seen.left**2)))
+    return Diagnostic("F0116", message, _severity(missed, strong), help=help)
 
 
 def _lines(seen: View, found: Lines) -> Diagnostic:

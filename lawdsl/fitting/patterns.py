@@ -65,7 +65,7 @@ class Lines:
         axis: number of that variable.
         count: how many such lines there are.
         correlation: of residuals in one group of neighbours.
-        inflation: by how much it makes the mean of a line less certain than its rows promise.
+        inflation: how many rows therefore count as one.
         chance: that independent noise does so, for the best of all that was looked at.
     """
 
@@ -81,7 +81,7 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
 
     Args:
         seen: the residuals.
-        inflation: by how much residuals that go together make a pattern likelier.
+        inflation: how many rows that go together count as one.
     """
     best = None
     looks = list(_looks(seen))
@@ -93,7 +93,7 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
             whole = float(np.sum(left**2))
             taken = float(np.sum((added.T @ left) ** 2))
             share = taken / whole if whole else 0.0
-            worst = max(worst, chance(taken / inflation, added.shape[1], whole - taken, freedom))
+            worst = max(worst, chance(taken, added.shape[1], whole - taken, freedom, inflation))
         corrected = min(1.0, worst * len(looks))
         if corrected < ALARM and (best is None or corrected < best.chance):
             curve = added @ (added.T @ seen.left)
@@ -132,28 +132,35 @@ def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | No
     Args:
         seen: the residuals.
         axes: numbers of the variables along which lines are looked for.
-        inflation: by how much residuals that go together otherwise make it likelier.
+        inflation: how many rows that go together in another way count as one.
     """
-    best = None
+    found = []
     looks = list(_neighbours(seen, axes))
-    for axis, count, groups in looks:
+    for axis, line, groups in looks:
         results = [
             _grouped(seen.basis, left, groups, inflation) for left in (seen.scores, seen.left)
         ]
         corrected = min(1.0, max(p for p, _ in results) * len(looks))
-        if corrected >= ALARM:
-            continue
-        ratio, size = results[1][1], float(np.mean(np.bincount(groups)[groups]))
-        found = Lines(axis, count, (ratio - 1) / (ratio + size - 1), ratio, corrected)
-        if best is None or corrected < best.chance:
-            best = replace(found, inflation=max(ratio, best.inflation if best else 1.0))
-        else:
-            best = replace(best, inflation=max(ratio, best.inflation))
-    return best
+        if corrected < ALARM:
+            ratio, size, length = results[1][1], _size(groups), _size(line)
+            correlation = (ratio - 1) / (ratio + size - 1)
+            # Kish: rows of a line that all go together count as one; of pairs, so do those beyond
+            loss = 1 + (size - 1) * correlation if size == length else min(ratio, length)
+            count = int(np.sum(np.bincount(line) > 1))
+            found.append(Lines(axis, count, correlation, loss, corrected))
+    if not found:
+        return None
+    clearest = min(found, key=lambda one: one.chance)
+    return replace(clearest, inflation=max(1.0, *(one.inflation for one in found)))
 
 
-def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, int, Groups]]:
-    """Axis, how many lines, and the group of each row: whole lines, then pairs along them."""
+def _size(groups: Groups) -> float:
+    """How large the group of a row is, on average over the rows."""
+    return float(np.mean(np.bincount(groups)[groups]))
+
+
+def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, Groups, Groups]]:
+    """Axis, the line of each row, and its group on it: the whole line, then pairs along it."""
     variables = seen.axes[:-1]
     for axis in axes:
         others = np.delete(variables, axis, axis=0)
@@ -161,11 +168,10 @@ def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, int, Gro
         if len(others):
             line = np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
         sizes = np.bincount(line)
-        count = int(np.sum(sizes > 1))
-        if count > 1:
-            yield axis, count, line
+        if np.sum(sizes > 1) > 1:
+            yield axis, line, line
         if np.max(sizes) > 2:
-            yield axis, count, _pairs(line, variables[axis])
+            yield axis, line, _pairs(line, variables[axis])
 
 
 def levels(values: Array) -> Array:
@@ -200,7 +206,7 @@ def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tup
     taken = float(np.sum(left**2)) - rest
     if freedom < 1 or extra < 1 or rest <= 0:
         return 1.0, 1.0
-    return chance(taken / inflation, extra, rest, freedom), taken / extra / (rest / freedom)
+    return chance(taken, extra, rest, freedom, inflation), taken / extra / (rest / freedom)
 
 
 def _means(columns: Array, groups: Groups) -> Array:

@@ -152,7 +152,7 @@ def judged(basis: Array, columns: Array) -> Array:
     return without(basis, left[:, widths > TAKEN])
 
 
-def chance(fitted: float, extra: int, left: float, freedom: int) -> float:
+def chance(fitted: float, extra: int, left: float, freedom: int, inflation: float = 1.0) -> float:
     """The chance that noise gives so large a ratio of squares.
 
     Args:
@@ -160,9 +160,11 @@ def chance(fitted: float, extra: int, left: float, freedom: int) -> float:
         extra: how many columns.
         left: the sum of squares left.
         freedom: rows less columns.
+        inflation: how many rows that go together count as one.
     """
     if extra < 1 or freedom < 1 or fitted <= 0:
         return 1.0
     if left <= 0:
         return 0.0
-    return float(stats.f.sf(fitted / extra / (left / freedom), extra, freedom))
+    ratio = fitted / extra / (left / freedom) / inflation
+    return float(stats.f.sf(ratio, extra, max(1.0, freedom / inflation)))
