@@ -304,7 +304,7 @@ _FITS = {
     "F0116": Message(
         "a pattern in the residuals",
         "What the law leaves over is not noise: it follows a variable, two variables together, or "
-        "the prediction, more clearly than one table in 300,000 would by chance. The law lacks "
+        "the prediction, more clearly than one table in 600,000 would by chance. The law lacks "
         "something. Inside the data it may still serve; beyond them it will be wrong by more. It "
         "is an error where the law misses more than a tenth of the output's own spread. Compare "
         "with another law, or fit a smaller range.",

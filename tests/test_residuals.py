@@ -13,7 +13,6 @@ from planted import PLANTED, law_of
 from scipy import stats
 
 import lawdsl
-from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.outliers import clouds, outliers
 from lawdsl.fitting.patterns import lines, pattern, scatter
 from lawdsl.fitting.residuals import ALARM, View, judged, spanned, view, without
@@ -65,7 +64,7 @@ KINDS: dict[str, Callable[[View], Any]] = {
 def test_noise_alone_raises_no_more_alarms_than_are_asked_for(
     kind: str, draw: Draw, level: float, monkeypatch: pytest.MonkeyPatch
 ):
-    """At levels that show it; the one in use, 3e-6, would take a million tables to see."""
+    """At levels that show it; the one in use, 1.5e-6, would take a million tables to see."""
     monkeypatch.setattr("lawdsl.fitting.patterns.ALARM", level)
     rng = np.random.default_rng(1)
     trials = 150
@@ -269,7 +268,6 @@ def test_a_heavy_tail_is_named_only_where_the_loss_is_squared():
 
 
 def test_the_level_is_such_that_a_hundred_tables_give_less_than_a_thousandth_of_an_alarm():
-    kinds = (outliers, clouds, pattern, scatter, lines)
+    looks = (outliers, clouds, pattern, scatter, lines, lines)  # the last at two sets of axes
 
-    assert 100 * len(kinds) * ALARM < 2e-3
-    assert residual_findings.__doc__
+    assert 100 * len(looks) * ALARM < 1e-3
