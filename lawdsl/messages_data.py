@@ -41,6 +41,38 @@ def _only(*starts: str) -> str:
     return _HEAD + "".join(line + "\n" for line in _ROWS.splitlines() if line.startswith(starts))
 
 
+# twenty-five runs, with noise of a ten-thousandth
+_GRID = (
+    _HEAD
+    + """\
+1e8,2e9,3.4386
+1e8,6e9,3.1656
+1e8,2e10,2.9681
+1e8,6e10,2.8510
+1e8,2e11,2.7659
+3e8,2e9,3.1858
+3e8,6e9,2.9132
+3e8,2e10,2.7158
+3e8,6e10,2.5981
+3e8,2e11,2.5135
+1e9,2e9,3.0005
+1e9,6e9,2.7269
+1e9,2e10,2.5302
+1e9,6e10,2.4121
+1e9,2e11,2.3275
+3e9,2e9,2.8866
+3e9,6e9,2.6131
+3e9,2e10,2.4163
+3e9,6e10,2.2985
+3e9,2e11,2.2141
+1e10,2e9,2.8033
+1e10,6e9,2.5300
+1e10,2e10,2.3333
+1e10,6e10,2.2152
+1e10,2e11,2.1307
+"""
+)
+
 _TABLES = {
     "D0101": Message(
         "a table that cannot be read",
@@ -277,6 +309,55 @@ _FITS = {
             _SHARE.replace("TERMS", "t1*t2*r"),
         ),
         _SHARE.replace("TERMS", "t1*r^t2"),
+    ),
+    "F0115": Message(
+        "rows far from the law",
+        "The scatter of the other rows does not explain how far these lie from the law, be its "
+        "tail Gaussian or as heavy as they show it: a typing error, a run that diverged, another "
+        "unit. Or the residuals fall into two clouds with nothing between them. The rows are "
+        "named by line; look at them, correct them or leave them out, and compare the fits.",
+        (
+            _GRID.replace("2.6131", "26.131"),
+            _GRID.replace("2.6131", "3.0131").replace("2.8033", "1.8033"),
+        ),
+        _GRID,
+    ),
+    "F0116": Message(
+        "a pattern in the residuals",
+        "What the law leaves over is not noise: it follows a variable, two variables together, or "
+        "the prediction, more clearly than one table in 600,000 would by chance. The law lacks "
+        "something. Inside the data it may still serve; beyond them it will be wrong by more. It "
+        "is an error where the law misses more than a tenth of the output's own spread. Compare "
+        "with another law, or fit a smaller range.",
+        (
+            _HEAD
+            + "".join(
+                f"{n},{d},{((6e13 / float(n)) ** 0.74 + 2e13 / float(d)) ** 0.1:.4f}\n"
+                for n in ("1e7", "3e7", "1e8", "3e8", "1e9", "3e9")
+                for d in ("1e9", "3e9", "1e10", "3e10", "1e11", "3e11")
+            ),
+        ),
+        _GRID,
+    ),
+    "F0117": Message(
+        "noise of another kind than the objective supposes",
+        "The residuals scatter further at one end of a variable than at the other, or have "
+        "heavier tails than a squared loss can bear. The fit then follows the noisy rows, and "
+        "intervals are wrong. Weigh the rows, or choose the scale or the loss that suits the "
+        "noise: `--objective 'huber(log)'`.",
+    ),
+    "F0118": Message(
+        "several optima of equal value",
+        "Searches ended at different parameters that describe the data equally well, so which of "
+        "them is reported is chance. Where two terms of the law may change places the predictions "
+        "are the same, and a bound such as `parameter a > b` picks one; else measure where the "
+        "optima differ.",
+    ),
+    "F0119": Message(
+        "rows that are not independent",
+        "Residuals of neighbouring rows go together, as those of checkpoints of one run do, or of "
+        "one run evaluated several times. There is less in the table than its rows promise, so "
+        "intervals that count rows are too narrow. Count runs: intervals by run, or one row a run.",
     ),
 }
 

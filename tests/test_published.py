@@ -26,7 +26,8 @@ def test_chinchilla_refit_reaches_the_best_known_optimum(shared_data: Path):
         "alpha": "0.3473",
         "beta": "0.3672",
     }
-    assert fit.verdict == "trusted"
+    assert [d.code for d in fit.diagnostics] == ["F0116"] and fit.verdict == "caution"
+    assert fit.diagnostics[0].message.startswith("the residuals follow N and D together")
     assert fit.agreement.agreed >= fit.agreement.starts // 2
 
 

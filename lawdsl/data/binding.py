@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import sympy as sp
@@ -38,6 +38,7 @@ class Runs:
         digest: SHA-256 of the numbers.
         dropped: how many rows were left out because they were bad.
         warnings: what is odd but usable.
+        rows: for each row the number by which the user finds it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Runs:
     digest: str
     dropped: int = 0
     warnings: tuple[Diagnostic, ...] = ()
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def bind(
@@ -98,13 +100,14 @@ def bind(
     data = np.array([values[q.name] for q in law.variables]).reshape(-1, len(table))
     output = values.get(law.output)
     warnings: list[Diagnostic] = []
+    rows = table.rows
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:
             raise LawdslError(problems)
         warnings = duplicates(table, data, output)
         order = np.lexsort((*data[::-1], output))
-        data, output = data[:, order], output[order]
+        data, output, rows = data[:, order], output[order], rows[order]
     return Runs(
         name=table.name,
         columns=data,
@@ -114,6 +117,7 @@ def bind(
         digest=_digest(law, data, output),
         dropped=dropped,
         warnings=tuple(warnings),
+        rows=rows,
     )
 
 

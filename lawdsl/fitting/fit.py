@@ -16,8 +16,10 @@ from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
+from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.identifiability import unseen
+from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.problem import Problem, problem_of, rho
 from lawdsl.fitting.records import (
@@ -174,6 +176,8 @@ def _fitted(
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+    first = min(best.reached, key=lambda d: d.loss)
+    notes += several_optima(law, best.searched, first, best.reached)
     elsewhere = _elsewhere(law, problem, seed)
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, elsewhere, unknowable)
@@ -193,6 +197,8 @@ def _fitted(
         if flat:
             help = "it wanders where the data say nothing (F0101); measure there first"
         found.append(Diagnostic("F0105", message, help=help))
+    if best.converged and "F0112" not in [d.code for d in found]:
+        found += residual_findings(law, problem, theta, runs)
     verdict = "trusted"
     if found:
         verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"

@@ -40,7 +40,9 @@ class Optimum:
         agreement: how many starts there were, and how many led there.
         converged: whether it is a minimum.
         reason: why the search stopped.
-        reached: where each start led.
+        searched: what the starts have minimised: the fit, or a part of its rows, or without the
+            bounds that depend on other parameters.
+        reached: where each start led, in the free numbers of that.
         outside: how many declared starts lie outside the domain.
     """
 
@@ -50,7 +52,8 @@ class Optimum:
     agreement: Agreement
     converged: bool
     reason: str
-    reached: tuple[Descent, ...] = ()
+    searched: Problem
+    reached: tuple[Descent, ...]
     outside: int = 0
 
 
@@ -110,7 +113,7 @@ def _optimum(
         best = replace(best, free=there[0], loss=float(loss[0]), converged=bool(settled[0]))
     best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
     theta = to_parameters(problem.transforms, best.free[None])[0]
-    end = (agreement, best.converged, best.reason, tuple(reached), outside)
+    end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
     return Optimum(theta, best.free, best.loss, *end)
 
 

@@ -41,6 +41,7 @@ SETTLED = 1e-14  # relative fall that Newton's method foresees at the minimum
 AGAIN, WIDENED = 5, 3.0  # how often Huber's delta is widened, and how far
 NARROWED = 0.25  # of Huber's delta, from one step to the next
 STUCK = 1e4  # damping at which no step leads lower
+PLACED = 0.5  # relative: free numbers further apart are of two basins
 ALIKE = 0.1  # of the usual residual: predictions nearer than that are of one basin
 TOGETHER = 48  # starts in one array
 EXACTLY_SETTLED = 1e-9  # the same where the fit is exact, of the loss that is rounding
@@ -177,12 +178,18 @@ def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
         residual = problem.residuals(free[k : k + 1])[0]
         if not basins:
             width = ALIKE * float(np.median(np.abs(residual)))
-        apart = [float(np.sqrt(np.mean((residual - other) ** 2))) for other in kept]
-        if apart and min(apart) <= width:
-            basins[int(np.argmin(apart))].append(int(k))
-        else:
+        home = None
+        for basin, other in zip(basins, kept, strict=True):
+            apart = np.abs(free[k] - free[basin[0]]) / (1 + np.abs(free[k]))
+            same = np.max(apart, initial=0.0) <= PLACED  # two terms may have changed places
+            if same and np.sqrt(np.mean((residual - other) ** 2)) <= width:
+                home = basin
+                break
+        if home is None:
             basins.append([int(k)])
             kept.append(residual)
+        else:
+            home.append(int(k))
     return basins
 
 
