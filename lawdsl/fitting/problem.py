@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised: Σ rho(residual), over the rows.
+    """What is minimised: Σ weight·rho(residual), over the rows.
 
     Attributes:
         tape: the law, its inputs being the variables and then the parameters.
@@ -30,6 +30,7 @@ class Problem:
         columns: the variables, shape (variables, rows), in the law's units.
         target: the measured values, shape (rows,).
         objective: the loss, and whether residuals are those of logarithms.
+        weights: what each row counts, shape (rows,); None where all count the same.
     """
 
     tape: Tape
@@ -37,6 +38,7 @@ class Problem:
     columns: Array
     target: Array
     objective: Objective
+    weights: Array | None = None
 
     @property
     def rows(self) -> int:
@@ -54,7 +56,9 @@ class Problem:
 
     def subset(self, rows: NDArray[np.int64]) -> Problem:
         """The same problem on some of the rows."""
-        return replace(self, columns=self.columns[:, rows], target=self.target[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        columns, target = self.columns[:, rows], self.target[rows]
+        return replace(self, columns=columns, target=target, weights=weights)
 
     def sample(self, count: int, seed: int) -> Problem:
         """The same problem on so many rows, and on those at the ends of each variable.
@@ -85,7 +89,8 @@ class Problem:
 
     def losses(self, free: Array) -> Array:
         """The objective at each start: shape (starts,); inf where the law has no value."""
-        total = np.sum(rho(self.residuals(free), self.objective), axis=1)
+        lost = rho(self.residuals(free), self.objective)
+        total = np.sum(lost if self.weights is None else self.weights * lost, axis=1)
         return np.where(np.isfinite(total), total, np.inf)
 
     def residuals_and_slopes(self, free: Array) -> tuple[Array, Array]:
@@ -113,11 +118,19 @@ class Problem:
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
         """The objective and its exact gradient by the free numbers at one point."""
         residual, slopes = self.residuals_and_slopes(free[None])
-        gradient = rho_slope(residual[0], self.objective) @ slopes[0]
-        return float(np.sum(rho(residual[0], self.objective))), gradient
+        lost, by_residual = rho(residual[0], self.objective), rho_slope(residual[0], self.objective)
+        if self.weights is not None:
+            lost, by_residual = self.weights * lost, self.weights * by_residual
+        return float(np.sum(lost)), by_residual @ slopes[0]
 
 
-def problem_of(law: Law, columns: Array, target: Array, objective: Objective) -> Problem:
+def problem_of(
+    law: Law,
+    columns: Array,
+    target: Array,
+    objective: Objective,
+    weights: Array | None = None,
+) -> Problem:
     """The problem of fitting a law.
 
     Args:
@@ -125,6 +138,7 @@ def problem_of(law: Law, columns: Array, target: Array, objective: Objective) ->
         columns: its variables in its order, shape (variables, rows).
         target: measured values of its output, shape (rows,).
         objective: what to minimise.
+        weights: what each row counts, shape (rows,).
     """
     settings = {q.symbol: q.value for q in law.settings}
     expression = law.expression
@@ -136,6 +150,7 @@ def problem_of(law: Law, columns: Array, target: Array, objective: Objective) ->
         columns,
         target,
         objective,
+        weights,
     )
 
 
