@@ -307,9 +307,16 @@ class Law:
             whole = float(number).is_integer() and abs(number) < 1e15
             statements.append(f"fix {name} = {int(number) if whole else repr(float(number))}")
         statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
-        if not statements:
-            return self
-        return replace(self, held=(*self.held, *statements))._changed()
+        return self.holding(statements)
+
+    def holding(self, statements: Iterable[str]) -> Law:
+        """The law with further statements `fix E = 1.69` and `tie beta = alpha`, in force at once.
+
+        Raises:
+            LawdslError: as `with_fixed` and `tied` do.
+        """
+        more = tuple(statements)
+        return replace(self, held=(*self.held, *more))._changed() if more else self
 
     def _changed(self) -> Law:
         """The law of its file with the bounds that are added, and then what is held."""

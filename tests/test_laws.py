@@ -33,6 +33,7 @@ EXPECTED = {
     "mixing.size",
     "mixing.step",
     "mixing.two_domain",
+    "repeated",
 }
 
 

@@ -15,7 +15,15 @@ from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.declaring import names_in, remember, sort_symbols
 from lawdsl.language.fits import read_target
-from lawdsl.language.inequalities import HOLDS, ZERO, bounds_that_keep, minus, with_bounds
+from lawdsl.language.inequalities import (
+    HOLDS,
+    ZERO,
+    bounds_that_keep,
+    minus,
+    with_bounds,
+    written_out,
+)
+from lawdsl.language.numbers import TooLarge
 from lawdsl.language.parsing import parse
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
@@ -138,7 +146,8 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
         message = f"`{name}` is {DONE[symbol.held]} already"
         scope.say("L0413", message, span, "hold a parameter once")
     elif symbol.kind != "parameter":
-        message = f"`{name}` is a {symbol.kind}; only parameters are {DONE[kind]}"
+        article = "an" if symbol.kind == "output" else "a"
+        message = f"`{name}` is {article} {symbol.kind}; only parameters are {DONE[kind]}"
         help = "name a parameter"
         if symbol.kind == "setting":
             help = f"a setting has a value: give it another one, `--set {name}=…`"
@@ -225,7 +234,11 @@ def _say_broken(scope: Scope, symbol: Symbol, bound: Relation, known: Known, spa
     relation, limit = bound
     at = f"{symbol.name} = {print_formula(symbol.formula)}"
     text = f"{symbol.name} {relation} {print_formula(limit)}"
-    broken = not known.sign(minus(symbol.formula, limit)) & HOLDS[relation]
+    try:
+        difference = written_out(minus(symbol.formula, limit), known)
+        broken = not known.sign(difference) & HOLDS[relation]
+    except TooLarge:
+        broken = False
     message = f"{at} is outside the domain {text}" if broken else f"{at} may break {text}"
     help = f'choose it inside, or leave the bound out: --without "{text}"'
     scope.say("L0414", message, span, help)

@@ -39,7 +39,7 @@ def bounds_that_keep(
         the relation cannot hold.
     """
     try:
-        left, right = _written_out(left, known), _written_out(right, known)
+        left, right = written_out(left, known), written_out(right, known)
     except TooLarge:
         return None
     difference = known.sign(minus(left, right))
@@ -96,7 +96,7 @@ def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Sy
     return changed
 
 
-def _written_out(formula: Formula, known: Known) -> Formula:
+def written_out(formula: Formula, known: Known) -> Formula:
     """The formula with its lets in place of their names."""
     count = itertools.count()
 
@@ -207,7 +207,17 @@ def minus(a: Formula, b: Formula) -> Formula:
 
 
 def _terms(a: Formula) -> Terms:
-    return a.terms if isinstance(a, tree.Sum) else (("+", a),)
+    """The terms of a sum, those of sums in it included."""
+    turned = {"+": "-", "-": "+"}
+    if isinstance(a, tree.Negative):
+        return tuple((turned[op], term) for op, term in _terms(a.operand))
+    if not isinstance(a, tree.Sum):
+        return (("+", a),)
+    return tuple(
+        (inner if op == "+" else turned[inner], term)
+        for op, part in a.terms
+        for inner, term in _terms(part)
+    )
 
 
 def _negative(a: Formula) -> Formula:
