@@ -23,11 +23,11 @@ from lawdsl.language.inequalities import (
     with_bounds,
     written_out,
 )
-from lawdsl.language.numbers import TooLarge
+from lawdsl.language.numbers import TooLarge, Value
 from lawdsl.language.parsing import parse
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
-from lawdsl.language.signs import POSITIVE, Known
+from lawdsl.language.signs import POSITIVE, Known, known_of
 from lawdsl.language.tree import Formula, Span
 
 DONE = {"fix": "fixed", "tie": "tied"}
@@ -88,12 +88,12 @@ def hold(
     sort_symbols(scope)
     if scope.errors > before:
         return
-    given, dropped = given or {}, tuple(dropped)
+    settings = known_of(scope.symbols, given or {}).settings
     for name, span in places.items():
-        _keep(scope, scope.symbols[name], given, dropped, span)
+        _keep(scope, scope.symbols[name], settings, tuple(dropped), span)
     sort_symbols(scope)
     if scope.errors == before and places:
-        _check_empty(scope, given, next(iter(places.values())))
+        _check_empty(scope, settings, next(iter(places.values())))
 
 
 def _held(scope: Scope, kind: str, name: str, formula: Formula, span: Span) -> bool:
@@ -206,14 +206,14 @@ def _still_bounds(symbol: Symbol, known: Known, dropped: tuple[str, ...]) -> Ite
 def _keep(
     scope: Scope,
     symbol: Symbol,
-    given: Mapping[str, float],
+    settings: Mapping[str, Value],
     dropped: tuple[str, ...],
     span: Span,
 ) -> None:
     """Give the other parameters the bounds that keep those of one that is held."""
     assert symbol.formula is not None
-    for relation, limit in _still_bounds(symbol, Known(scope.symbols, given), dropped):
-        known = Known(scope.symbols, given)
+    for relation, limit in _still_bounds(symbol, Known(scope.symbols, settings), dropped):
+        known = Known(scope.symbols, settings)
         added = bounds_that_keep(symbol.formula, relation, limit, known)
         if added is None:
             _say_broken(scope, symbol, (relation, limit), known, span)
@@ -221,8 +221,8 @@ def _keep(
             scope.symbols = with_bounds(scope.symbols, added)
 
 
-def _check_empty(scope: Scope, given: Mapping[str, float], span: Span) -> None:
-    known = Known(scope.symbols, given)
+def _check_empty(scope: Scope, settings: Mapping[str, Value], span: Span) -> None:
+    known = Known(scope.symbols, settings)
     for symbol in scope.symbols.values():
         if symbol.kind == "parameter" and _empty(symbol, known):
             message = f"with what is held nothing lies in the domain of `{symbol.name}`"
@@ -261,7 +261,7 @@ def check_kept(declared: Declarations, given: Mapping[str, float]) -> None:
     Raises:
         LawdslError: a bound that was kept no longer is.
     """
-    known = Known(declared.symbols, given)
+    known = known_of(declared.symbols, given)
     for symbol in declared.symbols.values():
         for relation, limit in symbol.bounds if symbol.held and symbol.formula else ():
             assert symbol.formula is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lawdsl.language import limits, tree
@@ -26,11 +26,15 @@ HOLDS = {">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}}  # for the sign of le
 TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 ZERO, ONE = tree.Number("0"), tree.Number("1")
 PARTS = 400  # of a formula that is looked at
-MOST, DEEPEST = 8, 3  # parameters that are tried, and bounds that follow from bounds
+MOST, TRIES = 8, 30  # parameters that are tried, and bounds that are, with those that follow
 
 
 def bounds_that_keep(
-    left: Formula, relation: str, right: Formula, known: Known, depth: int = 0
+    left: Formula,
+    relation: str,
+    right: Formula,
+    known: Known,
+    tries: Iterator[int] | None = None,
 ) -> Additions | None:
     """Bounds of parameters under which `left relation right` holds; none where it does anyway.
 
@@ -38,6 +42,7 @@ def bounds_that_keep(
         The bounds, each of one parameter by a formula of others; None where no such are known, or
         the relation cannot hold.
     """
+    tries = tries or itertools.count()
     try:
         left, right = written_out(left, known), written_out(right, known)
     except TooLarge:
@@ -45,7 +50,7 @@ def bounds_that_keep(
     difference = known.sign(minus(left, right))
     if difference <= HOLDS[relation]:
         return []
-    if not difference & HOLDS[relation] or depth > DEEPEST:
+    if not difference & HOLDS[relation] or next(tries) > TRIES:
         return None
     for name in _candidates(left, right, known):
         if _count(left, name):
@@ -54,7 +59,7 @@ def bounds_that_keep(
             found = _isolated(right, TURNED[relation], left, name, known)
         if found is None or name in _behind(found[1], known):
             continue
-        added = _with_room(name, found, known, depth)
+        added = _with_room(name, found, known, tries)
         if added is not None:
             return added
     return None
@@ -69,21 +74,21 @@ def _candidates(left: Formula, right: Formula, known: Known) -> list[str]:
     return sorted(once, key=lambda n: place[n], reverse=True)[:MOST]
 
 
-def _with_room(name: str, bound: Relation, known: Known, depth: int) -> Additions | None:
+def _with_room(name: str, bound: Relation, known: Known, tries: Iterator[int]) -> Additions | None:
     """The bound, and those that keep something between it and the bounds on the other side."""
     symbol = known.symbols[name]
     if bound in symbol.bounds:
         return []
     added: Additions = [(name, bound)]
-    known = Known(with_bounds(known.symbols, added), known.given)
+    known = Known(with_bounds(known.symbols, added), known.settings)
     for relation, limit in symbol.bounds:
         if relation[0] != bound[0][0]:
             needed = bound[0] if len(relation) == len(bound[0]) == 2 else bound[0][0]
-            more = bounds_that_keep(limit, needed, bound[1], known, depth + 1)
+            more = bounds_that_keep(limit, needed, bound[1], known, tries)
             if more is None:
                 return None
             added += more
-            known = Known(with_bounds(known.symbols, more), known.given)
+            known = Known(with_bounds(known.symbols, more), known.settings)
     return added
 
 

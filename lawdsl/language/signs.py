@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 
 from lawdsl.language import tree
 from lawdsl.language.declared import Symbol
@@ -21,20 +20,11 @@ DEEPEST = 120  # formulas within formulas, by way of the bounds of their names
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the names: the symbols of a law, and values in place of its settings'."""
+    """What is known of the names: the symbols of a law, and the values of its settings."""
 
     symbols: Mapping[str, Symbol]
-    given: Mapping[str, float]
+    settings: Mapping[str, Value]
     signs: dict[str, Sign] = field(default_factory=dict, compare=False)  # of names, once known
-
-    @cached_property
-    def settings(self) -> Mapping[str, Value]:
-        """Name -> value of each setting, and of each parameter that is fixed."""
-        return {
-            s.name: self.given[s.name] if s.name in self.given else value(s.formula)
-            for s in self.symbols.values()
-            if s.kind == "setting" and s.formula is not None
-        }
 
     def number(self, formula: Formula) -> Value:
         """The value of a formula of numbers and settings; None where it has none, or is none."""
@@ -126,3 +116,13 @@ def _call(function: str, signs: list[Sign]) -> Sign:
         low, high = inner(min(s) for s in signs), inner(max(s) for s in signs)
         return frozenset(range(low, high + 1))
     return UNKNOWN
+
+
+def known_of(symbols: Mapping[str, Symbol], given: Mapping[str, float]) -> Known:
+    """What is known of a law's names, with values in place of those of its settings."""
+    settings = {
+        s.name: given[s.name] if s.name in given else value(s.formula)
+        for s in symbols.values()
+        if s.kind == "setting" and s.formula is not None
+    }
+    return Known(symbols, settings)
