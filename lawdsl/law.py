@@ -7,8 +7,9 @@ syntax tree, node by node.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from lawdsl.algebra import Building, bounded, derivative
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.bounds import add_bound
+from lawdsl.language.holding import check_kept, held
 from lawdsl.language.numbers import value
 from lawdsl.language.printing import print_formula, print_unit
 from lawdsl.language.resolving import Claim, Declarations, Objective, Symbol
@@ -78,12 +80,16 @@ class Law:
         given: values of settings, in place of their own, and of parameters that are fixed.
         dropped: texts of the bounds that were dropped.
         added: texts of the bounds that were added.
+        held: statements that hold further parameters: `fix E = 1.69`, `tie beta = alpha`.
+        root: the law as its file declares it, where bounds were added or parameters held.
     """
 
     declarations: Declarations
     given: tuple[tuple[str, float], ...] = ()
     dropped: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    root: Declarations | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -125,6 +131,23 @@ class Law:
     def parameters(self) -> tuple[Quantity, ...]:
         return self._quantities("parameter")
 
+    @cached_property
+    def fixed(self) -> Mapping[str, float]:
+        """The parameters that are fixed, and their values."""
+        declared = self.declarations.symbols
+        return {
+            s.name: s.value
+            for s in self.settings
+            if s.value is not None
+            and (declared[s.name].held == "fix" or declared[s.name].kind == "parameter")
+        }
+
+    @property
+    def ties(self) -> Mapping[str, str]:
+        """The parameters that are tied, and the formulas that they are tied to."""
+        symbols = self.declarations.symbols.values()
+        return {s.name: print_formula(s.formula) for s in symbols if s.held == "tie" and s.formula}
+
     @property
     def texts(self) -> dict[str, str]:
         """Name -> text of this law and of all it is built on: what is needed to read it."""
@@ -139,7 +162,8 @@ class Law:
             list(self.given),
             sorted(self.dropped),
         )
-        said = repr((*parts, self.added) if self.added else parts)
+        parts += (self.added,) if self.added or self.held else ()
+        said = repr((*parts, self.held) if self.held else parts)
         return hashlib.sha256(said.encode()).hexdigest()
 
     @cached_property
@@ -199,12 +223,15 @@ class Law:
         Raises:
             LawdslError: a name that is no setting.
         """
+        known = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
-            if name not in {s.name for s in self.settings}:
-                listed = ", ".join(s.name for s in self.settings) or "none"
+            if name not in known:
+                listed = ", ".join(known) or "none"
                 message = f"`{self.name}` has no setting `{name}`"
                 raise LawdslError(Diagnostic("L0301", message, help=f"its settings: {listed}"))
-        return self._with(values)
+        changed = self._with(values)
+        check_kept(self.root or self.declarations, dict(changed.given))
+        return changed._changed() if self.held else changed
 
     def at(self, **values: float) -> Law:
         """The law with some or all of its parameters fixed: they become settings.
@@ -235,7 +262,8 @@ class Law:
         known = [f"{q.name} {b.relation} {b.text}" for q in self.parameters for b in q.bounds]
         for text in known:
             if "".join(text.split()) == wanted:
-                return replace(self, dropped=(*self.dropped, text))
+                changed = replace(self, dropped=(*self.dropped, text))
+                return changed._changed() if self.held else changed
         message = f"`{self.name}` has no bound `{bound}`"
         raise LawdslError(Diagnostic("L0301", message, help="its bounds: " + ", ".join(known)))
 
@@ -245,8 +273,59 @@ class Law:
         Raises:
             LawdslError: it is none, names what the law lacks, or goes in a circle.
         """
-        changed = add_bound(self.declarations, bound)
-        return replace(self, declarations=changed, added=(*self.added, bound))
+        return replace(self, added=(*self.added, bound))._changed()
+
+    def with_fixed(self, **values: float) -> Law:
+        """The law with parameters fixed inside their domains.
+
+        Bounds that name a fixed parameter are kept by bounds of the others.
+
+        Raises:
+            LawdslError: a name that is no parameter, a value outside its domain.
+        """
+        return self.with_held(values, {})
+
+    def tied(self, **formulas: str) -> Law:
+        """The law with parameters tied to formulas of others: beta="alpha", B="2*A".
+
+        The bounds of a tied parameter are kept by bounds of the others.
+
+        Raises:
+            LawdslError: a name that is no parameter, no formula of parameters, a circle, or a
+                bound that may be broken.
+        """
+        return self.with_held({}, formulas)
+
+    def with_held(self, fixed: Mapping[str, float], tied: Mapping[str, str]) -> Law:
+        """The law with parameters fixed and others tied at once, as `with_fixed` and `tied` do."""
+        statements = []
+        for name, number in fixed.items():
+            if not math.isfinite(number):
+                help = "fix it at a number inside its domain"
+                message = f"`{name}` cannot be fixed at {number}"
+                raise LawdslError(Diagnostic("L0413", message, help=help))
+            whole = float(number).is_integer() and abs(number) < 1e15
+            statements.append(f"fix {name} = {int(number) if whole else repr(float(number))}")
+        statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
+        return self.holding(statements)
+
+    def holding(self, statements: Iterable[str]) -> Law:
+        """The law with further statements `fix E = 1.69` and `tie beta = alpha`, in force at once.
+
+        Raises:
+            LawdslError: as `with_fixed` and `tied` do.
+        """
+        more = tuple(statements)
+        return replace(self, held=(*self.held, *more))._changed() if more else self
+
+    def _changed(self) -> Law:
+        """The law of its file with the bounds that are added, and then what is held."""
+        root = found = self.root or self.declarations
+        for bound in self.added:
+            found = add_bound(found, bound)
+        if self.held:
+            found = held(found, self.held, dict(self.given), self.dropped)
+        return replace(self, declarations=found, root=root)
 
     def latex(self) -> str:
         """The law as LaTeX: `L = …`."""

@@ -277,9 +277,10 @@ _NAMES = {
     ),
     "L0307": Message(
         "names made of each other",
-        "The definitions go in a circle, which the message writes out as a path. Define one of "
-        "the names without the others.",
+        "The definitions or ties go in a circle, which the message writes out as a path. Define one "
+        "of the names without the others.",
         (
+            _law("tie A = alpha\ntie alpha = A/2"),
             _law("let a = b\nlet b = a", "L = a/N^alpha"),
             _law("parameter C > C", "L = C/N^alpha + A"),
             _law("parameter C > 0\nlet D = 2*C\nparameter C > D", "L = C/N^alpha + A"),
@@ -449,6 +450,34 @@ _MEANING = {
         "A setting is a known constant that a user may change. What depends on others is a `let`.",
         (_law("setting s = 2*A", "L = s/N^alpha"),),
         _law("let s = 2*A", "L = s/N^alpha"),
+    ),
+    "L0413": Message(
+        "a parameter that cannot be held",
+        "`fix E = 1.69` holds a parameter at a number, `tie beta = alpha` makes it a formula of "
+        "other parameters. Each parameter is held once; settings have values already, variables "
+        "are columns of the data.",
+        (
+            _law("fix N = 7"),
+            _law("tie N = A"),
+            _law("setting s = 2\nfix s = 3", "L = A/N^alpha + s"),
+            _law("fix alpha = 2*A"),
+            _law("fix A = 2\ntie A = alpha"),
+        ),
+        _law("fix alpha = 0.5"),
+    ),
+    "L0414": Message(
+        "a held parameter that leaves its domain",
+        "What a domain promises is kept when the parameter is fixed or tied: its value lies inside, "
+        "or the domains of the others make it so. Where a bound of another parameter does it, that "
+        "bound is added: with `tie B = A - C` and `B > 0` it is A > C. Choose another value or "
+        'formula, or leave the bound out: `--without "B > 0"`.',
+        (
+            _law("fix alpha = -0.5"),
+            _law("tie alpha = -A"),
+            _law("tie alpha = A^2 - 3*A"),
+            _law("parameter B in [0, alpha]\nfix B = 0.5\nfix alpha = 0.1", "L = A/N^alpha + B"),
+        ),
+        _law("tie alpha = A/2"),
     ),
     "L0501": Message(
         "a formula without a value",

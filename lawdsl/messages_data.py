@@ -206,6 +206,18 @@ _TABLES = {
         "In NAME=COLUMN the name is a variable of the law or its output. Correct the name; "
         "`lawdsl show LAW` lists them.",
     ),
+    "D0117": Message(
+        "weights that cannot be used",
+        "A weight says how many rows a row stands for: a finite number from 0 on, in the column that "
+        "--weights names (in Python also an array of one number a row). Rows of weight 0 are left "
+        "out. Correct the cell, or leave such rows out with --drop-bad.",
+    ),
+    "D0118": Message(
+        "a row of no known training run",
+        "--run names the columns that tell training runs apart, and each row has a label in them: "
+        "the rows of one run are not independent of each other. Fill the cell in, or leave such "
+        "rows out with --drop-bad.",
+    ),
 }
 
 _FITS = {

@@ -30,6 +30,19 @@ def _exp(x: Any) -> Any:
     return mpmath.exp(x) if isinstance(x, mpmath.mpf) else np.exp(x)
 
 
+def _repeated(
+    N: Any, D: Any, U: Any, E: Any, A: Any, alpha: Any, B: Any, beta: Any, R_D: Any, R_N: Any
+) -> Any:
+    """The law of repeated data, as its paper defines it: R = total/unique - 1 on both sides."""
+    least = min if isinstance(N, mpmath.mpf) else np.minimum
+    best = (alpha * A / (beta * B)) ** (1 / (alpha + beta))
+    unique = least(U, D)
+    needed = least((unique * best) ** (beta / alpha) * best, N)
+    tokens = unique + unique * R_D * (1 - _exp(-(D / unique - 1) / R_D))
+    size = needed + needed * R_N * (1 - _exp(-(N / needed - 1) / R_N))
+    return E + A / size**alpha + B / tokens**beta
+
+
 @dataclass(frozen=True)
 class Planted:
     """Where a law is measured, its parameters, and the law once more, as Python."""
@@ -172,5 +185,17 @@ PLANTED = {
         {"r": np.linspace(0, 1, 7)},
         {"c": 2.6, "k": 0.4, "t": -1.8},
         lambda r, c, k, t: c + k * _exp(t * r),
+    ),
+    "repeated": Planted(
+        grid(
+            N=np.geomspace(0.01, 9, 6),
+            D=np.geomspace(1, 300, 5),
+            U=np.geomspace(0.1, 50, 4),
+        ),
+        {
+            **{"E": 1.87, "A": 0.37, "alpha": 0.35, "B": 0.86, "beta": 0.36},
+            **{"R_D": 15.4, "R_N": 5.3},
+        },
+        _repeated,
     ),
 }

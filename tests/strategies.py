@@ -101,6 +101,11 @@ statements = st.one_of(
         st.none() | texts,
     ),
     st.builds(
+        tree.Hold,
+        st.sampled_from(("fix", "tie")),
+        several(st.tuples(plain_names, small)),
+    ),
+    st.builds(
         tree.Require,
         claims,
         several(st.builds(tree.Item, plain_names, domains), least=0),

@@ -85,14 +85,17 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     made = fit.to_json()
 
     assert list(made) == [
-        *("schema", "verdict", "parameters", "objective", "metrics", "agreement", "converged"),
-        *("stopped", "diagnostics", "claims", "data", "law", "seed"),
+        *("schema", "verdict", "parameters", "held", "objective", "metrics", "agreement"),
+        *("converged", "stopped", "diagnostics", "claims", "data", "law", "seed"),
     ]
     assert list(made["parameters"]["E"]) == ["value", "at_bound", "identified"]
     assert list(made["data"]) == [
         *("name", "digest", "rows", "dropped", "columns", "where", "ranges"),
+        *("weights", "runs", "groups"),
     ]
-    assert list(made["law"]) == ["name", "digest", "texts", "settings", "dropped", "added"]
+    assert list(made["law"]) == [
+        *("name", "digest", "texts", "settings", "dropped", "added", "held"),
+    ]
 
 
 def test_a_file_can_be_read_by_everyone_and_a_second_save_keeps_its_permissions(

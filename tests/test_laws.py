@@ -36,6 +36,7 @@ EXPECTED = {
     "mixing.size",
     "mixing.step",
     "mixing.two_domain",
+    "repeated",
 }
 
 

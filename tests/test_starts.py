@@ -31,6 +31,7 @@ LINEAR = {
     "mixing.size": "E A",
     "mixing.step": "E B",
     "mixing.two_domain": "c k",
+    "repeated": "E",
 }
 
 COUPLED = """

@@ -15,9 +15,11 @@ from lawdsl.cli.options import (
     changed_law,
     finish,
     fitted_laws,
+    fix,
     last_words,
     quiet,
     settings,
+    tie,
     without,
 )
 
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 @click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
 @settings
 @without
+@fix
+@tie
 @quiet
 @as_json
 def check(
@@ -60,6 +64,8 @@ def check(
     sarif: bool,
     settings: tuple[str, ...],
     without: tuple[str, ...],
+    fix: tuple[str, ...],
+    tie: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -85,7 +91,8 @@ def check(
 
     checks: list[Check] = []
     silent = as_json or sarif
-    for law, values in _subjects(laws, fits, settings, without):
+    read = [changed_law(name, settings, without, fix, tie) for name in laws]
+    for law, values in _subjects(read, fits):
         seen = _Seen(law, show=not silent, proofs=not quiet)
 
         def so_far(seen: _Seen = seen) -> None:
@@ -102,10 +109,9 @@ def check(
 
 
 def _subjects(
-    laws: Sequence[str], fits: Sequence[str], settings: Sequence[str], without: Sequence[str]
+    read: Sequence[Law], fits: Sequence[str]
 ) -> Iterator[tuple[Law, dict[str, float] | None]]:
-    """The laws to be checked, all of them read first, with fitted values where there are some."""
-    read = [changed_law(name, settings, without) for name in laws]
+    """The laws to be checked, with fitted values where there are some."""
     if not fits:
         yield from ((law, None) for law in read)
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.options import as_json, changed_law, finish, settings, tell, without
+from lawdsl.cli.options import as_json, changed_law, finish, fix, settings, tell, tie, without
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 TEMPLATE = """law {name} "What the law says, in a few words"
@@ -67,16 +67,24 @@ def laws(as_json: bool) -> int:
 @click.option("--latex", is_flag=True, help="Print the law as LaTeX only.")
 @settings
 @without
+@fix
+@tie
 @as_json
 def show(
-    law: str, latex: bool, settings: tuple[str, ...], without: tuple[str, ...], as_json: bool
+    law: str,
+    latex: bool,
+    settings: tuple[str, ...],
+    without: tuple[str, ...],
+    fix: tuple[str, ...],
+    tie: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Print a law and its exact derivatives. LAW is the name of a shipped law or a file."""
     from lawdsl.formulas import text
     from lawdsl.reporting.terminal import console, show_law
     from lawdsl.symmetries import findings, freedom
 
-    read = changed_law(law, settings, without)
+    read = changed_law(law, settings, without, fix, tie)
     lost = freedom(read)
     quantities = (*read.variables, *read.parameters)
     result = {

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, changed_law, finish, numbers, quiet, settings, tell, without
+from lawdsl.cli.options import (
+    as_json,
+    changed_law,
+    finish,
+    fix,
+    numbers,
+    quiet,
+    settings,
+    tell,
+    tie,
+    without,
+)
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
@@ -41,9 +52,20 @@ OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber
     is_flag=True,
     help="Where a claim fails on the fitted values, fit again under bounds that keep it.",
 )
+@click.option(
+    "--weights", metavar="COLUMN", help="How many rows a row stands for; 0 leaves it out."
+)
+@click.option(
+    "--run",
+    multiple=True,
+    metavar="COLUMN",
+    help="Which training run a row comes from; several together.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the starts.")
 @settings
 @without
+@fix
+@tie
 @quiet
 @as_json
 def fit(
@@ -58,9 +80,13 @@ def fit(
     delta: float | None,
     drop_bad: bool,
     enforce: bool,
+    weights: str | None,
+    run: tuple[str, ...],
     seed: int,
     settings: tuple[str, ...],
     without: tuple[str, ...],
+    fix: tuple[str, ...],
+    tie: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -77,7 +103,7 @@ def fit(
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
-    read = changed_law(law, settings, without)
+    read = changed_law(law, settings, without, fix, tie)
     said = [] if as_json else findings(read, freedom(read), "error")
     say(said)  # before a search for values that mean nothing
     with _progress(quiet or as_json) as progress:
@@ -90,6 +116,8 @@ def fit(
             where=where,
             drop_bad=drop_bad,
             enforce=enforce,
+            weights=weights,
+            run=run,
             seed=seed,
             progress=progress,
             columns=_bindings(columns),

@@ -27,6 +27,15 @@ settings = click.option(
 without = click.option(
     "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
 )
+fix = click.option(
+    "--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value."
+)
+tie = click.option(
+    "--tie",
+    multiple=True,
+    metavar="NAME=FORMULA",
+    help="Hold a parameter at a formula of others: beta=alpha.",
+)
 
 
 def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
@@ -47,8 +56,29 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
     return found
 
 
-def changed_law(name: str, settings: Iterable[str], without: Iterable[str]) -> Any:
-    """A law by name or path, with the settings and without the bounds of the command line."""
+def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
+    """NAME=FORMULA arguments as text.
+
+    Raises:
+        click.UsageError: one of another form.
+    """
+    found = {}
+    for pair in pairs:
+        name, equals, formula = pair.partition("=")
+        if not equals or not name.strip() or not formula.strip():
+            raise click.UsageError(f"{what} takes NAME=FORMULA, not {pair!r}")
+        found[name.strip()] = formula.strip()
+    return found
+
+
+def changed_law(
+    name: str,
+    settings: Iterable[str],
+    without: Iterable[str],
+    fix: Iterable[str] = (),
+    tie: Iterable[str] = (),
+) -> Any:
+    """A law by name or path, changed as the command line says."""
     from lawdsl.law import load
 
     law = load(name)
@@ -57,7 +87,7 @@ def changed_law(name: str, settings: Iterable[str], without: Iterable[str]) -> A
         law = law.with_settings(**values)
     for bound in without:
         law = law.without(bound)
-    return law
+    return law.with_held(numbers(fix, "--fix"), formulas(tie, "--tie"))
 
 
 def fitted_laws(
@@ -80,7 +110,7 @@ def fitted_laws(
         fit = Fit.load(path)
         law = fit.read_law()
         if laws:
-            own = laws[min(number, len(laws) - 1)]
+            own = laws[min(number, len(laws) - 1)].holding(fit.law.held)
             names = {q.name for q in own.parameters}
             if names != set(fit.values):
                 raise click.UsageError(f"{path} is a fit of {law.name}, not of {own.name}")

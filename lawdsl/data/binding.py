@@ -11,6 +11,13 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.data.conditions import RELATIONS, condition
+from lawdsl.data.grouping import (
+    check_columns,
+    counting,
+    groups_of,
+    labelled,
+    with_weights,
+)
 from lawdsl.data.oddities import duplicates, two_scales
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -39,6 +46,11 @@ class Runs:
         dropped: how many rows were left out because they were bad.
         warnings: what is odd but usable.
         rows: for each row the number by which the user finds it.
+        weights: what each row counts, shape (rows,); None where all count the same.
+        groups: the number of the training run that each row comes from, shape (rows,), from 0 in
+            the order of their labels; None where that is not known.
+        weighted: the column of the weights, or what they are.
+        runs: the columns whose values tell training runs apart.
     """
 
     name: str
@@ -50,6 +62,10 @@ class Runs:
     dropped: int = 0
     warnings: tuple[Diagnostic, ...] = ()
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    weights: Array | None = None
+    groups: NDArray[np.int64] | None = None
+    weighted: str | None = None
+    runs: tuple[str, ...] = ()
 
 
 def bind(
@@ -61,6 +77,8 @@ def bind(
     drop_bad: bool = False,
     target: bool = True,
     positive: bool = True,
+    weights: str | Array | None = None,
+    run: Sequence[str] = (),
 ) -> Runs:
     """Read the columns that a law needs, in its units, and check every row against its domains.
 
@@ -72,17 +90,28 @@ def bind(
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         target: whether the output is read too.
         positive: whether the output must be above 0, as logarithms need.
+        weights: the column that says what each row counts, or an array of that, shape (rows,);
+            rows that count nothing are left out.
+        run: the columns whose values tell which training run a row comes from.
 
     Raises:
         LawdslError: with every column and row that cannot be used.
     """
     wanted = [q.name for q in law.variables] + ([law.output] if target else [])
     bound = _bound_columns(law, table, columns, wanted)
+    table, weighted = with_weights(table, weights)
+    check_columns(table, run, "run")
     table, dropped = _chosen(table, where, drop_bad)
     if len(table) == 0:
         message = "no row is left" if where else "the table has no rows"
         help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
         raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
+    if weighted is not None:
+        table, more = counting(table, weighted, drop_bad)
+        dropped += more
+    if run:
+        table, more = labelled(table, run, drop_bad)
+        dropped += more
     if drop_bad:
         table, more = _without(table, list(bound.values()))
         dropped += more
@@ -101,23 +130,32 @@ def bind(
     output = values.get(law.output)
     warnings: list[Diagnostic] = []
     rows = table.rows
+    counts = None if weighted is None else table.numbers(weighted)
+    groups = groups_of(table, run) if run else None
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:
             raise LawdslError(problems)
         warnings = duplicates(table, data, output)
-        order = np.lexsort((*data[::-1], output))
+        beside = [column for column in (groups, counts) if column is not None]
+        order = np.lexsort((*beside, *data[::-1], output))
         data, output, rows = data[:, order], output[order], rows[order]
+        counts = None if counts is None else counts[order]
+        groups = None if groups is None else groups[order]
     return Runs(
         name=table.name,
         columns=data,
         target=output,
         bound=bound,
         ranges={n: (float(v.min()), float(v.max())) for n, v in values.items()},
-        digest=_digest(law, data, output),
+        digest=_digest(law, data, output, counts),
         dropped=dropped,
         warnings=tuple(warnings),
         rows=rows,
+        weights=counts,
+        groups=groups,
+        weighted=weighted,
+        runs=tuple(run),
     )
 
 
@@ -255,11 +293,13 @@ def _conversion(
     return size / own
 
 
-def _digest(law: Law, data: Array, output: Array | None) -> str:
+def _digest(law: Law, data: Array, output: Array | None, weights: Array | None) -> str:
     """SHA-256 of the names and numbers that a law is fitted to."""
     digest = hashlib.sha256()
     named = [*zip((q.name for q in law.variables), data, strict=True)]
-    for name, values in named if output is None else [*named, (law.output, output)]:
+    named += [] if output is None else [(law.output, output)]
+    named += [] if weights is None else [("weights of the rows", weights)]
+    for name, values in named:
         digest.update(f"{name}\n".encode())
         digest.update(np.ascontiguousarray(values, dtype="<f8").data)
     return digest.hexdigest()

@@ -18,6 +18,7 @@ from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
 from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.held import held_values
 from lawdsl.fitting.identifiability import unseen
 from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
@@ -53,6 +54,10 @@ def fit(
     where: str | Sequence[str] = (),
     settings: Mapping[str, float] | None = None,
     without: str | Sequence[str] = (),
+    fix: Mapping[str, float] | None = None,
+    tie: Mapping[str, str] | None = None,
+    weights: str | Array | None = None,
+    run: str | Sequence[str] = (),
     drop_bad: bool = False,
     enforce: bool = False,
     seed: int = 0,
@@ -73,6 +78,11 @@ def fit(
         where: one condition that rows must meet, `"size = 70M"`, or several.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, `"C > C0"`, or several.
+        fix: parameter -> value at which it is held, inside its domain.
+        tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
+        weights: the column that says how many rows a row stands for, or an array of that, shape
+            (rows of the table,); rows of weight 0 are left out.
+        run: the column whose values tell which training run a row comes from, or several.
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
             parameters that keep it.
@@ -93,6 +103,7 @@ def fit(
         law = law.with_settings(**settings)
     for bound in (without,) if isinstance(without, str) else without:
         law = law.without(bound)
+    law = law.with_held(fix or {}, tie or {})
     where = (where,) if isinstance(where, str) else tuple(where)
     bindings = {**(columns or {}), **named_columns}
     if not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -101,10 +112,17 @@ def fit(
         raise LawdslError(Diagnostic("F0106", message, help=help))
     chosen = chosen_objective(law, objective, delta)
     runs = bind(
-        law, read_table(table), bindings, where=where, drop_bad=drop_bad, positive=chosen.log
+        law,
+        read_table(table),
+        bindings,
+        where=where,
+        drop_bad=drop_bad,
+        positive=chosen.log,
+        weights=weights,
+        run=(run,) if isinstance(run, str) else tuple(run),
     )
     assert runs.target is not None
-    problem = problem_of(law, runs.columns, runs.target, chosen)
+    problem = problem_of(law, runs.columns, runs.target, chosen, runs.weights)
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
@@ -114,7 +132,8 @@ def fit(
         changed = enforced(law, found.claims) if enforce and left else None
         if changed is None:
             break
-        law, problem = changed, problem_of(changed, runs.columns, runs.target, chosen)
+        law = changed
+        problem = problem_of(law, runs.columns, runs.target, chosen, runs.weights)
     return replace(found, diagnostics=(*found.diagnostics, *failures(law, found.claims)))
 
 
@@ -214,7 +233,9 @@ def _fitted(
         stopped=best.reason,
         verdict=verdict,
         diagnostics=tuple(found),
-        law=FittedLaw(law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added),
+        law=FittedLaw(
+            law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
+        ),
         data=FittedData(
             runs.name,
             runs.digest,
@@ -223,8 +244,12 @@ def _fitted(
             dict(runs.bound),
             where,
             dict(runs.ranges),
+            runs.weighted,
+            runs.runs,
+            None if runs.groups is None else int(runs.groups.max()) + 1,
         ),
         seed=int(seed),
+        held=held_values(law, dict(zip((q.name for q in law.parameters), theta, strict=True))),
     )
 
 
@@ -241,25 +266,29 @@ def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> O
             "log": np.log(predicted) - np.log(problem.target),
             "raw": predicted - problem.target,
         }
-    totals = {n: _known(np.sum(rho(r, problem.objective))) for n, r in residuals.items()}
-    both = {name: Loss(t, _known(t / problem.rows)) for name, t in totals.items()}
+    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    count = float(np.sum(weights))
+    totals = {n: _known(float(weights @ rho(r, problem.objective))) for n, r in residuals.items()}
+    both = {name: Loss(t, _known(t / count)) for name, t in totals.items()}
     name = problem.objective.name.replace("L", law.output)
-    return ObjectiveValue(name, loss, loss / problem.rows, both["log"], both["raw"])
+    return ObjectiveValue(name, loss, loss / count, both["log"], both["raw"])
 
 
 def _metrics(problem: Problem, theta: Array) -> Metrics:
     predicted = problem.predictions(theta[None])[0]
     with np.errstate(all="ignore"):
         return Metrics(
-            r2=_r_squared(problem.target, predicted),
-            r2_log=_r_squared(np.log(problem.target), np.log(predicted)),
-            mae=_known(np.mean(np.abs(predicted - problem.target))),
+            r2=_r_squared(problem.target, predicted, problem.weights),
+            r2_log=_r_squared(np.log(problem.target), np.log(predicted), problem.weights),
+            mae=_known(np.average(np.abs(predicted - problem.target), weights=problem.weights)),
         )
 
 
-def _r_squared(measured: Array, predicted: Array) -> float:
-    spread = np.sum((measured - np.mean(measured)) ** 2)  # of NumPy: what underflows to 0 gives nan
-    return _known(float(1 - np.sum((measured - predicted) ** 2) / spread))
+def _r_squared(measured: Array, predicted: Array, weights: Array | None) -> float:
+    mean = np.average(measured, weights=weights)
+    spread = np.average((measured - mean) ** 2, weights=weights)  # what underflows to 0 gives nan
+    missed = np.average((measured - predicted) ** 2, weights=weights)
+    return _known(float(1 - missed / spread))
 
 
 def _known(value: float) -> float:

@@ -30,6 +30,7 @@ from lawdsl.fitting.records import (
     Certificate,
     FittedData,
     FittedLaw,
+    Held,
     Metrics,
     ObjectiveValue,
     Parameter,
@@ -56,6 +57,7 @@ class Fit:
         data: the data it was fitted to.
         claims: what is known of each claim of the law for the fitted values.
         seed: of the starts.
+        held: name -> parameter that is fixed at a value, or tied to a formula of the others.
     """
 
     parameters: Mapping[str, Parameter]
@@ -70,6 +72,7 @@ class Fit:
     data: FittedData = field(repr=False)
     claims: tuple[Certificate, ...] = field(default=(), repr=False)
     seed: int = 0
+    held: Mapping[str, Held] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, float]:
@@ -89,6 +92,8 @@ class Fit:
             law = law.without(bound)
         for bound in self.law.added:
             law = law.with_bound(bound)
+        if self.law.held:
+            law = law.holding(self.law.held)
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):
@@ -163,6 +168,7 @@ class Fit:
             "schema": SCHEMA,
             "verdict": self.verdict,
             "parameters": {name: asdict(p) for name, p in self.parameters.items()},
+            "held": {name: asdict(h) for name, h in self.held.items()},
             "objective": asdict(self.objective),
             "metrics": asdict(self.metrics),
             "agreement": asdict(self.agreement),

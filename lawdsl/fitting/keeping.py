@@ -16,6 +16,7 @@ from lawdsl.fitting.records import (
     Certificate,
     FittedData,
     FittedLaw,
+    Held,
     Loss,
     Metrics,
     ObjectiveValue,
@@ -111,6 +112,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
             {name: _number(value) for name, value in law["settings"].items()},
             tuple(map(str, law["dropped"])),
             tuple(map(str, law["added"])),
+            tuple(map(str, law["held"])),
         ),
         "data": FittedData(
             str(data["name"]),
@@ -120,9 +122,13 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
             {name: str(column) for name, column in data["columns"].items()},
             tuple(map(str, data["where"])),
             {name: (_number(r[0]), _number(r[1])) for name, r in data["ranges"].items()},
+            None if data["weights"] is None else str(data["weights"]),
+            tuple(map(str, data["runs"])),
+            None if data["groups"] is None else int(data["groups"]),
         ),
         "claims": tuple(_certificate(c) for c in content["claims"]),
         "seed": int(content["seed"]),
+        "held": {name: _held(h) for name, h in content["held"].items()},
     }
 
 
@@ -163,6 +169,11 @@ def altered(why: str) -> LawdslError:
 def _parameter(content: Mapping[str, Any]) -> Parameter:
     at_bound = _one_of((None, "lower", "upper"), content["at_bound"])
     return Parameter(_number(content["value"]), at_bound, bool(content["identified"]))
+
+
+def _held(content: Mapping[str, Any]) -> Held:
+    formula = content["formula"]
+    return Held(_number(content["value"]), None if formula is None else str(formula))
 
 
 def _certificate(content: Mapping[str, Any]) -> Certificate:

@@ -22,6 +22,19 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A parameter that was not fitted.
+
+    Attributes:
+        value: in the law's units.
+        formula: what it is tied to, as text; None where it is fixed.
+    """
+
+    value: float
+    formula: str | None = None
+
+
+@dataclass(frozen=True)
 class Loss:
     """A total over the rows, and the mean of it."""
 
@@ -35,8 +48,8 @@ class ObjectiveValue:
 
     Attributes:
         name: as the language writes it: huber(log(L), 0.001).
-        sum: the sum over rows that was minimised.
-        mean: the same divided by the number of rows.
+        sum: the sum over rows that was minimised, each times its weight.
+        mean: the same divided by the number of rows, or the sum of their weights.
         log: the same loss of log residuals (nan where a prediction is not above 0).
         raw: the same loss of raw residuals.
     """
@@ -75,11 +88,16 @@ class FittedLaw:
     settings: Mapping[str, float]
     dropped: tuple[str, ...]
     added: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class FittedData:
-    """Which data were fitted: their digest, the columns, and the range of every variable."""
+    """Which data were fitted: their digest, the columns, and the range of every variable.
+
+    `weights` is the column that says what a row counts; `runs` are the columns that tell training
+    runs apart, of which there are `groups`.
+    """
 
     name: str
     digest: str
@@ -88,6 +106,9 @@ class FittedData:
     columns: Mapping[str, str]
     where: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
+    weights: str | None = None
+    runs: tuple[str, ...] = ()
+    groups: int | None = None
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,9 @@ class Builder(Transformer):  # type: ignore[type-arg]
         span = span_of(name)
         return tree.Definition(kind, ascii_name(name), formula, unit, _text(doc), span=span)
 
+    def hold(self, kind: Token, *values: Any) -> Node:
+        return tree.Hold(str(kind), values, span=span_of(kind, [v for _, v in values]))
+
     def require(self, claim: Any, conditions: Any, expect: Token | None) -> Node:
         span = span_of(claim, conditions or (), expect)
         word = None if expect is None else str(expect)

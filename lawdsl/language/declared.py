@@ -18,7 +18,7 @@ class Symbol:
 
     `kind` is variable, setting, parameter, let, output or law (the right-hand side of a law that
     is extended). `bounds` are the domain's relations; `formula` is what a setting, let, output or
-    law equals.
+    law equals. A parameter that is held is a setting (`held` is fix) or a let (`held` is tie).
     """
 
     name: str
@@ -28,6 +28,7 @@ class Symbol:
     formula: Formula | None = None
     unit: tree.UnitOf | None = None
     doc: str | None = None
+    held: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
-"""Declarations: variables, parameters, settings, lets and the law's own equation."""
+"""Declarations: variables, parameters, settings, lets and the law's own equation, in their order."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 
 from lawdsl.language import tree, words
 from lawdsl.language.checking import (
@@ -103,6 +105,46 @@ def remember(scope: Scope, symbol: Symbol) -> None:
             used = scope.symbols.get(name)
             if name in scope.varying or (used and used.kind in ("variable", "law", "output")):
                 scope.varying.add(symbol.name)
+
+
+def made_of(symbol: Symbol) -> Iterator[str]:
+    """The names that a symbol's bounds and formula use."""
+    for formula in (*(limit for _, limit in symbol.bounds), symbol.formula):
+        if formula is not None:
+            yield from names_in(formula)
+
+
+def sort_symbols(scope: Scope) -> None:
+    """Put each name behind those that it is made of, which a second domain or a tie may have
+    changed; otherwise they stay as they were."""
+    needs = {
+        name: [part for part in made_of(symbol) if part in scope.symbols]
+        for name, symbol in scope.symbols.items()
+    }
+    place = {name: i for i, name in enumerate(needs)}
+    if all(place[part] < place[name] for name in needs for part in needs[name]):
+        return
+    if scope.errors:
+        return  # a circle of definitions, which has its message
+    sorter = TopologicalSorter(needs)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        first = next((name for name in circle if name in scope.own), circle[0])
+        message = f"`{first}` is bounded by itself: {' -> '.join(circle)}"
+        help = "let the bound depend on other names only"
+        scope.say("L0307", message, scope.symbols[first].span, help)
+        return
+    ready: list[tuple[int, str]] = []
+    order: list[str] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heapq.heappush(ready, (place[name], name))
+        _, first = heapq.heappop(ready)
+        order.append(first)
+        sorter.done(first)
+    scope.symbols = {name: scope.symbols[name] for name in order}
 
 
 def names_in(node: tree.Node) -> Iterator[str]:

@@ -171,7 +171,8 @@ def _size(grid: tree.StartGrid) -> int:
 def _check_parameter(scope: Scope, name: str, span: Span) -> None:
     symbol = scope.use(name, span, ANY)
     if symbol is not None and symbol.kind != "parameter":
-        message = f"`{name}` is a {symbol.kind}; only parameters have starts"
+        kind = "held parameter" if symbol.held else symbol.kind
+        message = f"`{name}` is a {kind}; only free parameters have starts"
         scope.say("L0405", message, span, "remove it")
 
 

@@ -18,6 +18,7 @@ from lawdsl.language.tree import (
     Extends,
     Finite,
     Formula,
+    Hold,
     Item,
     Limit,
     Line,
@@ -172,6 +173,8 @@ def _cells(statement: Statement) -> tuple[str, ...]:
         case Definition(kind, name, formula, unit, doc):
             keyword = "" if kind == "output" else kind
             return keyword, f"{name} = {print_formula(formula)}", *_unit_and_doc(unit, doc)
+        case Hold(kind, values):
+            return kind, ", ".join(f"{name} = {print_formula(v)}" for name, v in values)
         case Require(claim, conditions, expect):
             place = f"for {print_items(conditions)}" if conditions else ""
             return "require", print_claim(claim), place, f"expect {expect}" if expect else ""

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language import limits, tree, words
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declared import Claim, Declarations, Find, Objective, Symbol, Target
-from lawdsl.language.declaring import declare, define, names_in, remember
+from lawdsl.language.declaring import (
+    declare,
+    define,
+    names_in,
+    remember,
+    sort_symbols,
+)
 from lawdsl.language.fits import (
     check_grid,
     check_objective,
@@ -24,6 +29,7 @@ from lawdsl.language.fits import (
     read_target,
     spread,
 )
+from lawdsl.language.holding import hold, without_held
 from lawdsl.language.parsing import ANYTHING, long_name
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.tree import Span
@@ -77,7 +83,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
             case tree.Definition():
                 output = define(scope, statement, output) or output
     _check_output(scope, header, output, base)
-    _sort_symbols(scope)
+    sort_symbols(scope)
+    hold(scope, [s for s in body if isinstance(s, tree.Hold)])
     # claims and fits speak of the whole law, wherever they stand
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
     objective = _objective(scope, body, output)
@@ -87,9 +94,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
                 check_grid(scope, statement)
             case tree.StartPoint():
                 check_point(scope, statement)
-    grids = crossed(
-        scope, base.grids if base else (), [s for s in body if isinstance(s, tree.StartGrid)]
-    )
+    taken = without_held(base.grids if base else (), base.points if base else (), scope.symbols)
+    grids = crossed(scope, taken[0], [s for s in body if isinstance(s, tree.StartGrid)])
     _check_sizes(scope, body)
     if header is None or output is None or scope.errors:
         return None
@@ -108,10 +114,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         claims=tuple({(c.claim, c.conditions): c for c in claims}.values()),
         objective=objective or (base.objective if base else Objective()),
         grids=grids,
-        points=(
-            *(base.points if base else ()),
-            *(s for s in body if isinstance(s, tree.StartPoint)),
-        ),
+        points=(*taken[1], *(s for s in body if isinstance(s, tree.StartPoint))),
         laws=scope.laws,
         text=scope.text,
     )
@@ -211,35 +214,6 @@ def _objective(
 
 
 # Afterwards
-
-
-def _sort_symbols(scope: Scope) -> None:
-    """Put each name behind those that it is made of, which a second domain may have changed."""
-    needs = {
-        name: [
-            part
-            for formula in (*(limit for _, limit in symbol.bounds), symbol.formula)
-            if formula is not None
-            for part in names_in(formula)
-            if part in scope.symbols
-        ]
-        for name, symbol in scope.symbols.items()
-    }
-    place = {name: i for i, name in enumerate(needs)}
-    if all(place[part] < place[name] for name in needs for part in needs[name]):
-        return
-    if scope.errors:
-        return  # a circle of definitions, which has its message
-    try:
-        order = list(TopologicalSorter(needs).static_order())
-    except CycleError as error:
-        circle = error.args[1][::-1]
-        first = next((name for name in circle if name in scope.own), circle[0])
-        message = f"`{first}` is bounded by itself: {' -> '.join(circle)}"
-        help = "let the bound depend on other names only"
-        scope.say("L0307", message, scope.symbols[first].span, help)
-        return
-    scope.symbols = {name: scope.symbols[name] for name in order}
 
 
 def _check_sizes(scope: Scope, body: Sequence[tree.Statement]) -> None:

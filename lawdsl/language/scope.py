@@ -38,6 +38,7 @@ OUTPUT = Place("the law", _LAW)
 CLAIM = Place("a claim", (*_LAW, "output"))
 TARGET = Place("a limit", (*_LAW, "output"), endless=True)
 APPROACH = Place("a value that is approached", ("setting",), endless=True)
+TIE = Place("a tie", ("setting", "parameter", "let"))
 POINT = Place("a start", ("setting",))
 GRID = Place("a start", ("setting", "parameter", "let"))
 ANY = Place("this", (*_LAW, "output"))
@@ -166,7 +167,7 @@ class Scope:
             *most, last = ("numbers", *(f"{kind}s" for kind in place.sees))
             message = f"{place.text} cannot use the {symbol.kind} `{name}`"
             self.say("L0308", message, span, f"it may use {', '.join(most)} and {last}")
-        elif name in self.varying and place in (PARAMETER, GRID):
+        elif name in self.varying and place in (PARAMETER, GRID, TIE):
             message = f"{place.text} cannot change with a variable, and `{name}` does"
             self.say("L0308", message, span, "use settings and parameters")
         return symbol

@@ -220,6 +220,14 @@ class Definition(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Hold(Node):
+    """`fix E = 1.69, alpha = 0.34` or `tie beta = alpha` (the kind)"""
+
+    kind: str
+    values: tuple[tuple[str, Formula], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Require(Node):
     claim: Claim
     conditions: tuple[Item, ...]
@@ -252,6 +260,7 @@ Statement = (
     | Extends
     | Declaration
     | Definition
+    | Hold
     | Require
     | Minimize
     | StartGrid

@@ -15,6 +15,8 @@ STATEMENTS = (
     "setting",
     "parameter",
     "let",
+    "fix",
+    "tie",
     "require",
     "minimize",
     "start",

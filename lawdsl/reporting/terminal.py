@@ -149,6 +149,11 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(Text(f"{fit.law.name} fitted to {printable(data)}", style="bold"), soft_wrap=True)
     if fit.data.dropped:
         out.print(f"  {fit.data.dropped:,} bad rows were left out")
+    if fit.data.weights:
+        out.print(Text(f"  rows are weighted by {printable(fit.data.weights)}"), soft_wrap=True)
+    if fit.data.groups:
+        told = ", ".join(map(printable, fit.data.runs))
+        out.print(Text(f"  rows of {fit.data.groups:,} training runs ({told})"), soft_wrap=True)
     o, m, a = fit.objective, fit.metrics, fit.agreement
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
     out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
@@ -158,6 +163,8 @@ def show_fit(fit: Fit, out: Console) -> None:
         notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
         notes += [] if p.identified else ["not identified"]
         rows.append((name, p.value, ", ".join(notes)))
+    for name, h in fit.held.items():
+        rows.append((name, h.value, "fixed" if h.formula is None else f"= {h.formula}"))
     noted = any(row[-1] for row in rows)
     headers = ("parameter", "value", "") if noted else ("parameter", "value")
     show_rows(headers, [row[: len(headers)] for row in rows], out)

@@ -1,0 +1,122 @@
+"""What a row counts, and which training run it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lawdsl.data.table import Table, bad_rows, number
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.words import nearest
+
+Array = NDArray[np.float64]
+
+GIVEN = "(weights)"  # the column of weights that were given as an array
+
+
+def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str | None]:
+    """The table with the weights of its rows in a column, and that column's name.
+
+    Raises:
+        LawdslError: no such column, or not one number a row.
+    """
+    if weights is None:
+        return table, None
+    if isinstance(weights, str):
+        check_columns(table, [weights], "weights")
+        return table, weights
+    try:
+        column = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.zeros((0, 0))
+    if column.shape != (len(table),):
+        message = f"the weights are no array of {len(table):,} numbers, one a row"
+        help = "give the name of a column, or one number for each row of the table"
+        raise LawdslError(Diagnostic("D0117", message, place=table.name, help=help))
+    columns: Mapping[str, object] = {**table.columns, GIVEN: pa.chunked_array([column])}
+    return replace(table, columns=columns), GIVEN
+
+
+def check_columns(table: Table, names: Sequence[str], what: str) -> None:
+    """Refuse the name of a column that the table lacks.
+
+    Raises:
+        LawdslError: with each such name.
+    """
+    problems = []
+    for name in names:
+        if name not in table.columns:
+            alike = nearest(name, table.columns)
+            listed = f"the columns are {', '.join(table.columns)}"
+            help = f"did you mean `{alike}`? {listed}" if alike else listed
+            message = f"there is no column `{name}` for the {what}"
+            problems.append(Diagnostic("D0104", message, place=table.name, help=help))
+    if problems:
+        raise LawdslError(problems)
+
+
+def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
+    """The rows that count something, and how many bad ones were left out.
+
+    Raises:
+        LawdslError: a weight that is no finite number from 0 on, with its row; none above 0.
+    """
+    dropped = 0
+    if drop_bad:
+        readable = table.readable(column)
+        dropped += int(np.sum(~readable))
+        table = table.keep(readable)
+    weights = table.numbers(column)
+    good = np.isfinite(weights) & (weights >= 0)
+    if drop_bad:
+        dropped += int(np.sum(~good))
+    elif not good.all():
+        rows = np.flatnonzero(~good)
+        message = f"column {column}: {weights[rows[0]]:g} is no weight"
+        help = "a weight is a finite number from 0 on; leave such rows out with --drop-bad"
+        raise LawdslError(bad_rows("D0117", table, column, rows, message, help))
+    used = good & (weights > 0)
+    if len(table) and not used.any():
+        help = "give the rows that count a weight above 0"
+        message = f"column {column}: no row has a weight above 0"
+        raise LawdslError(Diagnostic("D0117", message, place=table.name, help=help))
+    return table.keep(used), dropped
+
+
+def labelled(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
+    """The rows that say which run they come from, and how many others were left out.
+
+    Raises:
+        LawdslError: a row that does not say it.
+    """
+    dropped = 0
+    for name in columns:
+        known = np.array([label != "" for label in table.texts(name)], dtype=bool)
+        if drop_bad:
+            table = table.keep(known)
+            dropped += int(np.sum(~known))
+        elif not known.all():
+            message = f"column {name} is empty: which run is the row of?"
+            help = "fill it in, or leave such rows out with --drop-bad"
+            rows = np.flatnonzero(~known)
+            raise LawdslError(bad_rows("D0118", table, name, rows, message, help))
+    return table, dropped
+
+
+def groups_of(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each row's run, shape (rows,), whatever the order of the rows.
+
+    Rows are of one run where they agree in all of the columns; numbers agree as numbers, 70 = 70.0.
+    """
+    labels = list(zip(*(map(_label, table.texts(name)) for name in columns), strict=True))
+    numbers = {label: i for i, label in enumerate(sorted(set(labels)))}
+    return np.array([numbers[label] for label in labels], dtype=np.int64)
+
+
+def _label(cell: str) -> tuple[float, str]:
+    value = number(cell)
+    return (np.inf, cell) if value is None or not np.isfinite(value) else (value, "")

@@ -1,0 +1,274 @@
+"""Parameters that are held: `fix E = 1.69` at a number, `tie beta = alpha` at a formula of others.
+
+A fixed parameter becomes a setting, a tied one a let. What its domain promised is kept: either the
+domains of the others imply it, or they get the bounds that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import tree
+from lawdsl.language.checking import check_formula, check_same_unit
+from lawdsl.language.declared import Declarations, Relation, Symbol
+from lawdsl.language.declaring import names_in, remember, sort_symbols
+from lawdsl.language.fits import read_target
+from lawdsl.language.inequalities import (
+    HOLDS,
+    ZERO,
+    bounds_that_keep,
+    minus,
+    with_bounds,
+    written_out,
+)
+from lawdsl.language.numbers import TooLarge, Value
+from lawdsl.language.parsing import parse
+from lawdsl.language.printing import print_formula
+from lawdsl.language.scope import ANY, SETTING, TIE, Scope
+from lawdsl.language.signs import POSITIVE, Known, known_of
+from lawdsl.language.tree import Formula, Span
+
+DONE = {"fix": "fixed", "tie": "tied"}
+
+
+def held(
+    declared: Declarations,
+    statements: Sequence[str],
+    given: Mapping[str, float] | None = None,
+    dropped: Iterable[str] = (),
+) -> Declarations:
+    """The declarations with further `fix` and `tie` statements, which count all at once.
+
+    Args:
+        declared: a law as declared.
+        statements: `fix E = 1.69` and `tie beta = alpha`, of one parameter each.
+        given: values in place of those of its settings.
+        dropped: texts of bounds that are not kept.
+
+    Raises:
+        LawdslError: no such statement, a name that is no parameter, a circle, or a bound that is
+            broken or cannot be kept.
+    """
+    text = Text("what is held", "".join(f"{statement}\n" for statement in statements))
+    document, mistakes = parse(text.text, text.name)
+    holds = [s for s in document.statements if isinstance(s, tree.Hold) and len(s.values) == 1]
+    if not mistakes and len(holds) != len(statements):
+        message = f"`{text.text.strip()}` does not hold one parameter a line"
+        raise LawdslError(Diagnostic("L0413", message, help="write NAME = FORMULA for each"))
+    scope = Scope(text, _nothing, document.lost, symbols=dict(declared.symbols))
+    for symbol in declared.symbols.values():
+        remember(scope, symbol)
+    hold(scope, holds, given, dropped)
+    mistakes += scope.diagnostics
+    if any(d.severity == "error" for d in mistakes):
+        raise LawdslError(mistakes)
+    grids, points = without_held(declared.grids, declared.points, scope.symbols)
+    return replace(declared, symbols=scope.symbols, grids=grids, points=points)
+
+
+def _nothing(name: str) -> Declarations:
+    raise KeyError(name)  # formulas of numbers and parameters name no law
+
+
+def hold(
+    scope: Scope,
+    statements: Iterable[tree.Hold],
+    given: Mapping[str, float] | None = None,
+    dropped: Iterable[str] = (),
+) -> None:
+    """Hold the parameters that the statements name, or report why they cannot be."""
+    before = scope.errors
+    places: dict[str, Span] = {}
+    for statement in statements:
+        for name, formula in statement.values:
+            if _held(scope, statement.kind, name, formula, statement.span):
+                places[name] = formula.span
+    sort_symbols(scope)
+    if scope.errors > before:
+        return
+    settings = known_of(scope.symbols, given or {}).settings
+    for name, span in places.items():
+        _keep(scope, scope.symbols[name], settings, tuple(dropped), span)
+    sort_symbols(scope)
+    if scope.errors == before and places:
+        _check_empty(scope, settings, next(iter(places.values())))
+
+
+def _held(scope: Scope, kind: str, name: str, formula: Formula, span: Span) -> bool:
+    """Make a parameter a setting or a let; False, and a message, where it cannot be one."""
+    before = scope.errors
+    symbol = _parameter(scope, kind, name, span)
+    if symbol is None:
+        return False
+    if kind == "fix":
+        _check_number(scope, name, formula)
+    else:
+        _check_tie(scope, name, formula)
+    if scope.errors > before:
+        return False
+    became = "setting" if kind == "fix" else "let"
+    scope.symbols[name] = replace(symbol, kind=became, formula=formula, held=kind)
+    remember(scope, scope.symbols[name])
+    return True
+
+
+def without_held(
+    grids: Iterable[tree.StartGrid],
+    points: Iterable[tree.StartPoint],
+    symbols: Mapping[str, Symbol],
+) -> tuple[tuple[tree.StartGrid, ...], tuple[tree.StartPoint, ...]]:
+    """Starts without the parameters that are held and need none."""
+
+    def free(name: str) -> bool:
+        return name not in symbols or not symbols[name].held
+
+    kept, left = [], []
+    for grid in grids:
+        targets = tuple(t for t in grid.targets if (of := read_target(t)) and free(of.name))
+        if targets:
+            kept.append(replace(grid, targets=targets))
+    for point in points:
+        values = tuple((name, at) for name, at in point.values if free(name))
+        if values:
+            left.append(replace(point, values=values))
+    return tuple(kept), tuple(left)
+
+
+def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
+    """The parameter of that name; None, and a message, where there is none that can be held."""
+    span = scope.within(span, name)
+    symbol = scope.symbols.get(name)
+    if symbol is None:
+        scope.use(name, span, ANY)  # says that it is not known
+    elif symbol.held:
+        message = f"`{name}` is {DONE[symbol.held]} already"
+        scope.say("L0413", message, span, "hold a parameter once")
+    elif symbol.kind != "parameter":
+        article = "an" if symbol.kind == "output" else "a"
+        message = f"`{name}` is {article} {symbol.kind}; only parameters are {DONE[kind]}"
+        help = "name a parameter"
+        if symbol.kind == "setting":
+            help = f"a setting has a value: give it another one, `--set {name}=…`"
+        scope.say("L0413", message, span, help)
+    else:
+        return symbol
+    return None
+
+
+def _check_number(scope: Scope, name: str, formula: Formula) -> None:
+    if any(names_in(formula)):
+        help = f"a formula of others is a tie: `tie {name} = {print_formula(formula)}`"
+        scope.say("L0413", f"`{name}` is fixed at what is no number", formula.span, help)
+    else:
+        check_formula(scope, formula, SETTING)
+
+
+def _check_tie(scope: Scope, name: str, formula: Formula) -> None:
+    powers = check_formula(scope, formula, TIE)
+    check_same_unit(scope, scope.units.get(name), powers, f"`{name}`", formula.span)
+    circle = _circle(scope.symbols, name, formula)
+    if circle:
+        message = f"`{name}` is tied to itself: {' -> '.join(circle)}"
+        scope.say("L0307", message, formula.span, "tie it to other parameters")
+
+
+def _circle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[str]:
+    """The path by which a formula of a parameter comes back to it; empty where it does not."""
+    came_from = {part: name for part in names_in(formula)}
+    waiting = list(came_from)
+    while waiting:
+        here = waiting.pop()
+        if here == name:
+            path = [name, came_from[name]]
+            while path[-1] != name:
+                path.append(came_from[path[-1]])
+            return path[::-1]
+        symbol = symbols.get(here)
+        if symbol is not None and symbol.formula is not None:
+            for part in names_in(symbol.formula):
+                if part not in came_from:
+                    came_from[part] = here
+                    waiting.append(part)
+    return []
+
+
+def _still_bounds(symbol: Symbol, known: Known, dropped: tuple[str, ...]) -> Iterable[Relation]:
+    """The bounds of a parameter but for those that were dropped, of which `> 0` may be left."""
+    for relation, limit in symbol.bounds:
+        if f"{symbol.name} {relation} {print_formula(limit)}" not in dropped:
+            yield relation, limit
+        elif relation[0] == ">" and known.sign(limit) == POSITIVE:
+            yield ">", ZERO
+
+
+def _keep(
+    scope: Scope,
+    symbol: Symbol,
+    settings: Mapping[str, Value],
+    dropped: tuple[str, ...],
+    span: Span,
+) -> None:
+    """Give the other parameters the bounds that keep those of one that is held."""
+    assert symbol.formula is not None
+    for relation, limit in _still_bounds(symbol, Known(scope.symbols, settings), dropped):
+        known = Known(scope.symbols, settings)
+        added = bounds_that_keep(symbol.formula, relation, limit, known)
+        if added is None:
+            _say_broken(scope, symbol, (relation, limit), known, span)
+        else:
+            scope.symbols = with_bounds(scope.symbols, added)
+
+
+def _check_empty(scope: Scope, settings: Mapping[str, Value], span: Span) -> None:
+    known = Known(scope.symbols, settings)
+    for symbol in scope.symbols.values():
+        if symbol.kind == "parameter" and _empty(symbol, known):
+            message = f"with what is held nothing lies in the domain of `{symbol.name}`"
+            scope.say("L0414", message, span, "choose other values, or change that domain")
+
+
+def _say_broken(scope: Scope, symbol: Symbol, bound: Relation, known: Known, span: Span) -> None:
+    assert symbol.formula is not None
+    relation, limit = bound
+    at = f"{symbol.name} = {print_formula(symbol.formula)}"
+    text = f"{symbol.name} {relation} {print_formula(limit)}"
+    try:
+        difference = written_out(minus(symbol.formula, limit), known)
+        broken = not known.sign(difference) & HOLDS[relation]
+    except TooLarge:
+        broken = False
+    message = f"{at} is outside the domain {text}" if broken else f"{at} may break {text}"
+    help = f'choose it inside, or leave the bound out: --without "{text}"'
+    scope.say("L0414", message, span, help)
+
+
+def _empty(symbol: Symbol, known: Known) -> bool:
+    """Whether two bounds of a parameter surely leave nothing between them."""
+    lower = [(r, limit) for r, limit in symbol.bounds if r[0] == ">"]
+    upper = [(r, limit) for r, limit in symbol.bounds if r[0] == "<"]
+    return any(
+        not known.sign(minus(high, low)) & HOLDS[">=" if r == ">=" and s == "<=" else ">"]
+        for r, low in lower
+        for s, high in upper
+    )
+
+
+def check_kept(declared: Declarations, given: Mapping[str, float]) -> None:
+    """Look again at what is held in a law's file, with other values of its settings.
+
+    Raises:
+        LawdslError: a bound that was kept no longer is.
+    """
+    known = known_of(declared.symbols, given)
+    for symbol in declared.symbols.values():
+        for relation, limit in symbol.bounds if symbol.held and symbol.formula else ():
+            assert symbol.formula is not None
+            added = bounds_that_keep(symbol.formula, relation, limit, known)
+            if added is None or any(b not in declared.symbols[n].bounds for n, b in added):
+                at = f"{symbol.name} = {print_formula(symbol.formula)}"
+                text = f"{symbol.name} {relation} {print_formula(limit)}"
+                message = f"with these settings {at} may break {text}"
+                help = "choose other settings, or change the law"
+                raise LawdslError(Diagnostic("L0414", message, help=help))

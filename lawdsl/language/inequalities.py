@@ -1,0 +1,278 @@
+"""Which bounds of parameters make a relation between two formulas hold.
+
+`2*A > 0` holds where A > 0 is declared; `A - C > 0` holds where A > C, which can be declared; of
+`A^2 - 3*A > 0` nothing can be said here. Nothing is approximated: what is returned is equivalent
+to the relation, given the domains that are declared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from lawdsl.language import limits, tree
+from lawdsl.language.declared import Relation, Symbol
+from lawdsl.language.declaring import made_of, names_in
+from lawdsl.language.numbers import TooLarge
+from lawdsl.language.signs import NEGATIVE, POSITIVE, Known
+from lawdsl.language.tree import Formula
+
+Additions = list[tuple[str, Relation]]  # bounds of parameters: name, (relation, limit)
+Terms = tuple[tuple[str, Formula], ...]
+
+HOLDS = {">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}}  # for the sign of left - right
+TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+ZERO, ONE = tree.Number("0"), tree.Number("1")
+PARTS = 400  # of a formula that is looked at
+MOST, TRIES = 8, 30  # parameters that are tried, and bounds that are, with those that follow
+
+
+def bounds_that_keep(
+    left: Formula,
+    relation: str,
+    right: Formula,
+    known: Known,
+    tries: Iterator[int] | None = None,
+) -> Additions | None:
+    """Bounds of parameters under which `left relation right` holds; none where it does anyway.
+
+    Returns:
+        The bounds, each of one parameter by a formula of others; None where no such are known, or
+        the relation cannot hold.
+    """
+    tries = tries or itertools.count()
+    try:
+        left, right = written_out(left, known), written_out(right, known)
+    except TooLarge:
+        return None
+    difference = known.sign(minus(left, right))
+    if difference <= HOLDS[relation]:
+        return []
+    if not difference & HOLDS[relation] or next(tries) > TRIES:
+        return None
+    for name in _candidates(left, right, known):
+        if _count(left, name):
+            found = _isolated(left, relation, right, name, known)
+        else:
+            found = _isolated(right, TURNED[relation], left, name, known)
+        if found is None or name in _behind(found[1], known):
+            continue
+        added = _with_room(name, found, known, tries)
+        if added is not None:
+            return added
+    return None
+
+
+def _candidates(left: Formula, right: Formula, known: Known) -> list[str]:
+    """The parameters that stand in the relation just once, those declared last first."""
+    counted = Counter([*names_in(left), *names_in(right)])
+    once = [n for n, count in counted.items() if count == 1 and n in known.symbols]
+    place = {name: i for i, name in enumerate(known.symbols)}
+    once = [n for n in once if known.symbols[n].kind == "parameter"]
+    return sorted(once, key=lambda n: place[n], reverse=True)[:MOST]
+
+
+def _with_room(name: str, bound: Relation, known: Known, tries: Iterator[int]) -> Additions | None:
+    """The bound, and those that keep something between it and the bounds on the other side."""
+    symbol = known.symbols[name]
+    if bound in symbol.bounds:
+        return []
+    added: Additions = [(name, bound)]
+    known = Known(with_bounds(known.symbols, added), known.settings)
+    for relation, limit in symbol.bounds:
+        if relation[0] != bound[0][0]:
+            needed = bound[0] if len(relation) == len(bound[0]) == 2 else bound[0][0]
+            more = bounds_that_keep(limit, needed, bound[1], known, tries)
+            if more is None:
+                return None
+            added += more
+            known = Known(with_bounds(known.symbols, more), known.settings)
+    return added
+
+
+def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Symbol]:
+    """The symbols with further bounds."""
+    changed = dict(symbols)
+    for name, bound in added:
+        if bound not in changed[name].bounds:
+            changed[name] = replace(changed[name], bounds=(*changed[name].bounds, bound))
+    return changed
+
+
+def written_out(formula: Formula, known: Known) -> Formula:
+    """The formula with its lets in place of their names."""
+    count = itertools.count()
+
+    def inner(node: Formula, depth: int) -> Formula:
+        if next(count) > PARTS or depth > limits.DEPTH:
+            raise TooLarge(formula, "it is too long", "write it shorter")
+        match node:
+            case tree.Name(text):
+                symbol = known.symbols.get(text)
+                if symbol is not None and symbol.kind == "let" and symbol.formula is not None:
+                    return inner(symbol.formula, depth + 1)
+            case tree.Negative(operand):
+                return tree.Negative(inner(operand, depth + 1))
+            case tree.Sum(terms):
+                return tree.Sum(tuple((op, inner(t, depth + 1)) for op, t in terms))
+            case tree.Product(factors):
+                return tree.Product(tuple((op, inner(f, depth + 1)) for op, f in factors))
+            case tree.Power(base, exponent):
+                return tree.Power(inner(base, depth + 1), inner(exponent, depth + 1))
+            case tree.Call(function, arguments, keywords):
+                inside = tuple(inner(a, depth + 1) for a in arguments)
+                return tree.Call(function, inside, keywords)
+        return node
+
+    return inner(formula, 0)
+
+
+def _isolated(f: Formula, relation: str, g: Formula, name: str, known: Known) -> Relation | None:
+    """`f relation g` as a bound of a name that f has once; None where it is not so simple."""
+    while f != tree.Name(name):
+        step = _peeled(f, relation, g, name, known)
+        if step is None:
+            return None
+        f, relation, g = step
+    return relation, g
+
+
+def _peeled(
+    f: Formula, relation: str, g: Formula, name: str, known: Known
+) -> tuple[Formula, str, Formula] | None:
+    """The outermost operation of f brought to the other side."""
+    match f:
+        case tree.Negative(operand):
+            return operand, TURNED[relation], _negative(g)
+        case tree.Sum(terms):
+            (op, term), others = _split(terms, name)
+            rest = minus(g, tree.Sum(_led(others, ZERO, "+"))) if others else g
+            return (
+                (term, relation, rest) if op == "+" else (term, TURNED[relation], _negative(rest))
+            )
+        case tree.Product(factors):
+            (op, factor), others = _split(factors, name)
+            rest = tree.Product(_led(others, ONE, "*")) if len(others) > 1 else others[0][1]
+            if len(others) == 1 and others[0][0] == "/":
+                rest = tree.Product((("*", ONE), others[0]))
+            sign = known.sign(rest)
+            if sign not in (POSITIVE, NEGATIVE):
+                return None
+            kept = relation if sign == POSITIVE else TURNED[relation]
+            if op == "*":
+                return factor, kept, _over(g, rest)
+            # rest/factor relation g, with all three above 0
+            if sign == known.sign(factor) == known.sign(g) == POSITIVE:
+                return factor, TURNED[relation], _over(rest, g)
+        case tree.Power(base, exponent) if _count(base, name):
+            sign = known.sign(exponent)
+            if known.sign(base) == known.sign(g) == POSITIVE and sign in (POSITIVE, NEGATIVE):
+                kept = relation if sign == POSITIVE else TURNED[relation]
+                return base, kept, _power(g, _over(ONE, exponent))
+        case tree.Power(base, exponent) if known.sign(g) == POSITIVE:
+            sign = known.sign(tree.Call("log", (base,)))
+            if sign in (POSITIVE, NEGATIVE):
+                kept = relation if sign == POSITIVE else TURNED[relation]
+                return exponent, kept, _over(tree.Call("log", (g,)), tree.Call("log", (base,)))
+        case tree.Call("exp", (argument,)) if known.sign(g) == POSITIVE:
+            return argument, relation, tree.Call("log", (g,))
+        case tree.Call("log", (argument,)):
+            return argument, relation, tree.Call("exp", (g,))
+    return None
+
+
+def _split(parts: Terms, name: str) -> tuple[tuple[str, Formula], Terms]:
+    """The part with the name, and the others."""
+    at = next(i for i, (_, part) in enumerate(parts) if _count(part, name))
+    return parts[at], (*parts[:at], *parts[at + 1 :])
+
+
+def _led(parts: Terms, neutral: Formula, op: str) -> Terms:
+    """Parts whose first has the sign that a first one has."""
+    return parts if parts[0][0] == op and len(parts) > 1 else ((op, neutral), *parts)
+
+
+def minus(a: Formula, b: Formula) -> Formula:
+    """a - b, without what cancels."""
+    kept: list[tuple[str, Formula]] = []
+    for op, term in (*_terms(a), *(("-" if op == "+" else "+", t) for op, t in _terms(b))):
+        opposite = ("-" if op == "+" else "+", term)
+        if opposite in kept:
+            kept.remove(opposite)
+        elif term != ZERO:
+            kept.append((op, term))
+    kept.sort(key=lambda part: part[0] == "-")  # no minus in front
+    if not kept:
+        return ZERO
+    if kept[0][0] == "-":
+        kept[0] = ("+", tree.Negative(kept[0][1]))
+    return tree.Sum(tuple(kept)) if len(kept) > 1 else kept[0][1]
+
+
+def _terms(a: Formula) -> Terms:
+    """The terms of a sum, those of sums in it included."""
+    turned = {"+": "-", "-": "+"}
+    if isinstance(a, tree.Negative):
+        return tuple((turned[op], term) for op, term in _terms(a.operand))
+    if not isinstance(a, tree.Sum):
+        return (("+", a),)
+    return tuple(
+        (inner if op == "+" else turned[inner], term)
+        for op, part in a.terms
+        for inner, term in _terms(part)
+    )
+
+
+def _negative(a: Formula) -> Formula:
+    return minus(ZERO, a)
+
+
+def _over(a: Formula, b: Formula) -> Formula:
+    """a/b, of a b that is not 0, without what cancels."""
+    if a == ZERO:
+        return a
+    kept: list[tuple[str, Formula]] = []
+    for op, factor in (*_factors(a), *(("/" if op == "*" else "*", f) for op, f in _factors(b))):
+        opposite = ("/" if op == "*" else "*", factor)
+        if opposite in kept:
+            kept.remove(opposite)
+        elif factor != ONE:
+            kept.append((op, factor))
+    kept.sort(key=lambda part: part[0] == "/")  # no division in front
+    if not kept or kept[0][0] == "/":
+        kept.insert(0, ("*", ONE))
+    return tree.Product(tuple(kept)) if len(kept) > 1 else kept[0][1]
+
+
+def _factors(a: Formula) -> Terms:
+    """The factors of a product, those of products in it included."""
+    if not isinstance(a, tree.Product):
+        return (("*", a),)
+    turned = {"*": "/", "/": "*"}
+    return tuple(
+        (inner if op == "*" else turned[inner], f)
+        for op, part in a.factors
+        for inner, f in _factors(part)
+    )
+
+
+def _power(base: Formula, exponent: Formula) -> Formula:
+    return base if ONE in (base, exponent) else tree.Power(base, exponent)
+
+
+def _count(formula: Formula, name: str) -> int:
+    return sum(isinstance(n, tree.Name) and n.text == name for n in tree.walk(formula))
+
+
+def _behind(formula: Formula, known: Known) -> set[str]:
+    """All names that a formula is made of, through definitions and bounds."""
+    found: set[str] = set()
+    waiting = list(names_in(formula))
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in known.symbols:
+            found.add(name)
+            waiting += made_of(known.symbols[name])
+    return found

@@ -1,0 +1,128 @@
+"""The signs of formulas as far as domains tell them, without any algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from lawdsl.language import tree
+from lawdsl.language.declared import Symbol
+from lawdsl.language.numbers import TooLarge, Undefined, Value, value
+from lawdsl.language.tree import Formula
+
+Sign = frozenset[int]  # those of -1, 0 and 1 that are possible
+
+UNKNOWN = frozenset({-1, 0, 1})
+POSITIVE, NEGATIVE = frozenset({1}), frozenset({-1})
+DEEPEST = 120  # formulas within formulas, by way of the bounds of their names
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the names: the symbols of a law, and the values of its settings."""
+
+    symbols: Mapping[str, Symbol]
+    settings: Mapping[str, Value]
+    signs: dict[str, Sign] = field(default_factory=dict, compare=False)  # of names, once known
+
+    def number(self, formula: Formula) -> Value:
+        """The value of a formula of numbers and settings; None where it has none, or is none."""
+        try:
+            return value(formula, self.settings)
+        except (Undefined, TooLarge):
+            return None
+
+    def sign(self, formula: Formula, depth: int = 0) -> Sign:
+        """The signs that a formula may have within the domains."""
+        exact = self.number(formula)
+        if exact is not None:
+            return frozenset({(exact > 0) - (exact < 0)})
+        if depth > DEEPEST:
+            return UNKNOWN
+
+        def inner(part: Formula) -> Sign:
+            return self.sign(part, depth + 1)
+
+        match formula:
+            case tree.Name(text):
+                return self._sign_of(text, depth)
+            case tree.Negative(operand):
+                return frozenset(-s for s in inner(operand))
+            case tree.Sum(terms):
+                total = frozenset({0})
+                for op, term in terms:
+                    here = inner(term)
+                    here = here if op == "+" else frozenset(-s for s in here)
+                    total = frozenset().union(*(_sum(a, b) for a in total for b in here))
+                return total
+            case tree.Product(factors):
+                signs = [(op, inner(factor)) for op, factor in factors]
+                if any(op == "/" and 0 in s for op, s in signs):
+                    return UNKNOWN
+                total = frozenset({1})
+                for _, here in signs:
+                    total = frozenset(a * b for a in total for b in here)
+                return total
+            case tree.Power(base, exponent):
+                return self._power(inner(base), exponent, depth)
+            case tree.Call(function, arguments):
+                return _call(function, [inner(a) for a in arguments])
+        return UNKNOWN
+
+    def _sign_of(self, name: str, depth: int) -> Sign:
+        if name not in self.signs:
+            symbol = self.symbols.get(name)
+            self.signs[name] = UNKNOWN if symbol is None else self._of(symbol, depth + 1)
+        return self.signs[name]
+
+    def _of(self, symbol: Symbol, depth: int) -> Sign:
+        found = UNKNOWN
+        if symbol.kind == "let" and symbol.formula is not None:
+            found = self.sign(symbol.formula, depth)
+        for relation, limit in symbol.bounds if symbol.kind in ("parameter", "variable") else ():
+            at = self.sign(limit, depth)
+            if relation[0] == ">" and -1 not in at:
+                found &= POSITIVE if relation == ">" or 0 not in at else {0, 1}
+            elif relation[0] == "<" and 1 not in at:
+                found &= NEGATIVE if relation == "<" or 0 not in at else {-1, 0}
+        return found
+
+    def _power(self, base: Sign, exponent: Formula, depth: int) -> Sign:
+        whole = self.number(exponent)
+        if base == POSITIVE:
+            return POSITIVE
+        if not isinstance(whole, Fraction) or whole.denominator != 1 or whole <= 0:
+            return base if -1 not in base and self.sign(exponent, depth) == POSITIVE else UNKNOWN
+        return base if whole % 2 else frozenset(s * s for s in base)
+
+
+def _sum(a: int, b: int) -> Sign:
+    return frozenset({a or b}) if not a or not b or a == b else UNKNOWN
+
+
+def _call(function: str, signs: list[Sign]) -> Sign:
+    first = signs[0] if signs else UNKNOWN
+    if function == "exp":
+        return POSITIVE
+    if function == "abs":
+        return frozenset(s * s for s in first)
+    if function in ("tanh", "atan"):
+        return first
+    if function == "sqrt":
+        return first if -1 not in first else UNKNOWN
+    if function in ("min", "max"):
+        inner = max if function == "max" else min
+        low, high = inner(min(s) for s in signs), inner(max(s) for s in signs)
+        return frozenset(range(low, high + 1))
+    return UNKNOWN
+
+
+def known_of(symbols: Mapping[str, Symbol], given: Mapping[str, float]) -> Known:
+    """What is known of a law's names, with values in place of those of its settings."""
+    settings = {
+        s.name: given[s.name] if s.name in given else value(s.formula)
+        for s in symbols.values()
+        if s.kind == "setting" and s.formula is not None
+    }
+    return Known(symbols, settings)
