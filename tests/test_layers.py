@@ -24,6 +24,7 @@ ORDER = (
     "proof",
     "data",
     "fitting",
+    "comparing",
     "reporting",
     "demo",
     "cli",

@@ -47,6 +47,21 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
     return found
 
 
+def bindings(pairs: Iterable[str]) -> dict[str, str]:
+    """NAME=COLUMN arguments as text.
+
+    Raises:
+        click.UsageError: one of another form.
+    """
+    found = {}
+    for pair in pairs:
+        name, equals, column = pair.partition("=")
+        if not equals or not name.strip() or not column.strip():
+            raise click.UsageError(f"write NAME=VALUE, not {pair!r}")
+        found[name.strip()] = column.strip()
+    return found
+
+
 def changed_law(name: str, settings: Iterable[str], without: Iterable[str]) -> Any:
     """A law by name or path, with the settings and without the bounds of the command line."""
     from lawdsl.law import load

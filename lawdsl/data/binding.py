@@ -36,6 +36,7 @@ class Runs:
         bound: variable or output -> the column it was read from.
         ranges: variable or output -> its smallest and largest value.
         digest: SHA-256 of the numbers.
+        rows: the number by which the user finds each row, shape (rows,).
         dropped: how many rows were left out because they were bad.
         warnings: what is odd but usable.
     """
@@ -46,6 +47,7 @@ class Runs:
     bound: Mapping[str, str]
     ranges: Mapping[str, tuple[float, float]]
     digest: str
+    rows: NDArray[np.int64]
     dropped: int = 0
     warnings: tuple[Diagnostic, ...] = ()
 
@@ -98,13 +100,14 @@ def bind(
     data = np.array([values[q.name] for q in law.variables]).reshape(-1, len(table))
     output = values.get(law.output)
     warnings: list[Diagnostic] = []
+    numbers = table.rows
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:
             raise LawdslError(problems)
         warnings = duplicates(table, data, output)
         order = np.lexsort((*data[::-1], output))
-        data, output = data[:, order], output[order]
+        data, output, numbers = data[:, order], output[order], numbers[order]
     return Runs(
         name=table.name,
         columns=data,
@@ -112,6 +115,7 @@ def bind(
         bound=bound,
         ranges={n: (float(v.min()), float(v.max())) for n, v in values.items()},
         digest=_digest(law, data, output),
+        rows=numbers,
         dropped=dropped,
         warnings=tuple(warnings),
     )
