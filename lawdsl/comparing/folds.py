@@ -98,11 +98,7 @@ def all_rows(data: Measured, column: str = "") -> list[Fold]:
 def leave_out(count: int, data: Measured, column: str) -> list[Fold]:
     """Every choice of `count` of the distinct values is left out once and predicted."""
     label, texts = _at_least(data, column, count + 2)
-    many = math.comb(len(texts), count)
-    if many > MOST:
-        message = f"{many:,} folds: {column} has {len(texts):,} values"
-        help = f"cut it into parts: segments:{column}, or give a column of fewer values"
-        raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
+    _not_too_many(data, column, math.comb(len(texts), count))
     folds = []
     for chosen in itertools.combinations(range(len(texts)), count):
         out = np.isin(label, chosen)
@@ -124,6 +120,7 @@ def growing(data: Measured, column: str) -> list[Fold]:
     """From the two smallest values on, each larger one is predicted from all that are smaller."""
     data.values(column)  # refuses a column of words, which has no smaller and larger
     label, texts = _at_least(data, column, 3)
+    _not_too_many(data, column, len(texts) - 2)
     return [
         Fold(
             f"{column} = {texts[k]} from {column} <= {texts[k - 1]}",
@@ -208,8 +205,15 @@ def _at_least(data: Measured, column: str, fewest: int) -> tuple[Rows, tuple[str
     message = (
         f"{column} has {len(texts)} value{plural}, {', '.join(texts)}: this takes {fewest} or more"
     )
-    help = "measure at more, or choose another protocol"
+    help = "measure more of them, or choose another protocol"
     raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
+
+
+def _not_too_many(data: Measured, column: str, folds: int) -> None:
+    if folds > MOST:
+        message = f"{column} has so many values that there are {folds:,} folds"
+        help = f"cut it into parts: segments:{column}, or give a column of fewer values"
+        raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
 
 
 def _parts(data: Measured, column: str, count: int) -> Rows:

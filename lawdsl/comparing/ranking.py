@@ -126,7 +126,9 @@ class Judged:
         )
 
 
-def units(candidates: Sequence[NDArray[np.int64]], rows: NDArray[np.int64]) -> tuple[int, Array]:
+def units(
+    candidates: Sequence[NDArray[np.int64]], rows: NDArray[np.int64]
+) -> tuple[int, NDArray[np.int64]]:
     """The first grouping of some rows that has enough units to see their noise, else the last.
 
     Args:

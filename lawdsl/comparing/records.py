@@ -9,6 +9,7 @@ from typing import Any
 from lawdsl.comparing.ranking import Difference
 from lawdsl.comparing.scores import Scores
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.keeping import without_infinities
 
 
 @dataclass(frozen=True)
@@ -172,15 +173,16 @@ class Comparison:
         raise KeyError(f"{protocol} {part}".strip())
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data; the keys are stable."""
+        """The comparison as plain data; the keys are stable. Numbers that are not finite become
+        null."""
         rankings = []
         for ranking in self.rankings:
             content = asdict(ranking)
-            for plain, standing in zip(content["standings"], ranking.standings, strict=True):
-                plain |= {"place": standing.place, "failed": standing.failed}
-                plain |= {"unidentified": standing.unidentified}
+            for own, standing in zip(content["standings"], ranking.standings, strict=True):
+                own |= {"place": standing.place, "failed": standing.failed}
+                own |= {"unidentified": standing.unidentified}
             rankings.append(content)
-        return {
+        content = {
             "laws": [asdict(law) for law in self.laws],
             "data": asdict(self.data),
             "objective": self.objective,
@@ -188,3 +190,5 @@ class Comparison:
             "starts": self.starts,
             "seed": self.seed,
         }
+        plain: dict[str, Any] = without_infinities(content)
+        return plain

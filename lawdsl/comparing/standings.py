@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,9 @@ def _unit(
     if asked.held_out and not asked.kind.along:
         candidates.insert(0, (f"values of {asked.column}", data.groups(asked.column)[0]))
     which, own = units([labels for _, labels in candidates], rows)
-    return candidates[which][0], own
+    name = candidates[which][0]
+    alone = name == "curves" and own.max() + 1 == len(rows)  # each curve is one row
+    return "rows" if alone else name, own
 
 
 def _in_sample(entries: Sequence[Entry], results: Results) -> tuple[Array, Array]:

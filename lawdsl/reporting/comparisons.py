@@ -65,10 +65,14 @@ def _row(standing: Standing) -> list[str]:
         _behind(standing.behind),
         short(scores.huber.sum),
         short(scores.huber.mean),
-        f"{scores.r2:.4f}",
-        f"{scores.r2_log:.4f}",
+        _share(scores.r2),
+        _share(scores.r2_log),
         short(scores.mae),
     ]
+
+
+def _share(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "-"
 
 
 def _behind(difference: Difference | None) -> str:
