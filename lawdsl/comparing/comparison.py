@@ -62,7 +62,7 @@ def compare(
     Laws that the data do not tell apart share ranks: the difference of two scores has an interval
     by a paired bootstrap over the values of the column that is left out, or, where there are
     fewer than six, over curves (rows that differ in D alone); then a law must also be better in
-    every fold.
+    every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
 
     Args:
         laws: laws, or names or paths of them; with one law alone it is cross-validated.

@@ -1,24 +1,23 @@
 """Ranks that show their noise: laws that the data do not tell apart share theirs.
 
-Two laws are compared on the same rows, so what counts is the noise of their difference, not of
-their scores. Rows of one training run are not independent; they are drawn together, as one unit.
+Two laws are compared on the same rows, so what counts is the noise of their difference, not that of
+their scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
+from lawdsl.comparing.resampling import FEWEST
+
 Array = NDArray[np.float64]
 
-DRAWS = 4000  # resamples of the units
 LEVEL = 0.95
-FEWEST = 6  # units: of fewer, even a difference of one sign in all of them may be chance
 EQUAL = 1e-6  # relative difference of scores that is none
 
 
@@ -39,82 +38,55 @@ class Difference:
 class Judged:
     """What a ranking is made of, for several laws on the same rows.
 
-    A score is Σ parts + penalty, the smaller the better.
-
     Attributes:
-        parts: what each row adds to each law's score, shape (laws, rows).
-        penalties: what is added for each law's parameters, shape (laws,).
-        units: the unit of each row, those that are drawn together, shape (rows,).
-        by_fold: each law's score in each fold, shape (laws, folds): where there are too few units
-            to see the noise from fold to fold, a law must be better in every one of them.
+        scores: the smaller the better, shape (laws,); inf where a law has none.
+        drawn: the scores in each draw of a paired bootstrap, shape (laws, draws).
+        units: how many units there were to draw from.
+        by_fold: each law's score in each fold, shape (laws, folds): where the units do not show
+            the noise from fold to fold, a law must be better in every one of them.
         reach: the least and the greatest score of each law among fits that are equally good on
             the rows they were fitted to, shape (laws, 2).
         exact: differences of scores below this are rounding.
-        seed: of the resamples.
     """
 
-    parts: Array
-    penalties: Array
-    units: NDArray[np.int64]
+    scores: Array
+    drawn: Array
+    units: int
     by_fold: Array
     reach: Array
     exact: float = 0.0
-    seed: int = 0
-
-    @property
-    def scores(self) -> Array:
-        """Shape (laws,); inf where a law has none."""
-        with np.errstate(invalid="ignore"):
-            total = np.sum(self.parts, axis=1) + self.penalties
-        return np.where(np.isfinite(total), total, np.inf)
-
-    @cached_property
-    def _sums(self) -> Array:
-        """What each unit adds to each score, shape (laws, units)."""
-        count = int(self.units.max()) + 1
-        return np.stack([np.bincount(self.units, part, count) for part in self.parts])
-
-    @cached_property
-    def _drawn(self) -> Array:
-        """How often each unit is in each resample, shape (draws, units)."""
-        count = self._sums.shape[1]
-        rng = np.random.default_rng(self.seed)
-        return rng.multinomial(count, np.full(count, 1 / count), DRAWS).astype(float)
 
     def behind(self, law: int, other: int) -> Difference:
         """How far one law is behind another: the difference of their scores, with its interval.
 
-        The interval is the percentile interval of a paired bootstrap over the units, widened for
-        few units as a t interval is (the "expanded" one of Hesterberg, The American Statistician
-        69, 2015). The folds are not fitted again: it is the noise of the test, given the fits.
+        The interval is the percentile interval of the draws about their mean, widened for few
+        units as a t interval is (the "expanded" one of Hesterberg, The American Statistician 69,
+        2015).
         """
-        scores = self.scores
-        if not np.isfinite(scores[law]) or not np.isfinite(scores[other]):
-            value = float(scores[law]) if np.isfinite(scores[other]) else -np.inf
-            if np.isinf(scores[law]) and np.isinf(scores[other]):
-                return Difference(np.nan, np.nan, np.nan, False)
+        mine, yours = float(self.scores[law]), float(self.scores[other])
+        if math.isinf(mine) or math.isinf(yours):
+            if mine == yours:
+                return Difference(math.nan, math.nan, math.nan, False)
+            value = math.inf if mine > yours else -math.inf
             return Difference(value, value, value, True)
-        apart = self._sums[law] - self._sums[other]
-        penalty = float(self.penalties[law] - self.penalties[other])
-        drawn = self._drawn @ apart + penalty
-        value = float(scores[law] - scores[other])
-        count = len(apart)
-        if count < 2:
-            return Difference(value, -np.inf, np.inf, False)
-        tail = ndtr(stdtrit(count - 1, (1 - LEVEL) / 2) * np.sqrt(count / (count - 1)))
-        low, high = (float(x) for x in np.quantile(drawn, [tail, 1 - tail]))
-        clear = low > 0 or high < 0
+        value = mine - yours
+        if self.units < 2:
+            return Difference(value, -math.inf, math.inf, False)
+        apart = self.drawn[law] - self.drawn[other]
+        wide = math.sqrt(self.units / (self.units - 1))
+        tail = ndtr(stdtrit(self.units - 1, (1 - LEVEL) / 2) * wide)
+        low, high = np.quantile(apart, [tail, 1 - tail]) - np.mean(apart) + value
         worse, better = (law, other) if value > 0 else (other, law)
-        clear = (low > 0 or high < 0) and count >= FEWEST
-        clear &= abs(value) > EQUAL * abs(scores[better]) + self.exact
+        clear = (low > 0 or high < 0) and self.units >= FEWEST
+        clear &= abs(value) > EQUAL * abs(self.scores[better]) + self.exact
         clear &= bool(self.reach[worse, 0] > self.reach[better, 1])
         if self.by_fold.shape[1] > 1:
             clear &= bool(np.all(self.by_fold[worse] > self.by_fold[better]))
-        return Difference(value, low, high, bool(clear))
+        return Difference(value, float(low), float(high), bool(clear))
 
     def ranks(self) -> tuple[tuple[int, int], ...]:
         """For each law the best and the worst rank that the noise leaves it, counted from 1."""
-        count = len(self.parts)
+        count = len(self.scores)
         better = np.zeros((count, count), dtype=bool)
         for i in range(count):
             for k in range(i):
@@ -124,22 +96,3 @@ class Judged:
         return tuple(
             (1 + int(np.sum(better[:, i])), count - int(np.sum(better[i]))) for i in range(count)
         )
-
-
-def units(
-    candidates: Sequence[NDArray[np.int64]], rows: NDArray[np.int64]
-) -> tuple[int, NDArray[np.int64]]:
-    """The first grouping of some rows that has enough units to see their noise, else the last.
-
-    Args:
-        candidates: groupings of all rows, the coarsest first, each of shape (rows of the table,).
-        rows: those that are judged.
-
-    Returns:
-        Which grouping, and the unit of each of the rows, from 0.
-    """
-    for i, labels in enumerate(candidates):
-        distinct, own = np.unique(labels[rows], return_inverse=True)
-        if len(distinct) >= FEWEST or i == len(candidates) - 1:
-            return i, own
-    raise AssertionError("no grouping")

@@ -72,7 +72,8 @@ def _row(standing: Standing) -> list[str]:
 
 
 def _share(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "-"
+    """R², which is at most 1 and as low as a law is wrong."""
+    return f"{value:.4f}" if value > -100 else short(value)
 
 
 def _behind(difference: Difference | None) -> str:
