@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lawdsl.comparing.comparison import compare
+    from lawdsl.comparing.records import Comparison
     from lawdsl.diagnostics import Diagnostic, LawdslError
     from lawdsl.fitting.fit import fit
     from lawdsl.fitting.fitted import Fit
@@ -27,6 +29,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Check": "lawdsl.proof.verdicts",
+    "Comparison": "lawdsl.comparing.records",
     "Diagnostic": "lawdsl.diagnostics",
     "Fit": "lawdsl.fitting.fitted",
     "Law": "lawdsl.law",
@@ -34,6 +37,7 @@ _HOMES = {
     "LawdslError": "lawdsl.diagnostics",
     "Verdict": "lawdsl.proof.verdicts",
     "check": "lawdsl.proof.claims",
+    "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",
 }
@@ -41,12 +45,14 @@ _HOMES = {
 # without LawRegressor, for which scikit-learn must be installed
 __all__ = [
     "Check",
+    "Comparison",
     "Diagnostic",
     "Fit",
     "Law",
     "LawdslError",
     "Verdict",
     "check",
+    "compare",
     "fit",
     "load",
 ]

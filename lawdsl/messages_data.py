@@ -373,6 +373,46 @@ _FITS = {
     ),
 }
 
+_COMPARISONS = {
+    "F0201": Message(
+        "a protocol that is none",
+        "A protocol says what is held out when laws are compared: `--protocol leave-one-out:N`, "
+        "`segments:D`, or `all` for nothing. `lawdsl compare --help` lists them, with the names "
+        "that papers use. All but `all` need a column behind the colon.",
+    ),
+    "F0202": Message(
+        "a protocol that cannot be run on these data",
+        "To leave a size out and predict it, two others at least must be left; a curve that is "
+        "cut in three has three values at least. The message says what there is. Measure more, "
+        "or choose another protocol. It is a warning where no protocol was asked for: then those "
+        "that can be run are.",
+    ),
+    "F0203": Message(
+        "laws that cannot be compared",
+        "All laws are judged by the same objective on the same measurements, or their scores "
+        "would mean different things. Choose the objective with --objective and --delta, and "
+        "bind the outputs of all laws to one column.",
+    ),
+    "F0204": Message(
+        "a law that failed in some folds",
+        "It could not be fitted to the rows of the fold, most often because they are fewer than "
+        "its parameters, or it has no value on rows that were held out. It ranks behind the laws "
+        "that have a score in every fold; its mean scores are of the folds that are left.",
+    ),
+    "F0205": Message(
+        "folds that do not determine every parameter",
+        "With one value left out, too few may remain: two sizes cannot tell E, A and alpha apart. "
+        "Fits that are equally good on such a fold can predict differently what was held out, by "
+        "the factor that is named; laws whose scores overlap in this way share a rank. Measure "
+        "more values of what is left out.",
+    ),
+    "F0206": Message(
+        "fits of folds that may not be the best",
+        "In these folds no two starts have reached the same minimum, or the search did not end "
+        "in one, so a lower one may exist and the law be judged too hard. Ask for more --starts.",
+    ),
+}
+
 _COMMANDS = {
     "C0001": Message(
         "a command line that is wrong",
@@ -391,4 +431,4 @@ _COMMANDS = {
     ),
 }
 
-DATA_MESSAGES: dict[str, Message] = _TABLES | _FITS | _COMMANDS
+DATA_MESSAGES: dict[str, Message] = _TABLES | _FITS | _COMPARISONS | _COMMANDS

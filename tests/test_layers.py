@@ -26,6 +26,7 @@ ORDER = (
     "data",
     "fitting",
     "regressor",
+    "comparing",
     "reporting",
     "demo",
     "cli",

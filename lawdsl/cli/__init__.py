@@ -19,7 +19,7 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
-from lawdsl.cli import checking, demonstration, files, fits
+from lawdsl.cli import checking, comparing, demonstration, files, fits
 from lawdsl.cli.options import LAST_WORDS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -34,11 +34,13 @@ def cli() -> None:
     lawdsl check my_law.law                      prove or refute what it claims
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
     lawdsl predict fit.json N=7e9 D=2e12         use the fit
+    lawdsl compare law1 law2 runs.csv            which law predicts best
     """
 
 
-for command in (*files.COMMANDS, *checking.COMMANDS, *fits.COMMANDS, *demonstration.COMMANDS):
-    cli.add_command(command)
+for room in (files, checking, fits, comparing, demonstration):
+    for command in room.COMMANDS:
+        cli.add_command(command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

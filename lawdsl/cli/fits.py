@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ import click
 
 from lawdsl.cli.options import (
     as_json,
+    bindings,
     changed_law,
     finish,
     fix,
@@ -22,6 +21,7 @@ from lawdsl.cli.options import (
     tie,
     without,
 )
+from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def fit(
     read = changed_law(law, settings, without, fix, tie)
     said = [] if as_json else findings(read, freedom(read), "error")
     say(said)  # before a search for values that mean nothing
-    with _progress(quiet or as_json) as progress:
+    with progress(quiet or as_json, "starts") as report:
         found = fitted(
             read,
             data,
@@ -119,8 +119,8 @@ def fit(
             weights=weights,
             run=run,
             seed=seed,
-            progress=progress,
-            columns=_bindings(columns),
+            progress=report,
+            columns=bindings(columns),
         )
     if output:
         found.save(output)
@@ -160,14 +160,14 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
-        predicted, warnings = read.predict_with_warnings(data, **_bindings(pairs))
+        predicted, warnings = read.predict_with_warnings(data, **bindings(pairs))
         headers = [*data.columns, f"{law.output} predicted"]
         cells = [data.texts(name) for name in data.columns]
         rows = [
             [*row, float(p)] for row, p in zip(zip(*cells, strict=True), predicted, strict=True)
         ]
     else:
-        given = _points(law.variables, _bindings(pairs))
+        given = _points(law.variables, bindings(pairs))
         names = [q.name for q in law.variables]
         grid = list(itertools.product(*(given[name] for name in names)))
         columns = dict(zip(names, zip(*grid, strict=True), strict=True))
@@ -194,16 +194,6 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
 
 def _count(starts: str) -> int | str:
     return int(starts) if starts.isdigit() else starts
-
-
-def _bindings(pairs: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for pair in pairs:
-        name, equals, column = pair.partition("=")
-        if not equals or not name.strip() or not column.strip():
-            raise click.UsageError(f"write NAME=VALUE, not {pair!r}")
-        found[name.strip()] = column.strip()
-    return found
 
 
 def _points(variables: tuple[Quantity, ...], given: dict[str, str]) -> dict[str, list[float]]:
@@ -254,25 +244,6 @@ def _write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
     writer.writerow(headers)
     writer.writerows([[repr(x) if isinstance(x, float) else x for x in row] for row in rows])
     write(path, text.getvalue())
-
-
-@contextmanager
-def _progress(silent: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error for a fit with many starts; none where nobody is looking."""
-    import sys
-
-    if silent or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("starts"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("starts", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 COMMANDS = (fit, predict)

@@ -62,12 +62,25 @@ def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
     Raises:
         click.UsageError: one of another form.
     """
+    return _texts(pairs, f"{what} takes NAME=FORMULA")
+
+
+def bindings(pairs: Iterable[str]) -> dict[str, str]:
+    """NAME=COLUMN arguments as text.
+
+    Raises:
+        click.UsageError: one of another form.
+    """
+    return _texts(pairs, "write NAME=VALUE")
+
+
+def _texts(pairs: Iterable[str], wanted: str) -> dict[str, str]:
     found = {}
     for pair in pairs:
-        name, equals, formula = pair.partition("=")
-        if not equals or not name.strip() or not formula.strip():
-            raise click.UsageError(f"{what} takes NAME=FORMULA, not {pair!r}")
-        found[name.strip()] = formula.strip()
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip() or not text.strip():
+            raise click.UsageError(f"{wanted}, not {pair!r}")
+        found[name.strip()] = text.strip()
     return found
 
 

@@ -43,9 +43,9 @@ class Runs:
         bound: variable or output -> the column it was read from.
         ranges: variable or output -> its smallest and largest value.
         digest: SHA-256 of the numbers.
+        rows: the number by which the user finds each row, shape (rows,).
         dropped: how many rows were left out because they were bad.
         warnings: what is odd but usable.
-        rows: for each row the number by which the user finds it.
         weights: what each row counts, shape (rows,); None where all count the same.
         groups: the number of the training run that each row comes from, shape (rows,), from 0 in
             the order of their labels; None where that is not known.

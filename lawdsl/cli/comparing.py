@@ -1,0 +1,94 @@
+"""The command compare."""
+
+from __future__ import annotations
+
+import click
+
+from lawdsl.cli.fits import OBJECTIVES
+from lawdsl.cli.options import as_json, bindings, finish, numbers, settings, without
+from lawdsl.cli.progress import progress
+
+
+@click.command("compare")
+@click.argument("arguments", nargs=-1, required=True, metavar="LAW... DATA [NAME=COLUMN]...")
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    metavar="KIND[:COLUMN]",
+    help="What is held out; see above. May be given several times.",
+)
+@click.option("--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".')
+@click.option("--starts", default=8, show_default=True, help="How many starts each fit has.")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="In place of the laws' own.")
+@click.option("--delta", type=float, help="Huber's delta, in place of the laws' own.")
+@click.option("--drop-bad", is_flag=True, help="Leave rows out that are bad for some law.")
+@click.option("--seed", default=0, show_default=True, help="Of the starts and the intervals.")
+@settings
+@without
+@click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
+@as_json
+def compare(
+    arguments: tuple[str, ...],
+    protocols: tuple[str, ...],
+    where: tuple[str, ...],
+    starts: int,
+    objective: str | None,
+    delta: float | None,
+    drop_bad: bool,
+    seed: int,
+    settings: tuple[str, ...],
+    without: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Compare laws on the table DATA by how well they predict what they were not fitted to.
+
+    \b
+    all               one fit to all rows, ranked by AICc
+    leave-one-out:N   each size is predicted from the others   (leave-one-N-out)
+    leave-two-out:r   each two ratios from the others          (r-7-of-9, domains-4-of-6)
+    segments:D        each third of each curve from the others (D-segments)
+    growing:N         each size from all that are smaller      (growing-N)
+    continuing:D      the rest of each curve from its start    (growing-D)
+
+    Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
+    apart share ranks. --set and --without concern the laws that have such a setting or bound.
+    Exits with 1 where a law could not be fitted in some fold.
+    """
+    from lawdsl.comparing.comparison import compare as compared
+    from lawdsl.reporting.comparisons import show_comparison
+    from lawdsl.reporting.terminal import console
+
+    names = [a for a in arguments if "=" not in a]
+    if len(names) < 2:
+        raise click.UsageError("give one law or more, and then the table")
+    *laws, data = names
+    with progress(quiet or as_json, "fits") as report:
+        found = compared(
+            laws,
+            data,
+            protocols=protocols or None,
+            starts=starts,
+            objective=objective,
+            delta=delta,
+            where=where,
+            settings=numbers(settings, "--set"),
+            without=without,
+            drop_bad=drop_bad,
+            seed=seed,
+            progress=report,
+            columns=bindings(a for a in arguments if "=" in a),
+        )
+    ok = not any(d.severity == "error" for d in found.diagnostics)
+    return finish(
+        "compare",
+        found.to_json(),
+        found.diagnostics,
+        ok=ok,
+        as_json=as_json,
+        show=lambda: show_comparison(found, console(), details=not quiet),
+    )
+
+
+COMMANDS = (compare,)

@@ -1,0 +1,1 @@
+"""Several laws, one table: how well each predicts what it was not fitted to, and how sure that is."""

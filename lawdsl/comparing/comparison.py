@@ -1,0 +1,223 @@
+"""Laws + table + protocols -> Comparison: every law on every fold, and the rankings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lawdsl.comparing.findings import findings
+from lawdsl.comparing.folds import USUAL, Fold, Protocol, protocol
+from lawdsl.comparing.measured import Measured, measured
+from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
+from lawdsl.comparing.standings import rankings_by
+from lawdsl.comparing.testing import Entry
+from lawdsl.data.tables import read_table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.diagnosis import too_little
+from lawdsl.fitting.fit import chosen_objective
+from lawdsl.fitting.problem import problem_of
+from lawdsl.language.resolving import Objective
+from lawdsl.law import Law, load
+
+STARTS = 8  # of each fit
+MOST_STARTS = 10_000
+
+
+def compare(
+    laws: Law | str | Path | Sequence[Law | str | Path],
+    table: Any,
+    /,
+    *,
+    protocols: str | Sequence[str] | None = None,
+    starts: int = STARTS,
+    objective: str | None = None,
+    delta: float | None = None,
+    where: str | Sequence[str] = (),
+    settings: Mapping[str, float] | None = None,
+    without: str | Sequence[str] = (),
+    drop_bad: bool = False,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    columns: Mapping[str, str] | None = None,
+    **named_columns: str,
+) -> Comparison:
+    """Compare laws by how well they predict measurements that they were not fitted to.
+
+    All laws are fitted to the same rows with the same objective. A protocol is `all` (one fit to
+    all rows, ranked by AICc), `leave-one-out:N`, `leave-two-out:r`, `segments:D`, `growing:N` or
+    `continuing:D` with any variable or column behind the colon, or what papers call them:
+    `leave-one-N-out`, `D-segments`, `r-7-of-9`, `domains-4-of-6`, `growing-N`, `growing-D`. All
+    but `all` are ranked by the mean objective of a held-out row.
+
+    AICc rests on the likelihood that the objective belongs to: residuals with the density
+    exp(-rho/tau)/Z(tau), Gaussian for squared losses, Gaussian within Huber's delta and Laplacian
+    outside; tau is set to its maximum and counts as one parameter more. It takes rows as
+    independent, which the rows of one training run are not.
+
+    Laws that the data do not tell apart share ranks: the difference of two scores has an interval
+    by a paired bootstrap over the values of the column that is left out, or, where there are
+    fewer than six, over curves (rows that differ in D alone); then a law must also be better in
+    every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
+
+    Args:
+        laws: laws, or names or paths of them; with one law alone it is cross-validated.
+        table: a path (CSV, Parquet), a data frame, an Arrow table or a mapping of arrays.
+        protocols: which; those of `all`, `leave-one-out:N`, `segments:D` and `leave-two-out:r`
+            that the data allow where none is given.
+        starts: how many starts each fit has.
+        objective: of all fits, in place of the laws' own, which must agree otherwise.
+        delta: Huber's delta in place of the laws' own.
+        where: one condition that rows must meet, or several.
+        settings: values of settings, for the laws that have them.
+        without: one bound to leave out, or several, of the laws that have them.
+        drop_bad: leave out rows that are bad for some law, instead of refusing the table.
+        seed: of starts and resamples; the same seed gives the same comparison.
+        progress: called with how many fits are done, and of how many.
+        columns: variable or output -> column, where the names differ.
+        named_columns: the same in another form, L="loss".
+
+    Raises:
+        LawdslError: laws, a table or protocols that cannot be used.
+    """
+    read = _changed(_laws(laws), settings or {}, without)
+    _whole(seed, starts)
+    where = (where,) if isinstance(where, str) else tuple(where)
+    chosen = _one_objective(read, objective, delta)
+    data = measured(
+        read,
+        read_table(table),
+        {**(columns or {}), **named_columns},
+        where=where,
+        drop_bad=drop_bad,
+        positive=chosen.log,
+    )
+    entries = [
+        Entry(law, name, problem_of(law, own, data.target, chosen))
+        for law, name, own in zip(read, _names(read), data.columns, strict=True)
+    ]
+    for entry in entries:
+        impossible = too_little(entry.law, entry.problem)
+        if impossible:
+            raise LawdslError([replace(d, place=data.table.name) for d in impossible])
+    plan, left_out = _plan(data, protocols)
+    done = itertools.count(1)
+    total = len(entries) * sum(len(folds) for _, folds in plan)
+
+    def report() -> None:
+        if progress is not None:
+            progress(next(done), total)
+
+    rankings: list[Ranking] = []
+    for asked, folds in plan:
+        rankings += rankings_by(entries, data, asked, folds, seed, starts, report)
+    return Comparison(
+        laws=tuple(
+            ComparedLaw(
+                e.name, e.law.digest, e.problem.parameters, dict(e.law.given), e.law.dropped
+            )
+            for e in entries
+        ),
+        data=ComparedData(
+            data.table.name, data.digest, data.rows, data.dropped, dict(data.bound), where
+        ),
+        objective=chosen.name.replace("L", read[0].output),
+        rankings=tuple(rankings),
+        diagnostics=(*data.warnings, *left_out, *findings(rankings)),
+        starts=int(starts),
+        seed=int(seed),
+    )
+
+
+def _laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
+    several = [laws] if isinstance(laws, (Law, str, Path)) else list(laws)
+    if not several:
+        message = "no law is given"
+        raise LawdslError(Diagnostic("F0203", message, help="give one law or more"))
+    return [law if isinstance(law, Law) else load(law) for law in several]
+
+
+def _names(laws: Sequence[Law]) -> list[str]:
+    """A name for each law that no other has."""
+    names: list[str] = []
+    for law in laws:
+        alike = sum(other.name == law.name for other in laws[: len(names)])
+        names.append(f"{law.name} ({alike + 1})" if alike else law.name)
+    return names
+
+
+def _changed(
+    laws: Sequence[Law], settings: Mapping[str, float], without: str | Sequence[str]
+) -> list[Law]:
+    """The laws with other settings and without some bounds, each where it has them."""
+    found = list(laws)
+    for name, value in settings.items():
+        have = [name in {s.name for s in law.settings} for law in found]
+        if not any(have):
+            found[0].with_settings(**{name: value})  # says what is wrong
+        found = [
+            law.with_settings(**{name: value}) if has else law
+            for law, has in zip(found, have, strict=True)
+        ]
+    for bound in (without,) if isinstance(without, str) else without:
+        before, refused = found, []
+        found = []
+        for law in before:
+            try:
+                found.append(law.without(bound))
+            except LawdslError as error:
+                refused.append(error)
+                found.append(law)
+        if len(refused) == len(before):
+            raise refused[0]
+    return found
+
+
+def _whole(seed: int, starts: int) -> None:
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        message = f"the seed is a whole number from 0, not `{seed}`"
+        help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    if not isinstance(starts, (int, np.integer)) or not 1 <= starts <= MOST_STARTS:
+        message = f"`{starts}` is no number of starts"
+        help = f"give a number from 1 to {MOST_STARTS:,}"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+
+
+def _one_objective(laws: Sequence[Law], objective: str | None, delta: float | None) -> Objective:
+    """The objective of all fits."""
+    found = [chosen_objective(law, objective, delta) for law in laws]
+    for law, other in zip(laws, found, strict=True):
+        if other.name != found[0].name:
+            message = (
+                f"`{laws[0].name}` minimises {found[0].name}, `{law.name}` {other.name}: "
+                "laws are compared by one objective"
+            )
+            help = "choose it: --objective 'huber(log)' --delta 1e-3"
+            raise LawdslError(Diagnostic("F0203", message, help=help))
+    return found[0]
+
+
+def _plan(
+    data: Measured, protocols: str | Sequence[str] | None
+) -> tuple[list[tuple[Protocol, list[Fold]]], list[Diagnostic]]:
+    """The folds of each protocol, and why some of the usual ones are left out."""
+    asked = (protocols,) if isinstance(protocols, str) else protocols
+    names = USUAL if asked is None else asked
+    chosen = {found.name: found for found in map(protocol, names)}
+    plan, problems = [], []
+    for found in chosen.values():
+        if asked is None and found.kind.column and found.column not in data.variables:
+            continue
+        try:
+            plan.append((found, found.folds(data)))
+        except LawdslError as error:
+            named = [replace(d, message=f"{found.name}: {d.message}") for d in error.diagnostics]
+            problems += named
+    if asked is not None and problems:
+        raise LawdslError(problems)
+    return plan, [replace(d, severity="warning") for d in problems]

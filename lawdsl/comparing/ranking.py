@@ -1,0 +1,98 @@
+"""Ranks that show their noise: laws that the data do not tell apart share theirs.
+
+Two laws are compared on the same rows, so what counts is the noise of their difference, not that of
+their scores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
+
+from lawdsl.comparing.resampling import FEWEST
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+EQUAL = 1e-6  # relative difference of scores that is none
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a law's score lies behind another's, and the interval of it; above 0 is worse.
+
+    `clear` says whether the difference is more than noise.
+    """
+
+    value: float
+    low: float
+    high: float
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a ranking is made of, for several laws on the same rows.
+
+    Attributes:
+        scores: the smaller the better, shape (laws,); inf where a law has none.
+        drawn: the scores in each draw of a paired bootstrap, shape (laws, draws).
+        units: how many units there were to draw from.
+        by_fold: each law's score in each fold, shape (laws, folds): where the units do not show
+            the noise from fold to fold, a law must be better in every one of them.
+        reach: the least and the greatest score of each law among fits that are equally good on
+            the rows they were fitted to, shape (laws, 2).
+        exact: differences of scores below this are rounding.
+    """
+
+    scores: Array
+    drawn: Array
+    units: int
+    by_fold: Array
+    reach: Array
+    exact: float = 0.0
+
+    def behind(self, law: int, other: int) -> Difference:
+        """How far one law is behind another: the difference of their scores, with its interval.
+
+        The interval is the percentile interval of the draws about their mean, widened for few
+        units as a t interval is (the "expanded" one of Hesterberg, The American Statistician 69,
+        2015).
+        """
+        mine, yours = float(self.scores[law]), float(self.scores[other])
+        if math.isinf(mine) or math.isinf(yours):
+            if mine == yours:
+                return Difference(math.nan, math.nan, math.nan, False)
+            value = math.inf if mine > yours else -math.inf
+            return Difference(value, value, value, True)
+        value = mine - yours
+        if self.units < 2:
+            return Difference(value, -math.inf, math.inf, False)
+        apart = self.drawn[law] - self.drawn[other]
+        wide = math.sqrt(self.units / (self.units - 1))
+        tail = ndtr(stdtrit(self.units - 1, (1 - LEVEL) / 2) * wide)
+        low, high = np.quantile(apart, [tail, 1 - tail]) - np.mean(apart) + value
+        worse, better = (law, other) if value > 0 else (other, law)
+        clear = (low > 0 or high < 0) and self.units >= FEWEST
+        clear &= abs(value) > EQUAL * abs(self.scores[better]) + self.exact
+        clear &= bool(self.reach[worse, 0] > self.reach[better, 1])
+        if self.by_fold.shape[1] > 1:
+            clear &= bool(np.all(self.by_fold[worse] > self.by_fold[better]))
+        return Difference(value, float(low), float(high), bool(clear))
+
+    def ranks(self) -> tuple[tuple[int, int], ...]:
+        """For each law the best and the worst rank that the noise leaves it, counted from 1."""
+        count = len(self.scores)
+        better = np.zeros((count, count), dtype=bool)
+        for i in range(count):
+            for k in range(i):
+                difference = self.behind(i, k)
+                better[i, k] = difference.clear and difference.value < 0
+                better[k, i] = difference.clear and difference.value > 0
+        return tuple(
+            (1 + int(np.sum(better[:, i])), count - int(np.sum(better[i]))) for i in range(count)
+        )

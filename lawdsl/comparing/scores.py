@@ -1,0 +1,145 @@
+"""How far predictions are from measurements: losses, R², absolute error, AICc."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from lawdsl.fitting.problem import rho
+from lawdsl.fitting.records import Loss
+from lawdsl.language.resolving import Objective
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well a law describes some rows.
+
+    Attributes:
+        objective: the objective of the comparison: sum over the rows, and mean.
+        huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf where a
+            prediction is not above 0, nan where a measurement is not.
+        r2: 1 - Σ(residual²)/Σ(distance from the mean²), of the values themselves.
+        r2_log: the same of logarithms.
+        mae: mean absolute error, in the output's unit.
+    """
+
+    objective: Loss
+    huber: Loss
+    r2: float
+    r2_log: float
+    mae: float
+
+
+def scores(measured: Array, predicted: Array, objective: Objective) -> Scores:
+    """The scores of predictions, both of shape (rows,)."""
+    with np.errstate(all="ignore"):
+        logs = np.log(measured), np.log(predicted)
+    huber = replace(objective, loss="huber", log=True)
+    return Scores(
+        objective=_loss(losses(measured, predicted, objective)),
+        huber=_loss(losses(measured, predicted, huber)),
+        r2=r_squared(measured, predicted),
+        r2_log=r_squared(*logs),
+        mae=float(np.mean(np.abs(predicted - measured))),
+    )
+
+
+def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
+    """The loss of each row, shape (rows,): inf where the law has no value, or no logarithm."""
+    with np.errstate(all="ignore"):
+        if objective.log:
+            residual = np.log(predicted) - np.log(measured)
+        else:
+            residual = predicted - measured
+        loss = rho(residual, objective)
+    measurable = (measured > 0) | (not objective.log)
+    return np.where(measurable & ~np.isfinite(loss), np.inf, loss)
+
+
+def r_squared(measured: Array, predicted: Array) -> float:
+    """The share of the variance that is explained; nan where there is none, or no prediction."""
+    with np.errstate(all="ignore"):
+        spread = np.sum((measured - np.mean(measured)) ** 2)
+        value = float(1 - np.sum((measured - predicted) ** 2) / spread)
+    return value if math.isfinite(value) else math.nan
+
+
+def mean_scores(found: list[Scores]) -> Scores:
+    """The mean of each score over folds, as the papers' tables have it."""
+
+    def loss(kind: str) -> Loss:
+        both = [getattr(one, kind) for one in found]
+        return Loss(_mean([x.sum for x in both]), _mean([x.mean for x in both]))
+
+    return Scores(
+        loss("objective"),
+        loss("huber"),
+        _mean([one.r2 for one in found]),
+        _mean([one.r2_log for one in found]),
+        _mean([one.mae for one in found]),
+    )
+
+
+def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
+    """The log-likelihood of each row of a fit, under the density that its objective belongs to.
+
+    A fit that minimises Σ rho(r) maximises, whatever tau is, the likelihood of residuals with the
+    density exp(-rho(r)/tau)/Z(tau): Gaussian for squared(r); for huber(r), Gaussian within delta
+    and Laplacian outside. tau, the one parameter of scale, is set to its own maximum. Where the
+    objective is of log residuals, so is the density: of the logarithm of the output.
+
+    Args:
+        loss: rho of each residual, shape (rows,).
+        objective: of the fit.
+        exact: the sum of a fit that is exact but for rounding; a smaller one counts as this.
+    """
+    mean = max(float(np.sum(loss)), exact, 1e-300) / len(loss)
+
+    def cost(log_tau: float) -> float:
+        tau = math.exp(log_tau)
+        return mean / tau + _log_norm(tau, objective)
+
+    # mean/tau is 1/2 where the density is Gaussian, 1 where it is Laplacian, else between them
+    low, high = math.log(mean) - 1.0, math.log(2 * mean) + 1.0
+    best = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
+    tau = math.exp(float(best.x))
+    likelihood: Array = -loss / tau - _log_norm(tau, objective)
+    return likelihood
+
+
+def aicc(total: float, parameters: int, rows: int) -> float:
+    """Akaike's criterion with its correction for few rows; inf where there are too few.
+
+    Args:
+        total: the log-likelihood of all rows at its maximum.
+        parameters: of the law; the scale of the residuals is one more.
+        rows: how many.
+    """
+    count = parameters + 1
+    if rows <= count + 1:
+        return math.inf
+    return -2 * total + 2 * count + 2 * count * (count + 1) / (rows - count - 1)
+
+
+def _log_norm(tau: float, objective: Objective) -> float:
+    """log Z(tau) = log ∫ exp(-rho(r)/tau) dr."""
+    if objective.loss == "squared":
+        return 0.5 * math.log(math.pi * tau)
+    delta = objective.delta
+    inside = math.sqrt(2 * math.pi * tau) * math.erf(delta / math.sqrt(2 * tau))
+    outside = 2 * tau / delta * math.exp(-(delta**2) / (2 * tau))
+    return math.log(inside + outside)
+
+
+def _loss(loss: Array) -> Loss:
+    return Loss(float(np.sum(loss)), float(np.mean(loss)))
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else math.nan

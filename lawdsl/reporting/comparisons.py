@@ -1,0 +1,98 @@
+"""A comparison of laws as text on a terminal: the ranks at a glance, then each ranking."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from lawdsl.diagnostics import printable
+from lawdsl.reporting.terminal import show_rows
+
+if TYPE_CHECKING:
+    from lawdsl.comparing.ranking import Difference
+    from lawdsl.comparing.records import Comparison, Ranking, Standing
+
+
+def show_comparison(found: Comparison, out: Console, *, details: bool = True) -> None:
+    """A comparison: the ranks of all laws by all protocols, and each ranking with its scores."""
+    data = f"{found.data.rows:,} rows of {found.data.name}"
+    if found.data.where:
+        data += f" where {', '.join(found.data.where)}"
+    several = f"{len(found.laws)} laws" if len(found.laws) > 1 else found.laws[0].name
+    out.print(Text(f"{several} on {printable(data)}", style="bold"), soft_wrap=True)
+    if found.data.dropped:
+        out.print(f"  {found.data.dropped:,} bad rows were left out")
+    out.print(f"  every fit minimises {found.objective}", soft_wrap=True)
+    headers = ["law", "parameters", *(ranking.title for ranking in found.rankings)]
+    places = [{s.law: s.place for s in ranking.standings} for ranking in found.rankings]
+    rows = [
+        [law.name, law.parameters, *(place[law.name] for place in places)] for law in found.laws
+    ]
+    if len(found.laws) > 1:
+        out.print("rank, the best being 1; laws that the data do not tell apart share theirs:")
+        show_rows(headers, rows, out)
+    if details:
+        for ranking in found.rankings:
+            _show_ranking(ranking, out)
+
+
+def _show_ranking(ranking: Ranking, out: Console) -> None:
+    """One ranking: what was held out, and each law's scores."""
+    out.print()
+    title = Text(ranking.title, style="bold")
+    folds = f", mean of {ranking.folds} folds" if ranking.folds > 1 else ""
+    said = f": {ranking.criterion}{folds}; intervals over {ranking.units} {ranking.unit}"
+    out.print(title + Text(said), soft_wrap=True)
+    score = "AICc" if ranking.standings[0].aicc is not None else "score"
+    headers = ["rank", "law", score, "behind the best", "Huber sum", "mean", "R²", "log R²", "MAE"]
+    rows = [_row(standing) for standing in ranking.standings]
+    notes = [_notes(standing, ranking.folds) for standing in ranking.standings]
+    if any(notes):
+        headers.append("")
+        rows = [[*row, note] for row, note in zip(rows, notes, strict=True)]
+    show_rows(headers, rows, out)
+
+
+def _row(standing: Standing) -> list[str]:
+    scores = standing.scores
+    return [
+        standing.place,
+        standing.law,
+        short(standing.score),
+        _behind(standing.behind),
+        short(scores.huber.sum),
+        short(scores.huber.mean),
+        _share(scores.r2),
+        _share(scores.r2_log),
+        short(scores.mae),
+    ]
+
+
+def _share(value: float) -> str:
+    """R², which is at most 1 and as low as a law is wrong."""
+    return f"{value:.4f}" if value > -100 else short(value)
+
+
+def _behind(difference: Difference | None) -> str:
+    """A difference and its interval; nothing for the best law itself."""
+    if difference is None or not math.isfinite(difference.value):
+        return ""
+    low, high = short(difference.low), short(difference.high)
+    return f"{short(difference.value)} [{low}, {high}]"
+
+
+def _notes(standing: Standing, folds: int) -> str:
+    notes = []
+    if standing.failed:
+        notes.append(f"failed in {standing.failed} of {folds}")
+    if standing.unidentified:
+        notes.append(f"not identified in {standing.unidentified} of {folds}")
+    return ", ".join(notes)
+
+
+def short(value: float) -> str:
+    """A score, to four digits; a dash where there is none."""
+    return f"{value:.4g}" if math.isfinite(value) else "-"

@@ -1,0 +1,642 @@
+"""Comparison of laws: what is held out, how it is scored, and ranks that show their noise."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from planted import PLANTED, grid, law_of
+from scipy.integrate import quad
+
+import lawdsl
+from lawdsl.comparing.fitting import quick_fit
+from lawdsl.comparing.folds import KINDS, NAMED, Fold, protocol
+from lawdsl.comparing.measured import Measured, measured
+from lawdsl.comparing.ranking import Judged
+from lawdsl.comparing.resampling import drawn_means, units, weights
+from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
+from lawdsl.data.tables import read_table
+from lawdsl.fitting.problem import problem_of, rho
+from lawdsl.language.resolving import Objective
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARE = ROOT / "laws" / "data" / "c4_share.csv"
+LAWS = ["dcpt.l1", "dcpt.l2", "dcpt.l3", "dcpt.l4", "dcpt.l5"]
+HUBER = Objective("huber", True, 1e-3)
+
+
+def rows(table: dict, *laws: str, **columns: str) -> Measured:
+    """A table as laws see it."""
+    read = [lawdsl.load(law) for law in laws or ("dcpt.l3",)]
+    return measured(read, read_table(table), columns, where=(), drop_bad=False, positive=True)
+
+
+def cpt(sizes: int = 3, steps: int = 7) -> dict[str, np.ndarray]:
+    """A table of `sizes` x `steps` x 9 rows, in an order that is no order."""
+    table = grid(
+        N=np.array([0.5, 1.8, 4.0, 7.0, 14.0])[:sizes],
+        D=np.linspace(0.2, 26, steps),
+        r=[0, 0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 0.9, 1],
+    )
+    table["L"] = 2 + 0.3 / table["N"] + 0.2 / table["D"] + 0.1 / (table["r"] + 0.1)
+    mixed = np.random.default_rng(3).permutation(len(table["L"]))
+    return {name: values[mixed] for name, values in table.items()}
+
+
+# ---- protocols
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("all", 1),
+        ("leave-one-out:N", 3),
+        ("leave-one-N-out", 3),
+        ("leave-two-out:r", 36),
+        ("r-7-of-9", 36),
+        ("domains-4-of-6", 15),
+        ("segments:D", 3),
+        ("D-segments", 3),
+        ("growing:N", 1),
+        ("growing-N", 1),
+        ("growing:r", 7),
+        ("continuing:D", 3),
+        ("growing-D", 3),
+    ],
+)
+def test_a_protocol_has_as_many_folds_as_its_paper(name: str, count: int):
+    table = cpt()
+    table["domain"] = np.array(["code", "law", "math", "music", "chem", "med"])[
+        np.arange(len(table["L"])) % 6
+    ]
+    assert len(protocol(name).folds(rows(table))) == count
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "all"])
+def test_no_row_is_fitted_and_tested_at_once(name: str):
+    data = rows(cpt(sizes=5))
+    for fold in protocol(f"{name}:{'N' if 'growing' in name else 'D'}").folds(data):
+        assert len(fold.fit) and len(fold.test)
+        assert not set(fold.fit) & set(fold.test)
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [("leave-one-out:N", 1), ("leave-two-out:r", 8), ("segments:D", 1)],
+)
+def test_every_row_is_tested_as_often_as_every_other(name: str, times: int):
+    data = rows(cpt())
+    folds = protocol(name).folds(data)
+    tested = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=data.rows)
+    assert np.all(tested == times)
+    for fold in folds:
+        assert len(fold.fit) + len(fold.test) == data.rows
+
+
+def test_segments_are_contiguous_and_equal_on_every_curve():
+    data = rows(cpt(steps=9))
+    folds = protocol("segments:D").folds(data)
+    D = data.values("D")
+    assert [fold.part for fold in folds] == ["early", "middle", "late"]
+    for curve in range(27):
+        on_it = data.curves("D") == curve
+        thirds = [D[np.intersect1d(fold.test, np.flatnonzero(on_it))] for fold in folds]
+        assert [len(third) for third in thirds] == [3, 3, 3]
+        assert max(thirds[0]) < min(thirds[1]) and max(thirds[1]) < min(thirds[2])
+
+
+def test_a_curve_is_cut_at_its_own_values():
+    """Two runs of different lengths: each is cut in three."""
+    table = {"N": [1.0] * 9, "D": [1.0, 2, 3, 10, 20, 30, 40, 50, 60], "r": [0.1] * 3 + [0.2] * 6}
+    data = rows({**table, "L": np.linspace(3, 2, 9)})
+    late = protocol("segments:D").folds(data)[2]
+    assert sorted(data.values("D")[late.test]) == [3, 50, 60]
+
+
+def test_equal_values_are_never_on_both_sides():
+    table = cpt(steps=6)
+    twice = {name: np.concatenate([v, v]) for name, v in table.items()}
+    twice["L"] = twice["L"] * np.linspace(1, 1.01, len(twice["L"]))
+    data = rows(twice)
+    D, curve = data.values("D"), data.curves("D")
+    for fold in protocol("segments:D").folds(data):
+        fitted = set(zip(D[fold.fit], curve[fold.fit], strict=True))
+        assert not fitted & set(zip(D[fold.test], curve[fold.test], strict=True))
+
+
+def test_growing_and_continuing_only_look_ahead():
+    data = rows(cpt(sizes=5, steps=8))
+    for fold in protocol("growing:N").folds(data):
+        fitted, tested = np.unique(data.values("N")[fold.fit]), data.values("N")[fold.test]
+        assert len(fitted) >= 2 and max(fitted) < min(tested) and len(set(tested)) == 1
+    shares = []
+    for fold in protocol("continuing:D").folds(data):
+        assert max(data.values("D")[fold.fit]) < min(data.values("D")[fold.test])
+        shares.append(len(fold.fit) / data.rows)
+    assert shares == [0.25, 0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("leave-one-in:N", "F0201", "no protocol"),
+        ("leave-one-out", "F0201", "which column"),
+        ("all:N", "F0201", "takes no column"),
+        ("leave-one-out:N", "F0202", "N has 2 values, 0.5, 1.8: this takes 3"),
+        ("growing:N", "F0202", "N has 2 values"),
+        ("segments:D", "F0202", "the curve at N = 0.5, r = 0 has 2 values of D"),
+        ("continuing:D", "F0202", "takes 4 or more"),
+        ("leave-two-out:domain", "F0202", "neither a variable nor a column"),
+        ("growing:word", "D0106", "is not a number"),
+        ("leave-one-out:hole", "F0202", "hole is empty"),
+        ("leave-two-out:L", "F0202", "630 folds"),
+    ],
+)
+def test_a_protocol_that_cannot_be_run_says_what_there_is(
+    name: str, code: str, message: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("lawdsl.comparing.folds.MOST", 500)
+    table = cpt(sizes=2, steps=2)
+    table["L"] = np.linspace(2, 3, 36)
+    word = np.array(["a", "b"])[np.arange(36) % 2]
+    hole = np.where(np.arange(36) == 4, "", word)
+    content = {name: list(map(str, values)) for name, values in table.items()}
+    lines = ["N,D,r,L,word,hole"]
+    lines += map(",".join, zip(*content.values(), word, hole, strict=True))
+    from lawdsl.data.csv_text import read_csv
+
+    with pytest.raises(lawdsl.LawdslError) as error:
+        protocol(name).folds(rows(read_csv("\n".join(lines).encode(), "runs.csv")))
+    (found,) = error.value.diagnostics
+    assert found.code == code and message in found.message and found.help
+
+
+def test_the_order_of_the_table_changes_nothing():
+    table = cpt()
+    back = {name: values[::-1] for name, values in table.items()}
+    one, other = rows(table, "dcpt.l3", "chinchilla"), rows(back, "dcpt.l3", "chinchilla")
+    assert one.digest == other.digest
+    for a, b in zip(one.columns, other.columns, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_all_laws_see_the_same_rows_in_the_same_order():
+    """A row that is bad for one law is left out for all; each law has its own units."""
+    table = cpt()
+    table["D"][5] = 0.01  # below D_min of the one, fine for the other
+    read = [lawdsl.load("dcpt.l3"), lawdsl.load("chinchilla")]
+    data = measured(read, read_table(table), {}, where=(), drop_bad=True, positive=True)
+    assert data.rows == len(table["L"]) - 1 and data.dropped == 1
+    assert np.array_equal(data.columns[0][:2], data.columns[1])
+    with pytest.raises(lawdsl.LawdslError, match="D0108"):
+        measured(read, read_table(table), {}, where=(), drop_bad=False, positive=True)
+
+
+def test_laws_in_other_units_see_the_same_measurements():
+    table = cpt()
+    units = {"N [Gparam]": table["N"], "D [Gtoken]": table["D"], "r": table["r"], "L": table["L"]}
+    data = rows(units, "dcpt.l3", "chinchilla")
+    assert np.allclose(data.columns[0][:2] * 1e9, data.columns[1], rtol=1e-12)
+
+
+# ---- scores
+
+
+def test_scores_are_those_computed_by_hand():
+    y = np.array([2.0, 2.5, 3.0, 4.0])
+    p = np.array([2.1, 2.4, 3.1, 3.8])
+    found = scores(y, p, HUBER)
+    assert found.r2 == pytest.approx(1 - np.sum((y - p) ** 2) / np.sum((y - np.mean(y)) ** 2))
+    logs = np.log(y), np.log(p)
+    spread = np.sum((logs[0] - np.mean(logs[0])) ** 2)
+    assert found.r2_log == pytest.approx(1 - np.sum((logs[0] - logs[1]) ** 2) / spread)
+    assert found.mae == pytest.approx((0.1 + 0.1 + 0.1 + 0.2) / 4)
+    by_hand = np.sum(1e-3 * (np.abs(np.log(p / y)) - 5e-4))  # all residuals are beyond delta
+    assert found.huber.sum == pytest.approx(by_hand) == found.objective.sum
+    assert found.huber.mean == pytest.approx(by_hand / 4)
+    squared = scores(y, p, Objective("squared", False, 1e-3))
+    assert squared.objective.sum == pytest.approx(np.sum((y - p) ** 2))
+    assert squared.huber == found.huber
+
+
+def test_a_prediction_without_a_logarithm_is_infinitely_wrong():
+    y, p = np.array([1.0, 1.0, 1.0]), np.array([1.0, -1.0, np.nan])
+    assert losses(y, p, HUBER).tolist() == [0, math.inf, math.inf]
+    assert losses(y, p, Objective("squared", False, 1e-3)).tolist() == [0, 4, math.inf]
+
+
+def test_one_row_has_no_r2():
+    assert math.isnan(scores(np.array([2.0]), np.array([2.1]), HUBER).r2)
+
+
+def test_aicc_of_least_squares_is_the_gaussian_one():
+    r = np.random.default_rng(0).normal(size=40)
+    squared = Objective("squared", False, 1e-3)
+    total = float(np.sum(log_likelihood(r**2, squared, 0.0)))
+    variance = np.mean(r**2)
+    assert total == pytest.approx(-20 * (math.log(2 * math.pi * variance) + 1))
+    k = 3 + 1
+    assert aicc(total, 3, 40) == pytest.approx(-2 * total + 2 * k + 2 * k * (k + 1) / (40 - k - 1))
+    assert aicc(total, 3, 5) == math.inf
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e-3, 1e-1])
+def test_the_density_of_hubers_loss_is_one_and_at_its_maximum(size: float):
+    """Small residuals are Gaussian, large ones Laplacian, those between are neither."""
+    from lawdsl.comparing.scores import _log_norm
+
+    r = size * np.random.default_rng(1).normal(size=200)
+    loss = rho(r, HUBER)
+    total = float(np.sum(log_likelihood(loss, HUBER, 0.0)))
+
+    def likelihood(log_tau: float) -> float:
+        tau = math.exp(log_tau)
+        return float(-np.sum(loss) / tau - len(r) * _log_norm(tau, HUBER))
+
+    around = math.log(np.mean(loss)) + np.linspace(-1, 2, 3001)
+    assert total == pytest.approx(max(map(likelihood, around)), rel=1e-6)
+    tau = float(np.mean(loss)) * 1.5
+    width = 60 * max(tau / 1e-3, math.sqrt(tau))
+    area = sum(
+        quad(lambda x: math.exp(-float(rho(np.array(x), HUBER)) / tau), *ends, limit=400)[0]
+        for ends in ((0, min(1e-3, width)), (min(1e-3, width), width))
+    )
+    assert math.log(2 * area) == pytest.approx(_log_norm(tau, HUBER), abs=1e-6)
+
+
+# ---- ranks
+
+
+def judged(parts: np.ndarray, units: np.ndarray | None = None, **others: object) -> Judged:
+    """Laws whose scores are sums over rows, drawn by unit."""
+    unit = np.arange(parts.shape[1]) if units is None else units
+    count = int(unit.max()) + 1
+    sums = np.stack([np.bincount(unit, part, count) for part in parts])
+    scores = parts.sum(axis=1)
+    values: dict = {
+        "by_fold": np.zeros((len(parts), 0)),
+        "reach": np.stack([scores, scores], axis=1),
+    }
+    drawn = sums @ weights(count, len(unit), 0).T
+    return Judged(scores, drawn, count, **{**values, **others})
+
+
+def test_a_law_that_is_worse_everywhere_is_told_apart_and_one_that_is_not_shares_its_rank():
+    noise = np.random.default_rng(0).normal(size=30) * 0.1
+    parts = np.stack([np.ones(30), np.ones(30) + noise, 3 * np.ones(30)])
+    assert judged(parts).ranks() == ((1, 2), (1, 2), (3, 3))
+
+
+@pytest.mark.parametrize("laws", [1, 2, 5])
+def test_laws_that_are_the_same_share_the_rank(laws: int):
+    parts = np.tile(np.random.default_rng(0).uniform(size=20), (laws, 1))
+    assert judged(parts).ranks() == ((1, laws),) * laws
+
+
+def test_rounding_tells_nobody_apart():
+    parts = np.stack([np.ones(20), np.ones(20) * (1 + 1e-9)])
+    assert judged(parts).ranks() == ((1, 2), (1, 2))
+    assert judged(parts * 1e-20, exact=1e-18).ranks() == ((1, 2), (1, 2))
+
+
+def test_a_law_without_a_score_ranks_last():
+    scores, drawn = np.array([np.inf, 1.0, np.inf]), np.full((3, 100), np.nan)
+    reach = np.stack([scores, scores], axis=1)
+    found = Judged(scores, drawn, 20, np.zeros((3, 0)), reach)
+    assert found.ranks() == ((2, 3), (1, 1), (2, 3))
+
+
+def test_a_law_must_be_better_in_every_fold_where_the_units_do_not_show_the_folds():
+    parts = np.stack([np.ones(20), 2 * np.ones(20)])
+    assert judged(parts, by_fold=np.array([[1.0, 1], [2, 2]])).ranks() == ((1, 1), (2, 2))
+    assert judged(parts, by_fold=np.array([[1.0, 1], [3.5, 0.5]])).ranks() == ((1, 2), (1, 2))
+
+
+def test_laws_whose_equally_good_fits_overlap_share_the_rank():
+    parts = np.stack([np.ones(20), 2 * np.ones(20)])
+    assert judged(parts, reach=np.array([[15.0, 41], [39, 44]])).ranks() == ((1, 2), (1, 2))
+
+
+def test_rows_of_one_curve_are_one_observation():
+    """100 copies of each of 8 differences say no more than the 8."""
+    apart = np.array([1.0, -0.6, 0.8, -0.4, 1.2, -0.7, 0.9, 0.1])
+    parts = np.stack([np.zeros(800), np.repeat(apart, 100)]) + 1
+    assert judged(parts).ranks() == ((1, 1), (2, 2))
+    assert judged(parts, np.repeat(np.arange(8), 100)).ranks() == ((1, 2), (1, 2))
+
+
+@pytest.mark.parametrize("count", [6, 9, 27])
+def test_laws_that_are_equally_good_are_seldom_told_apart(count: int):
+    """The intervals are of 95 %: of 600 differences that are 0 on average few exclude it."""
+    rng = np.random.default_rng(count)
+    clear = 0
+    for _ in range(600):
+        parts = 5 + rng.normal(size=(2, count))
+        clear += judged(parts).behind(1, 0).clear
+    assert clear / 600 < 0.075
+
+
+def test_too_few_units_tell_nobody_apart():
+    parts = np.stack([np.ones(5), 9 * np.ones(5)])
+    assert judged(parts).ranks() == ((1, 2), (1, 2))
+
+
+def test_the_coarsest_units_that_are_enough_are_taken():
+    three, nine, all_rows = np.arange(27) // 9, np.arange(27) // 3, np.arange(27)
+    which, own, count = units([three, nine, all_rows], np.arange(27))
+    assert which == 1 and own.max() == 8 and count == 9
+    assert units([three, nine, all_rows], np.arange(9))[0] == 2
+
+
+LINE = law_of("variable r\nparameter a, b\nL = a + b*r\nminimize squared(L)", "line")
+CURVE = law_of("variable r\nparameter a, b, c\nL = a + b*r + c*r^2\nminimize squared(L)", "curve")
+
+
+def line(seed: int, bend: float = 0.0) -> dict[str, np.ndarray]:
+    """12 points of a line, or of a curve, each measured three times."""
+    r = np.repeat(np.linspace(0, 1, 12), 3)
+    return {"r": r, "L": 2 - r + bend * r**2 + 0.1 * np.random.default_rng(seed).normal(size=36)}
+
+
+def by_least_squares(table: dict[str, np.ndarray], name: str) -> Judged:
+    """The line and the curve through a protocol, fitted exactly."""
+    data = measured([LINE, CURVE], read_table(table), {}, where=(), drop_bad=False, positive=False)
+    folds = protocol(name).folds(data)
+    unit = data.groups("r")[0]
+    drawn_units = weights(int(unit.max()) + 1, data.rows, 0)
+    means, drawn = [], []
+    for law, degree in ((LINE, 1), (CURVE, 2)):
+        problem = problem_of(law, data.columns[0], data.target, law.objective)
+        for fold in folds:
+            x, y = data.columns[0][0], data.target
+            theta = np.polyfit(x[fold.fit], y[fold.fit], degree)[::-1]
+            loss = losses(y, problem.predictions(theta[None])[0], law.objective)
+            means.append(np.mean(loss[fold.test]))
+            drawn.append(drawn_means(law, problem, fold, theta, unit, drawn_units))
+    scores = np.mean(np.reshape(means, (2, -1)), axis=1)
+    drawn = np.mean(np.reshape(drawn, (2, len(folds), -1)), axis=1)
+    return Judged(scores, drawn, len(np.unique(unit)), np.zeros((2, 0)), np.stack([scores] * 2, 1))
+
+
+@pytest.mark.parametrize("name", ["leave-one-out:r", "leave-two-out:r", "segments:r"])
+def test_intervals_are_as_wide_as_what_other_measurements_would_give(name: str):
+    """Of the same design, with noise in the fitted rows and in the tested ones."""
+    found = [by_least_squares(line(seed, 0.2), name).behind(0, 1) for seed in range(60)]
+    spread = np.subtract(*np.percentile([one.value for one in found], [97.5, 2.5]))
+    assert 0.6 < np.median([one.high - one.low for one in found]) / spread < 1.7
+
+
+def test_a_law_that_contains_the_true_one_is_seldom_clearly_better():
+    """The line made the data: noise alone makes the curve better."""
+    found = [by_least_squares(line(seed), "leave-one-out:r").behind(0, 1) for seed in range(100)]
+    assert sum(one.clear and one.value > 0 for one in found) <= 5
+
+
+def test_a_step_is_what_another_fit_would_do():
+    """Fitted again to rows of slightly other weights, the law does what the step foretells."""
+    data = rows(PLANTED["dcpt.share"].table(noise=0.002, seed=5), "dcpt.share")
+    law, every = lawdsl.load("dcpt.share"), np.arange(data.rows)
+    (own,) = data.columns
+    problem = problem_of(law, own, data.target, law.objective)
+    test = np.array([0, 1, 2])
+
+    def fitted(times: np.ndarray) -> np.ndarray:
+        many = np.repeat(every, times)
+        return quick_fit(law, own[:, many], data.target[many], law.objective, 0, 6).theta
+
+    def mean(theta: np.ndarray) -> float:
+        loss = losses(data.target, problem.predictions(theta[None])[0], law.objective)
+        return float(np.mean(loss[test]))
+
+    times = np.full(data.rows, 100)
+    theta = fitted(times)
+    times[[3, 7]] += [2, -2]
+    fold = Fold("", every, test)
+    (moved,) = drawn_means(law, problem, fold, theta, every, times[None] / 100)
+    assert moved - mean(theta) == pytest.approx(mean(fitted(times)) - mean(theta), rel=0.05)
+
+
+# ---- comparisons
+
+
+@pytest.fixture(scope="module")
+def planted():
+    table = PLANTED["dcpt.l3"].table(noise=0.003, seed=1)
+    return lawdsl.compare(LAWS, table, protocols=["all", "segments:D"], starts=3)
+
+
+def test_the_law_that_made_the_data_ranks_first(planted: lawdsl.Comparison):
+    for ranking in planted.rankings:
+        assert ranking.standings[0].law == "dcpt.l3"
+        assert ranking.standings[-1].law == "dcpt.l5"
+    for ranking in (planted.ranking("all"), planted.ranking("segments:D", "late")):
+        assert [s.law for s in ranking.standings[2:]] == ["dcpt.l1", "dcpt.l4", "dcpt.l5"]
+        assert ranking.standings[0].rank[1] <= 2 < ranking.standings[2].rank[0]
+
+
+def test_each_segment_has_a_ranking_of_its_own(planted: lawdsl.Comparison):
+    parts = [ranking.part for ranking in planted.rankings if ranking.protocol == "segments:D"]
+    assert parts == ["", "early", "middle", "late"]
+    whole = planted.ranking("segments:D").standings[0]
+    each = [
+        next(s for s in planted.ranking("segments:D", part).standings if s.law == whole.law)
+        for part in parts[1:]
+    ]
+    assert whole.score == pytest.approx(np.mean([s.score for s in each]))
+    assert whole.scores.mae == pytest.approx(np.mean([s.scores.mae for s in each]))
+
+
+def test_the_fit_to_all_rows_is_the_one_that_fit_finds(planted: lawdsl.Comparison):
+    table = PLANTED["dcpt.l3"].table(noise=0.003, seed=1)
+    fit = lawdsl.fit("dcpt.l3", table, starts=6)
+    best = planted.ranking("all").standings[0]
+    (fold,) = best.folds
+    assert fold.parameters == pytest.approx(fit.values, rel=1e-4)
+    assert best.scores.huber.sum == pytest.approx(fit.objective.sum, rel=1e-8)
+    assert best.scores.r2 == pytest.approx(fit.metrics.r2)
+    assert best.scores.mae == pytest.approx(fit.metrics.mae, rel=1e-5)
+    assert best.aicc == best.score and best.parameters == 9
+
+
+@pytest.mark.slow
+def test_the_papers_protocols_rank_the_planted_law_first():
+    table = PLANTED["dcpt.l3"].table(noise=0.003, seed=2)
+    found = lawdsl.compare(LAWS, table, starts=4)
+    assert sum(r.folds for r in found.rankings if not r.part) == 1 + 4 + 3 + 36
+    ranking = found.ranking("leave-two-out:r")
+    assert ranking.standings[0].law == "dcpt.l3" and ranking.unit == "values of r"
+    assert all(r.standings[-1].law == "dcpt.l5" for r in found.rankings)
+
+
+TWICE = """variable  r in [0, 1]
+parameter g, eps, floor, height > 0
+L = height/(eps + r)^g + floor
+minimize squared(L)
+"""
+
+
+def test_a_law_that_is_written_twice_shares_the_rank_with_itself():
+    found = lawdsl.compare(
+        ["dcpt.share", law_of(TWICE)], SHARE, protocols=["all", "leave-one-out:r"], starts=4
+    )
+    for ranking in found.rankings:
+        assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)], ranking.title
+
+
+AGAIN = """variable  D, N > 0
+parameter b, a, beta, alpha, floor > 0
+L = a/D^alpha + b/N^beta + floor
+minimize huber(log(L), 1e-3)
+"""
+
+
+def test_fits_that_are_equally_good_on_a_fold_do_not_make_ranks():
+    """From two sizes nobody knows E, A and alpha: what the third is predicted to be is chance."""
+    table = grid(N=[0.1, 0.4, 2.0], D=[1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+    table["L"] = 2 + 0.3 / table["N"] ** 0.4 + 0.5 / table["D"] ** 0.5
+    found = lawdsl.compare(
+        ["chinchilla", law_of(AGAIN)], table, protocols="leave-one-out:N", starts=3
+    )
+    (ranking,) = found.rankings
+    assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)]
+    for standing in ranking.standings:
+        assert standing.unidentified == 3
+        low, high = standing.folds[0].spread
+        assert high > 1.5 * low
+    (finding,) = [d for d in found.diagnostics if d.code == "F0205"]
+    assert "E in 3, A in 3, alpha in 3 of 3 folds" in " ".join(finding.notes)
+
+
+def test_a_comparison_is_the_same_every_time():
+    again = [
+        lawdsl.compare(["dcpt.share", "cmr.share"], SHARE, protocols=["all"], R="r", seed=3)
+        for _ in range(2)
+    ]
+    assert again[0].to_json() == again[1].to_json()
+
+
+def test_a_law_that_fails_in_some_fold_ranks_last_and_says_why():
+    table = {"r": [0.1, 0.1, 0.1, 0.5, 0.9], "L": [3.0, 3.1, 3.05, 2.0, 1.5]}
+    two = law_of("variable r >= 0\nparameter a, b\nL = a + b*r\nminimize squared(L)")
+    found = lawdsl.compare(["dcpt.share", two], table, protocols="leave-one-out:r", starts=3)
+    (ranking,) = found.rankings
+    assert ranking.standings[0].law == "example" and ranking.standings[1].failed == 1
+    assert ranking.standings[1].score == math.inf
+    (finding,) = [d for d in found.diagnostics if d.code == "F0204"]
+    assert "2 rows, 4 parameters" in finding.notes[0]
+
+
+def test_without_protocols_those_that_the_data_allow_are_run():
+    table = PLANTED["chinchilla"].table(noise=0.01, seed=0)
+    keep = table["N"] < 1e9  # three sizes
+    found = lawdsl.compare("chinchilla", {k: v[keep] for k, v in table.items()}, starts=3)
+    assert [r.title for r in found.rankings if not r.part] == [
+        "all", "leave-one-out:N", "segments:D",
+    ]  # fmt: skip
+    keep = table["N"] < 2e8
+    found = lawdsl.compare("chinchilla", {k: v[keep] for k, v in table.items()}, starts=3)
+    assert [r.title for r in found.rankings if not r.part] == ["all", "segments:D"]
+    assert any(d.code == "F0202" and d.severity == "warning" for d in found.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("laws", "options", "code"),
+    [
+        ([], {}, "F0203"),
+        (["dcpt.share", "chinchilla"], {}, "F0203"),  # their objectives differ
+        (["dcpt.share", "cmr.ratio"], {"objective": "squared"}, "D0104"),
+        (["dcpt.share"], {"protocols": "nothing"}, "F0201"),
+        (["dcpt.share"], {"protocols": ["all", "segments:r"], "Q": "r"}, "D0116"),
+        (["dcpt.share"], {"seed": -1}, "F0106"),
+        (["dcpt.share"], {"starts": 0}, "F0106"),
+        (["dcpt.share"], {"settings": {"D_min": 1.0}}, "L0301"),
+        (["dcpt.share"], {"without": "C > 7"}, "L0301"),
+        (["dcpt.share"], {"where": "r > 2"}, "D0103"),
+        (["dcpt.share"], {"where": "r > 0.8"}, "D0110"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(laws: list[str], options: dict, code: str):
+    with pytest.raises(lawdsl.LawdslError) as error:
+        lawdsl.compare(laws, SHARE, **options)
+    assert [d.code for d in error.value.diagnostics][:1] == [code]
+
+
+def test_laws_that_predict_different_columns_are_refused():
+    table = PLANTED["dcpt.share"].table(noise=0.001, seed=0)
+    table["K"] = table["L"] - 1
+    other = law_of(TWICE.replace("L =", "K =").replace("(L)", "(K)"))
+    with pytest.raises(lawdsl.LawdslError, match="F0203"):
+        lawdsl.compare(["dcpt.share", other], table, protocols="all")
+    found = lawdsl.compare(["dcpt.share", other], table, protocols="all", K="L", starts=3)
+    assert found.ranking("all").standings[0].rank == (1, 2)
+
+
+def test_settings_and_bounds_concern_the_laws_that_have_them():
+    table = PLANTED["dcpt.l3"].table(noise=0.003, seed=1)
+    found = lawdsl.compare(
+        ["chinchilla", "dcpt.l3"],
+        {k: v[table["D"] > 2] for k, v in table.items()},
+        protocols="all",
+        settings={"D_min": 2.0},
+        without="C > C0",
+        starts=2,
+    )
+    assert [law.settings for law in found.laws] == [{}, {"D_min": 2.0}]
+    assert [law.dropped for law in found.laws] == [(), ("C > C0",)]
+
+
+# ---- the command
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lawdsl", "compare", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_prints_ranks_and_scores():
+    done = command("dcpt.share", "cmr.share", SHARE, "R=r", "--protocol", "leave-one-out:r")
+    assert done.returncode == 0, done.stderr
+    assert "2 laws on 10 rows" in done.stdout and "1-2" in done.stdout
+    assert "behind the best" in done.stdout and "intervals over 10 values of r" in done.stdout
+
+
+def test_the_command_prints_one_json_document():
+    done = command("dcpt.share", "cmr.share", SHARE, "R=r", "--protocol", "all", "--json")
+    content = json.loads(done.stdout)
+    assert content["ok"] and content["command"] == "compare"
+    result = content["result"]
+    assert set(result) == {"laws", "data", "objective", "rankings", "starts", "seed"}
+    (ranking,) = result["rankings"]
+    assert [s["place"] for s in ranking["standings"]] == ["1-2", "1-2"]
+    assert {"score", "scores", "aicc", "behind", "folds", "failed"} <= set(ranking["standings"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("dcpt.share",), 2), (("dcpt.share", SHARE, "--protocol", "al"), 3), (("x", SHARE), 3)],
+)
+def test_a_wrong_command_line_has_its_exit_code(arguments: tuple, code: int):
+    done = command(*arguments)
+    assert done.returncode == code and done.stdout == "" and "Traceback" not in done.stderr
+
+
+def test_a_failed_fold_is_a_finding(tmp_path: Path):
+    table = tmp_path / "few.csv"
+    table.write_text("r,L\n.1,3\n.1,3.1\n.5,2\n.9,1.5\n", encoding="utf-8")
+    done = command("dcpt.share", table, "--protocol", "leave-one-out:r", "--starts", 2)
+    assert done.returncode == 1 and "F0204" in done.stderr
+
+
+def test_help_lists_every_protocol():
+    shown = command("--help").stdout
+    for name in (*KINDS, *NAMED):
+        assert name in shown, name
