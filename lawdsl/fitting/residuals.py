@@ -100,6 +100,9 @@ def view(law: Law, problem: Problem, theta: Array, rows: Rows) -> View:
     """
     part = problem.subset(rows)
     residual, jacobian = (x[0] for x in part.slopes(theta[None]))
+    if part.weights is not None:  # a row of more weight scatters less
+        root = np.sqrt(part.weights)
+        residual, jacobian = residual * root, jacobian * root[:, None]
     axes = np.vstack([part.columns, part.predictions(theta[None])[0]])
     names = (*(q.name for q in law.variables), f"the predicted {law.output}")
     basis = spanned(jacobian[:, np.all(np.isfinite(jacobian), axis=0)])

@@ -61,7 +61,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
             independent, so that only the runs count.
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    rows = int(np.sum(weights > 0))
+    rows = round(float(np.sum(weights)))  # a weight says how many rows a row stands for
     units = rows if groups is None else len(np.unique(groups))
     slope = rho_slope(residual, problem.objective)
     mean = float(np.sum(weights * slope**2)) / max(rows - parameters, 1)
