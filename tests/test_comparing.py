@@ -401,6 +401,15 @@ def test_a_law_that_contains_the_true_one_is_seldom_clearly_better():
     assert sum(one.clear and one.value > 0 for one in found) <= 5
 
 
+def test_a_parameter_that_is_not_needed_is_no_clear_difference_of_aicc():
+    """The line made the data. The draws lie about the value, penalties counted."""
+    for seed in (0, 2, 3):
+        (ranking,) = lawdsl.compare([LINE, CURVE], line(seed), protocols="all", starts=2).rankings
+        behind = ranking.standings[1].behind
+        assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)]
+        assert behind.low < behind.value - 0.2 and behind.value + 0.2 < behind.high
+
+
 def test_a_step_is_what_another_fit_would_do():
     """Fitted again to rows of slightly other weights, the law does what the step foretells."""
     data = rows(PLANTED["dcpt.share"].table(noise=0.002, seed=5), "dcpt.share")

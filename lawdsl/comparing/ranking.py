@@ -46,7 +46,7 @@ class Judged:
             the noise from fold to fold, a law must be better in every one of them.
         reach: the least and the greatest score of each law among fits that are equally good on
             the rows they were fitted to, shape (laws, 2).
-        exact: differences of scores below this are rounding.
+        exact: differences of scores below this are none: rounding, say.
     """
 
     scores: Array
