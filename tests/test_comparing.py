@@ -420,7 +420,7 @@ def test_a_step_is_what_another_fit_would_do():
 
     def fitted(times: np.ndarray) -> np.ndarray:
         many = np.repeat(every, times)
-        return quick_fit(law, own[:, many], data.target[many], law.objective, 0, 6).theta
+        return quick_fit(law, problem.subset(many), 0, 6).theta
 
     def mean(theta: np.ndarray) -> float:
         loss = losses(data.target, problem.predictions(theta[None])[0], law.objective)
