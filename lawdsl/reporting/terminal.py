@@ -33,6 +33,7 @@ STYLES = {
 }
 
 WORD = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
+ROUNDED = 1e-7  # relative: a gradient below is that of a minimum
 
 
 def console() -> Console:
@@ -159,7 +160,9 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
     best = fit.optimality
-    out.print(f"  gradient {best.gradient:.1e}, least curvature {best.curvature:.2g}")
+    flat = best.gradient < ROUNDED
+    gradient = "gradient 0 to rounding" if flat else f"gradient {best.gradient:.1e}"
+    out.print(f"  {gradient}, least curvature {best.curvature:.2g}")
     _show_parameters(fit, out)
     _show_claims(fit, out)
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
