@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from lawdsl.fitting.intervals.noise import Groups
+from lawdsl.fitting.intervals.delta import endless
+from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.search import finely
 from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
@@ -21,6 +22,7 @@ from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_pa
 Array = NDArray[np.float64]
 
 SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
+LEAST_LEFT = 1e-3  # of a row's error, after the fit
 TOGETHER = 3_000_000  # numbers in the slopes of the resamples that are fitted at once
 
 
@@ -32,11 +34,16 @@ class Resamples:
         theta: their parameters, shape (resamples, parameters).
         settled: which of them ended in a minimum.
         units: how many rows or runs there were to draw from.
+        short: for each parameter, how many times too little the resamples scatter, shape
+            (parameters,).
+        by_run: whether runs were drawn.
     """
 
     theta: Array
     settled: NDArray[np.bool_]
     units: int
+    short: Array
+    by_run: bool
 
     def ends(self, level: float, parameters: int) -> tuple[Array, Array]:
         """Ends of the intervals, shape (parameters,): percentiles.
@@ -44,17 +51,22 @@ class Resamples:
         Few units make resamples scatter too little; the percentiles are taken further out to make
         up for it (the expanded percentile interval; Hesterberg 2015).
         """
-        freedom = max(self.units - parameters, 1)
-        far = np.sqrt(self.units / freedom) * student.ppf((1 - level) / 2, freedom)
-        tail = float(norm.cdf(far))
-        low, high = np.quantile(self._found, [tail, 1 - tail], axis=0)
-        return low, high
+        freedom = max(self.units - (1 if self.by_run else parameters), 1)
+        return self._percentiles(student.ppf((1 + level) / 2, freedom))
 
     def errors(self) -> Array:
         """Standard errors of the parameters, from the middle of the resamples: a few that leave a
         parameter open would make any standard deviation infinite."""
-        low, high = np.quantile(self._found, norm.cdf([-1.0, 1.0]), axis=0)
-        return (high - low) / 2
+        low, high = self._percentiles(1.0)
+        with np.errstate(invalid="ignore"):
+            return (high - low) / 2
+
+    def _percentiles(self, far: float) -> tuple[Array, Array]:
+        """The percentiles that are so many standard errors out."""
+        found, tails = self._found, norm.cdf(-far * self.short)
+        ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(found.T, tails, strict=True)]
+        low, high = endless(np.array(ends).T)
+        return low, high
 
     @property
     def _found(self) -> Array:
@@ -71,6 +83,9 @@ def bootstrap(
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
+    A resample gives each an exponential weight (Rubin 1981; Xu et al. 2020) instead of a number of
+    draws: none is lost altogether, so that a small table still determines all parameters.
+
     Args:
         problem: the fit.
         theta: the fitted parameters, shape (parameters,), where each resample begins.
@@ -79,18 +94,19 @@ def bootstrap(
         groups: which training run each row is of, shape (rows,): runs are drawn whole.
         progress: called with how many are done, and of how many.
     """
-    units = np.arange(problem.rows) if groups is None else groups
-    count = int(units.max()) + 1
+    rows = np.ones(problem.rows) if problem.weights is None else problem.weights
+    if groups is None:
+        units, copies, within = np.arange(problem.rows), rows, np.array(1.0)
+    else:
+        units, copies, within = groups, np.ones(int(groups.max()) + 1), rows
+    count = len(copies)
     rng = np.random.default_rng([seed, 0xB007])
     width = max(1, TOGETHER // (problem.rows * problem.parameters))
     loose = relaxed(problem.transforms)
     found, settled = np.empty((resamples, len(theta))), np.zeros(resamples, dtype=bool)
     for first in range(0, resamples, width):
         last = min(first + width, resamples)
-        drawn = rng.multinomial(count, np.full(count, 1 / count), size=last - first)
-        weights = drawn[:, units].astype(np.float64)
-        if problem.weights is not None:
-            weights *= problem.weights
+        weights = rng.gamma(copies, size=(last - first, count))[:, units] * within
         some = slice(first, last)
         found[some], settled[some] = _fitted(problem, theta, weights, loose)
         if loose is not None:  # those that break a bound are fitted again under it
@@ -100,7 +116,29 @@ def bootstrap(
                 found[outside], settled[outside] = _fitted(problem, theta, own, None)
         if progress is not None:
             progress(last, resamples)
-    return Resamples(found, settled, count)
+    short = np.ones(len(theta)) if groups is not None else _short(problem, theta, rows)
+    drawn_from = count if groups is not None else round(float(np.sum(rows)))
+    return Resamples(found, settled, drawn_from, short, groups is not None)
+
+
+def _short(problem: Problem, theta: Array, rows: Array) -> Array:
+    """How many times too little resamples of rows scatter, were the law linear: a fit draws each row
+    towards itself by the row's leverage, and only what is left of its error is drawn again. With a
+    Huber loss only rows within delta draw. What resamples do to runs is small beside the rest."""
+    transforms = relaxed(problem.transforms) or problem.transforms
+    own = replace(problem, transforms=transforms)
+    (residual,), (slopes,) = own.residuals_and_slopes(to_free(transforms, theta[None]))
+    slopes = np.nan_to_num(slopes)
+    size = np.maximum(np.sqrt(rows @ slopes**2), 1e-300)
+    scaled = np.sqrt(rows)[:, None] * slopes / size
+    influence = scaled @ np.linalg.pinv(scaled.T @ scaled, rcond=1e-14, hermitian=True)
+    noise = noise_of(own, residual, len(theta))
+    drawing = 1.0 if problem.objective.loss == "squared" else noise.bend
+    leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
+    left = np.maximum(1 - drawing * leverage, LEAST_LEFT)
+    seen = np.sum(influence**2, axis=0)
+    with np.errstate(all="ignore"):
+        return np.where(seen > 0, np.sqrt(seen / (left @ influence**2)), 1.0)
 
 
 def _fitted(

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.noise import Groups, noise_of
+from lawdsl.fitting.intervals.noise import Groups, Noise, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
+
+ENDLESS = 1e100  # ends beyond are set by no data
+ALONE = 1e-9  # what all other runs say of a direction, relative: below, it is nothing
+NAMED = 1e-2  # of such a direction: a parameter with less is not in it
 
 
 @dataclass(frozen=True)
@@ -21,10 +25,12 @@ class Spread:
     Attributes:
         free: the free numbers of the fit, shape (parameters,).
         covariance: of the free numbers, shape (parameters, parameters); nan where held.
-        inflation: for each parameter, how much its variance grows because rows of one run are not
-            independent, shape (parameters,); 1 where that is not asked.
+        inflation: for each parameter, the variance with independent runs over that with independent
+            rows, shape (parameters,); 1 where runs are not asked for. Below 1 for a parameter that
+            is seen within each run, whose rows share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan where there is none.
+        far: how many standard errors, of the free numbers, they are away.
     """
 
     free: Array
@@ -33,12 +39,15 @@ class Spread:
     errors: Array
     low: Array
     high: Array
+    far: float
 
 
 def delta(
     problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> Spread:
     """Intervals that are symmetric in the free numbers: for A > 0 in log A.
+
+    By rows the noise is taken to be alike on all of them; by runs nothing is.
 
     Args:
         problem: the fit; no bound may depend on other parameters.
@@ -59,18 +68,46 @@ def delta(
     inverse = np.linalg.pinv(root.T @ root, rcond=1e-14, hermitian=True)
     plain = noise.tau2 * inverse
     if groups is not None:
-        by_run = np.zeros((int(groups.max()) + 1, len(kept)))
-        np.add.at(by_run, groups, noise.slope[:, None] * slopes)
-        runs = len(np.unique(groups))
-        meat = by_run.T @ by_run * runs / max(runs - 1, 1)
-        clustered = inverse @ meat @ inverse / noise.bend**2
+        clustered = _by_run(noise, slopes, root, groups)
         with np.errstate(all="ignore"):
             ratio = np.diag(clustered) / np.diag(plain)
-        inflation[kept] = np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0)
-        plain = plain * np.sqrt(np.outer(inflation[kept], inflation[kept]))
+        inflation[kept] = np.where(np.isnan(ratio), 1.0, ratio)
+        plain = clustered
     covariance[np.ix_(kept, kept)] = plain
-    half = noise.quantile(level) * np.sqrt(np.diag(covariance))
+    far = noise.quantile(level)
+    half = far * np.sqrt(np.diag(covariance))
     _, turn = with_slopes(problem.transforms, free[None])
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(turn[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
-    return Spread(free, covariance, inflation, errors, ends[0], ends[1])
+    ends = endless(ends)
+    return Spread(free, covariance, inflation, errors, ends[0], ends[1], far)
+
+
+def endless(ends: Array) -> Array:
+    """Ends of intervals, infinite where no data have set them."""
+    return np.where(np.abs(ends) > ENDLESS, np.copysign(np.inf, ends), ends)
+
+
+def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]) -> Array:
+    """The covariance of the free numbers where only runs are independent.
+
+    It is that of the jackknife, which leaves out one run after the other, each fit being one Newton
+    step away (CR3; Bell and McCaffrey 2002): the plain sum over the runs comes out too small where
+    they are few, for a fit follows each of them. What one run alone determines has an infinite
+    variance: how far it is off, no other run says.
+    """
+    runs = np.unique(groups)
+    total = noise.bend * root.T @ root
+    size = np.sqrt(np.maximum(np.diag(total), 1e-300))
+    moved, alone = np.empty((len(runs), len(size))), np.zeros(len(size), dtype=bool)
+    for k, run in enumerate(runs):
+        rows = groups == run
+        left = (total - noise.bend * root[rows].T @ root[rows]) / np.outer(size, size)
+        values, vectors = np.linalg.eigh(left)
+        seen = values > ALONE
+        alone |= np.any(np.abs(vectors[:, ~seen]) > NAMED, axis=1)
+        pull = vectors[:, seen].T @ (noise.slope[rows] @ slopes[rows] / size)
+        moved[k] = vectors[:, seen] @ (pull / values[seen]) / size
+    covariance = moved.T @ moved * (len(runs) - 1) / len(runs)
+    covariance[alone, alone] = np.inf
+    return covariance

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from lawdsl.fitting.problem import Problem, rho_slope
@@ -18,7 +19,7 @@ from lawdsl.fitting.problem import Problem, rho_slope
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None
 
-WINDOW = 0.5  # standard errors around 0 in which the density of residuals is counted
+SILVERMAN = 1.84  # of a window in which residuals are counted: his rule for a box (1986, 3.4.2)
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,33 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     slope = rho_slope(residual, problem.objective)
     mean = float(np.sum(weights * slope**2)) / max(rows - parameters, 1)
     freedom = rows - parameters if groups is None else min(rows - parameters, units - 1)
-    bend = 2.0 if problem.objective.loss == "squared" else _huber_bend(problem, residual, weights)
+    bend = 2.0
+    if problem.objective.loss == "huber":
+        bend = _huber_bend(residual, weights, problem.objective.delta, parameters)
     return Noise(weights * slope, mean, bend, max(freedom, 1))
 
 
-def _huber_bend(problem: Problem, residual: Array, weights: Array) -> float:
-    """The share of residuals within delta. Where delta is far below the noise so few lie there
-    that their number says little: then it follows from those in a wider window."""
-    delta, size = problem.objective.delta, np.abs(residual)
+def _huber_bend(residual: Array, weights: Array, delta: float, parameters: int) -> float:
+    """The share of errors within delta.
+
+    Where delta is far below the noise few lie there, so that the share follows from that of a wider
+    window, as it would for Gaussian errors. The window narrows with the rows, as Silverman's does.
+    A fit draws residuals towards 0: those that would vanish without noise, one a parameter, are
+    taken out of the window as far as the density at its edge says.
+    """
     used = weights > 0
-    window = max(delta, WINDOW * 1.4826 * float(np.median(size[used])))
-    inside = float(np.sum(weights[used] * (size[used] <= window)) / np.sum(weights[used]))
-    return max(inside * delta / window, 1.0 / max(int(np.sum(used)), 1))
+    size, weights = np.abs(residual[used]), weights[used]
+    order = np.argsort(size)
+    size, weights = size[order], weights[order]
+    total = float(np.sum(weights))
+    left = max(total - parameters, 1.0)
+    middle = int(np.searchsorted(np.cumsum(weights) - parameters, left / 2))
+    scale = max(1.4826 * float(size[min(middle, len(size) - 1)]), 1e-6 * delta)
+    window = max(delta, SILVERMAN * scale * total**-0.2)
+    inside = float(np.sum(weights[size <= window]))
+    near, edge = delta / scale, window / scale
+    shape = float(norm.cdf(near) - norm.cdf(-near)) / float(norm.cdf(edge) - norm.cdf(-edge))
+    # drawn inwards by h·delta/bend each, h adding up to the parameters
+    drawn = parameters * float(norm.pdf(edge) / norm.pdf(0))
+    share = max(inside - drawn, 1.0) / max(total - drawn, 1.0)
+    return share * shape

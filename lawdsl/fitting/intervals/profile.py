@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.delta import Spread, delta
+from lawdsl.fitting.intervals.delta import Spread, delta, endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.search import finely
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
 ROUNDS = 12  # of looking for an end
-CLOSE = 0.01  # how near to the end, relative to the half width of the interval
+CLOSE = 1e-3  # how near to the end, relative to the half width of the interval
 FARTHEST = 3.0  # times the last distance from the fit: the next look goes no further
 WIDEST = 40.0  # of a free number: beyond, the data set no end
 LOWER = 1e-6  # relative: a minimum that much lower than the fit is another one
@@ -63,9 +63,7 @@ def profile(
     for k, j in enumerate(search.number):
         row = spread.free.copy()
         row[j] = search.end[k]
-        value = to_parameters(problem.transforms, row[None])[0, j]
-        if not np.isfinite(search.end[k]):
-            value = search.end[k]
+        value = endless(to_parameters(problem.transforms, row[None])[0, j])
         low[j] = np.fmin(low[j], value)
         high[j] = np.fmax(high[j], value)
     lower = None
@@ -122,10 +120,11 @@ class _Ends:
         self.outside[going[~small]] = self.away[going[~small]]
         self.outside_root[going[~small]] = root[~small]
         done = np.abs(root - 1) <= CLOSE
-        endless = small & (np.abs(self.away[going]) >= WIDEST)
-        self.end[going[endless]] = np.sign(self.away[going[endless]]) * np.inf
+        self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
+        unbounded = small & (np.abs(self.away[going]) >= WIDEST)
+        self.end[going[unbounded]] = np.sign(self.away[going[unbounded]]) * np.inf
         self._next(going)
-        self.going = going[~(done | endless)]
+        self.going = going[~(done | unbounded)]
         return True
 
     def _next(self, going: NDArray[np.int64]) -> None:
