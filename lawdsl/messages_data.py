@@ -371,6 +371,17 @@ _FITS = {
         "one run evaluated several times. There is less in the table than its rows promise, so "
         "intervals that count rows are too narrow. Count runs: intervals by run, or one row a run.",
     ),
+    "F0120": Message(
+        "intervals that cannot be made",
+        "Intervals are found by `delta` (from the slopes at the fit), `profile` (from how far each "
+        "parameter can go) or `bootstrap` (from fits to rows or runs drawn again), at a level "
+        "between 0.5 and 0.999, the bootstrap from 100 resamples or more.",
+    ),
+    "F0121": Message(
+        "resamples that could not be fitted",
+        "Drawn again, the rows often leave some parameter open, and the search for it ends "
+        "nowhere: the fit hangs on few rows. Compare with --intervals profile, or measure more.",
+    ),
 }
 
 _COMPARISONS = {

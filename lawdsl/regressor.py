@@ -110,8 +110,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "feature_names_in_"):
             self._names = _names(law, self.n_features_in_, self.columns)
         table, target = _with_target(self._table(X), np.asarray(y, dtype=np.float64))
-        if sample_weight is not None:
-            table = _repeated(table, _weights(sample_weight, len(table)))
+        weights = None if sample_weight is None else _weights(sample_weight, len(table))
         bindings = {v: _name(table, column) for v, column in (self.columns or {}).items()}
         self.fit_ = fit_law(
             law,
@@ -123,6 +122,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             settings=self.settings,
             without=self.without,
             enforce=self.enforce,
+            weights=weights,
             seed=self.seed,
         )
         self.parameters_ = self.fit_.values
@@ -208,12 +208,3 @@ def _weights(weights: ArrayLike, rows: int) -> Array:
     if not np.any(found):
         raise ValueError("sample_weight is zero in every row")
     return found
-
-
-def _repeated(table: Table, weights: Array) -> Table:
-    """The table with each row as often as its weight says."""
-    if np.any(weights != np.floor(weights)):
-        raise ValueError("sample_weight has values that are no whole numbers")
-    order = np.repeat(np.arange(len(table)), weights.astype(int))
-    columns = {name: column.take(pa.array(order)) for name, column in table.columns.items()}
-    return replace(table, columns=columns, rows=table.rows[order])

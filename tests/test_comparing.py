@@ -384,17 +384,30 @@ def by_least_squares(table: dict[str, np.ndarray], name: str) -> Judged:
 
 
 @pytest.mark.parametrize("name", ["leave-one-out:r", "leave-two-out:r", "segments:r"])
-def test_intervals_are_as_wide_as_what_other_measurements_would_give(name: str):
-    """Of the same design, with noise in the fitted rows and in the tested ones."""
+def test_intervals_hold_what_other_measurements_would_give_on_average(name: str):
+    """Of the same design, with noise in the fitted rows and in the tested ones. Measured on 120
+    tables: 99, 99 and 88 of 100 hold it; a score of few, far predictions is skewed."""
     found = [by_least_squares(line(seed, 0.2), name).behind(0, 1) for seed in range(60)]
-    spread = np.subtract(*np.percentile([one.value for one in found], [97.5, 2.5]))
-    assert 0.6 < np.median([one.high - one.low for one in found]) / spread < 1.7
+    values = [one.value for one in found]
+    average = np.mean(values)
+    assert np.mean([one.low < average < one.high for one in found]) > 0.8
+    spread = np.subtract(*np.percentile(values, [97.5, 2.5]))
+    assert np.median([one.high - one.low for one in found]) < 1.7 * spread
 
 
 def test_a_law_that_contains_the_true_one_is_seldom_clearly_better():
     """The line made the data: noise alone makes the curve better."""
     found = [by_least_squares(line(seed), "leave-one-out:r").behind(0, 1) for seed in range(100)]
     assert sum(one.clear and one.value > 0 for one in found) <= 5
+
+
+def test_a_parameter_that_is_not_needed_is_no_clear_difference_of_aicc():
+    """The line made the data. The draws lie about the value, penalties counted."""
+    for seed in (0, 2, 3):
+        (ranking,) = lawdsl.compare([LINE, CURVE], line(seed), protocols="all", starts=2).rankings
+        behind = ranking.standings[1].behind
+        assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)]
+        assert behind.low < behind.value - 0.2 and behind.value + 0.2 < behind.high
 
 
 def test_a_step_is_what_another_fit_would_do():
@@ -407,7 +420,7 @@ def test_a_step_is_what_another_fit_would_do():
 
     def fitted(times: np.ndarray) -> np.ndarray:
         many = np.repeat(every, times)
-        return quick_fit(law, own[:, many], data.target[many], law.objective, 0, 6).theta
+        return quick_fit(law, problem.subset(many), 0, 6).theta
 
     def mean(theta: np.ndarray) -> float:
         loss = losses(data.target, problem.predictions(theta[None])[0], law.objective)
@@ -464,13 +477,18 @@ def test_the_fit_to_all_rows_is_the_one_that_fit_finds(planted: lawdsl.Compariso
 
 
 @pytest.mark.slow
-def test_the_papers_protocols_rank_the_planted_law_first():
+def test_no_law_is_clearly_better_than_the_one_that_made_the_data():
+    """By the papers' protocols. L2 follows these data nearly as well, the others do not."""
     table = PLANTED["dcpt.l3"].table(noise=0.003, seed=2)
     found = lawdsl.compare(LAWS, table, starts=4)
     assert sum(r.folds for r in found.rankings if not r.part) == 1 + 4 + 3 + 36
-    ranking = found.ranking("leave-two-out:r")
-    assert ranking.standings[0].law == "dcpt.l3" and ranking.unit == "values of r"
-    assert all(r.standings[-1].law == "dcpt.l5" for r in found.rankings)
+    assert found.ranking("leave-two-out:r").unit == "values of r"
+    for ranking in found.rankings:
+        best = {s.law: s.rank[0] for s in ranking.standings}
+        assert best["dcpt.l3"] == 1, ranking.title
+        assert ranking.standings[-1].law == "dcpt.l5" and best["dcpt.l5"] > 1, ranking.title
+    for ranking in (found.ranking("all"), found.ranking("segments:D")):
+        assert {s.law for s in ranking.standings[:2]} == {"dcpt.l2", "dcpt.l3"}, ranking.title
 
 
 TWICE = """variable  r in [0, 1]

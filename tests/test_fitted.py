@@ -85,10 +85,14 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     made = fit.to_json()
 
     assert list(made) == [
-        *("schema", "verdict", "parameters", "held", "objective", "metrics", "agreement"),
-        *("converged", "stopped", "diagnostics", "claims", "data", "law", "seed"),
+        *("schema", "verdict", "parameters", "held", "intervals", "objective", "metrics"),
+        *("agreement", "optimality", "converged", "stopped", "diagnostics", "claims", "data"),
+        *("law", "seed"),
     ]
     assert list(made["parameters"]["E"]) == ["value", "at_bound", "identified"]
+    assert list(made["intervals"]) == [
+        *("method", "level", "by", "errors", "ends", "resamples", "failed"),
+    ]
     assert list(made["data"]) == [
         *("name", "digest", "rows", "dropped", "columns", "where", "ranges"),
         *("weights", "runs", "groups"),
@@ -182,13 +186,13 @@ GARBAGE = {
     "a number": b"1",
     "null": b"null",
     "an object": b"{}",
-    "other schema": b'{"schema": 2}',
-    "only the schema": b'{"schema": 1}',
+    "other schema": b'{"schema": 1}',
+    "only the schema": b'{"schema": 2}',
     "nesting": NESTED.encode(),
-    "nesting inside": b'{"schema": 1, "objective": ' + NESTED.encode() + b"}",
+    "nesting inside": b'{"schema": 2, "objective": ' + NESTED.encode() + b"}",
     "a huge integer": b'{"schema": ' + b"9" * 5000 + b"}",
     "a number without end": b'{"schema": 1e999}',
-    "UTF-16": '{"schema": 1}'.encode("utf-16"),
+    "UTF-16": '{"schema": 2}'.encode("utf-16"),
 }
 
 
@@ -198,7 +202,7 @@ def test_garbage_is_no_fit(name: str, tmp_path: Path):
     path.write_bytes(GARBAGE[name])
     diagnostic = not_loaded(path)
 
-    assert "it is no fit of schema 1" in diagnostic.message
+    assert "it is no fit of schema 2" in diagnostic.message
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
@@ -252,6 +256,10 @@ def test_no_file_is_no_fit(name: str, tmp_path: Path):
         (("objective",), {"sum": "little"}),
         (("metrics",), {"r2": []}),
         (("agreement",), {"starts": {}}),
+        (("optimality",), {"gradient": "flat"}),
+        (("intervals",), {"method": "guess"}),
+        (("intervals",), {"ends": {"E": [1.0]}}),
+        (("intervals",), {"errors": {"E": "small"}}),
     ],
 )
 def test_a_value_of_another_kind_is_refused(

@@ -61,7 +61,16 @@ OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber
     metavar="COLUMN",
     help="Which training run a row comes from; several together.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the starts.")
+@click.option(
+    "--intervals",
+    default="delta",
+    show_default=True,
+    type=click.Choice(("delta", "profile", "bootstrap")),
+    help="How the intervals of the parameters are found.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--resamples", default=1000, show_default=True, help="Fits of a bootstrap.")
+@click.option("--seed", default=0, show_default=True, help="Of the starts and the resamples.")
 @settings
 @without
 @fix
@@ -82,6 +91,9 @@ def fit(
     enforce: bool,
     weights: str | None,
     run: tuple[str, ...],
+    intervals: str,
+    level: float,
+    resamples: int,
     seed: int,
     settings: tuple[str, ...],
     without: tuple[str, ...],
@@ -118,6 +130,9 @@ def fit(
             enforce=enforce,
             weights=weights,
             run=run,
+            intervals=intervals,
+            level=level,
+            resamples=resamples,
             seed=seed,
             progress=report,
             columns=bindings(columns),

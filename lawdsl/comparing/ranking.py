@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from lawdsl.comparing.resampling import FEWEST
 
@@ -46,7 +46,7 @@ class Judged:
             the noise from fold to fold, a law must be better in every one of them.
         reach: the least and the greatest score of each law among fits that are equally good on
             the rows they were fitted to, shape (laws, 2).
-        exact: differences of scores below this are rounding.
+        exact: differences of scores below this are none: rounding, say.
     """
 
     scores: Array
@@ -59,9 +59,9 @@ class Judged:
     def behind(self, law: int, other: int) -> Difference:
         """How far one law is behind another: the difference of their scores, with its interval.
 
-        The interval is the percentile interval of the draws about their mean, widened for few
-        units as a t interval is (the "expanded" one of Hesterberg, The American Statistician 69,
-        2015).
+        The interval is the bias-corrected percentile interval of the draws (Efron 1981), which
+        holds for skewed ones, widened for few units as a t interval is (the "expanded" one of
+        Hesterberg, The American Statistician 69, 2015).
         """
         mine, yours = float(self.scores[law]), float(self.scores[other])
         if math.isinf(mine) or math.isinf(yours):
@@ -73,16 +73,14 @@ class Judged:
         if self.units < 2:
             return Difference(value, -math.inf, math.inf, False)
         apart = self.drawn[law] - self.drawn[other]
-        wide = math.sqrt(self.units / (self.units - 1))
-        tail = ndtr(stdtrit(self.units - 1, (1 - LEVEL) / 2) * wide)
-        low, high = np.quantile(apart, [tail, 1 - tail]) - np.mean(apart) + value
+        low, high = _interval(apart, value, self.units)
         worse, better = (law, other) if value > 0 else (other, law)
         clear = (low > 0 or high < 0) and self.units >= FEWEST
         clear &= abs(value) > EQUAL * abs(self.scores[better]) + self.exact
         clear &= bool(self.reach[worse, 0] > self.reach[better, 1])
         if self.by_fold.shape[1] > 1:
             clear &= bool(np.all(self.by_fold[worse] > self.by_fold[better]))
-        return Difference(value, float(low), float(high), bool(clear))
+        return Difference(value, low, high, bool(clear))
 
     def ranks(self) -> tuple[tuple[int, int], ...]:
         """For each law the best and the worst rank that the noise leaves it, counted from 1."""
@@ -96,3 +94,13 @@ class Judged:
         return tuple(
             (1 + int(np.sum(better[:, i])), count - int(np.sum(better[i]))) for i in range(count)
         )
+
+
+def _interval(drawn: Array, value: float, units: int) -> tuple[float, float]:
+    """The interval of a value, from what it was in draws of so many units."""
+    count = len(drawn)
+    below = float(np.mean(drawn < value) + np.mean(drawn == value) / 2)
+    shift = 2 * ndtri(min(max(below, 1 / count), 1 - 1 / count))
+    wide = stdtrit(units - 1, (1 + LEVEL) / 2) * math.sqrt(units / (units - 1))
+    low, high = np.quantile(drawn, [ndtr(shift - wide), ndtr(shift + wide)])
+    return min(float(low), value), max(float(high), value)

@@ -21,6 +21,8 @@ Labels = NDArray[np.int64]
 Results = Sequence[Sequence[tuple[Tested, Array]]]
 """What came of each law on each fold, and the loss of each tested row."""
 
+SUPPORT = 4.0  # of AICc: a law that is less far behind has support still (Burnham, Anderson 2002)
+
 
 @dataclass(frozen=True)
 class _Unit:
@@ -93,17 +95,22 @@ def _unit(data: Measured, asked: Protocol, folds: Sequence[Fold], seed: int) -> 
 
 
 def _in_sample(entries: Sequence[Entry], results: Results, unit: _Unit) -> Judged:
-    """A ranking by AICc. The fits owe nothing to their noise here: at its maximum the likelihood
-    does not change with the parameters."""
+    """A ranking by AICc.
+
+    The fits owe little to their noise here: at its maximum the likelihood does not change with
+    the parameters. It does where one law contains the other and needs not; there the difference
+    is small, and small ones are taken for none.
+    """
     values, drawn = [], []
     for entry, ((_, loss),) in zip(entries, results, strict=True):
         likelihood = log_likelihood(loss, entry.problem.objective, entry.problem.exact)
-        values.append(aicc(float(np.sum(likelihood)), entry.problem.parameters, len(loss)))
+        total = float(np.sum(likelihood))
+        values.append(aicc(total, entry.problem.parameters, len(loss)))
         by_unit = np.bincount(unit.labels, likelihood, unit.drawn.shape[1])
-        drawn.append(-2 * unit.drawn @ by_unit)
+        drawn.append(values[-1] + 2 * total - 2 * unit.drawn @ by_unit)
     alone = np.array(values)
     reach = np.stack([alone, alone], axis=1)
-    return Judged(alone, np.stack(drawn), unit.count, alone[:, None], reach)
+    return Judged(alone, np.stack(drawn), unit.count, alone[:, None], reach, SUPPORT)
 
 
 def _held_out(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +19,15 @@ from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.held import held_values
 from lawdsl.fitting.identifiability import unseen
+from lawdsl.fitting.measures import metrics, objective_value, optimality
 from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
-from lawdsl.fitting.problem import Problem, problem_of, rho
-from lawdsl.fitting.records import (
-    FittedData,
-    FittedLaw,
-    Loss,
-    Metrics,
-    ObjectiveValue,
-    Parameter,
-)
+from lawdsl.fitting.problem import Problem, problem_of
+from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Parameter
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.uncertainty import Asked
+from lawdsl.fitting.uncertainty import intervals as intervals_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
 from lawdsl.symmetries import Freedom, findings, freedom
@@ -60,6 +55,9 @@ def fit(
     run: str | Sequence[str] = (),
     drop_bad: bool = False,
     enforce: bool = False,
+    intervals: str = "delta",
+    level: float = 0.95,
+    resamples: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     columns: Mapping[str, str] | None = None,
@@ -86,8 +84,12 @@ def fit(
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
             parameters that keep it.
-        seed: of the starts; the same seed gives the same fit.
-        progress: called with how many starts are done, and of how many.
+        intervals: how they are found: `delta` from the slopes at the fit, `profile` from how far
+            each parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.
+        level: of the intervals.
+        resamples: how many fits of a bootstrap.
+        seed: of the starts and the resamples; the same seed gives the same fit.
+        progress: called with how many starts, or resamples, are done, and of how many.
         columns: variable or output of the law -> column, where the names differ.
         named_columns: the same in another form, L="loss"; a variable that is called like one of
             the options above is bound by `columns`.
@@ -110,6 +112,7 @@ def fit(
         message = f"the seed is a whole number from 0, not `{seed}`"
         help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
         raise LawdslError(Diagnostic("F0106", message, help=help))
+    asked = Asked(intervals, level, resamples, int(seed))
     chosen = chosen_objective(law, objective, delta)
     runs = bind(
         law,
@@ -128,7 +131,7 @@ def fit(
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     unknowable = freedom(law)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(law, problem, runs, unknowable, starts, where, seed, progress)
+        found = _fit_to(law, problem, runs, unknowable, starts, where, asked, progress)
         changed = enforced(law, found.claims) if enforce and left else None
         if changed is None:
             break
@@ -144,13 +147,19 @@ def _fit_to(
     unknowable: Freedom,
     starts: Starts,
     where: tuple[str, ...],
-    seed: int,
+    asked: Asked,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
     """One fit, and what the law's claims are for it."""
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
-        best = optimum(law, problem, starts, seed, progress)
-        found = _fitted(law, problem, runs, unknowable, best, where, seed)
+        best = optimum(law, problem, starts, asked.seed, progress)
+        found, lower = _fitted(law, problem, runs, unknowable, best, where, asked, progress)
+        if lower is not None:  # the way to the end of an interval led to a better minimum
+            start = dict(zip((q.name for q in law.parameters), map(float, lower), strict=True))
+            other = optimum(law, problem, start, asked.seed)
+            if other.loss < best.loss:
+                best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
+                found, _ = _fitted(law, problem, runs, unknowable, best, where, asked, progress)
     return replace(found, claims=certificates(law, found.values))
 
 
@@ -189,15 +198,17 @@ def _fitted(
     unknowable: Freedom,
     best: Optimum,
     where: tuple[str, ...],
-    seed: int,
-) -> Fit:
+    asked: Asked,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[Fit, Array | None]:
+    """What can be said of the best parameters; and better ones, if that has led to some."""
     theta, agreement, notes = best.theta, best.agreement, list[Diagnostic]()
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
     first = min(best.reached, key=lambda d: d.loss)
     notes += several_optima(law, best.searched, first, best.reached)
-    elsewhere = _elsewhere(law, problem, seed)
+    elsewhere = _elsewhere(law, problem, asked.seed)
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, elsewhere, unknowable)
     found = [
@@ -218,16 +229,21 @@ def _fitted(
         found.append(Diagnostic("F0105", message, help=help))
     if best.converged and "F0112" not in [d.code for d in found]:
         found += residual_findings(law, problem, theta, runs)
+    names = [q.name for q in law.parameters]
+    on_bound = np.isin(names, list(bounds))
+    held = on_bound | np.isin(names, list(lost))
+    known, lower, more = intervals_of(law, problem, theta, held, asked, runs.groups, progress)
+    found += more
     verdict = "trusted"
     if found:
         verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"
-    return Fit(
+    fit = Fit(
         parameters={
             q.name: Parameter(float(x), bounds.get(q.name), q.name not in lost)
             for q, x in zip(law.parameters, theta, strict=True)
         },
-        objective=_objective_value(problem, law, theta, best.loss),
-        metrics=_metrics(problem, theta),
+        objective=objective_value(problem, law, theta, best.loss),
+        metrics=metrics(problem, theta),
         agreement=agreement,
         converged=best.converged,
         stopped=best.reason,
@@ -248,49 +264,15 @@ def _fitted(
             runs.runs,
             None if runs.groups is None else int(runs.groups.max()) + 1,
         ),
-        seed=int(seed),
-        held=held_values(law, dict(zip((q.name for q in law.parameters), theta, strict=True))),
+        seed=asked.seed,
+        held=held_values(law, dict(zip(names, theta, strict=True))),
+        optimality=optimality(problem, best.free, on_bound),
+        intervals=known,
     )
+    return fit, lower
 
 
 def _elsewhere(law: Law, problem: Problem, seed: int) -> Array:
     """Other parameters, at which it is asked what the data can see at all."""
     sample = problem.sample(LONG, seed)
     return to_parameters(problem.transforms, chosen_starts(law, sample, ELSEWHERE, seed))
-
-
-def _objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:
-    predicted = problem.predictions(theta[None])[0]
-    with np.errstate(all="ignore"):
-        residuals = {
-            "log": np.log(predicted) - np.log(problem.target),
-            "raw": predicted - problem.target,
-        }
-    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    count = float(np.sum(weights))
-    totals = {n: _known(float(weights @ rho(r, problem.objective))) for n, r in residuals.items()}
-    both = {name: Loss(t, _known(t / count)) for name, t in totals.items()}
-    name = problem.objective.name.replace("L", law.output)
-    return ObjectiveValue(name, loss, loss / count, both["log"], both["raw"])
-
-
-def _metrics(problem: Problem, theta: Array) -> Metrics:
-    predicted = problem.predictions(theta[None])[0]
-    with np.errstate(all="ignore"):
-        return Metrics(
-            r2=_r_squared(problem.target, predicted, problem.weights),
-            r2_log=_r_squared(np.log(problem.target), np.log(predicted), problem.weights),
-            mae=_known(np.average(np.abs(predicted - problem.target), weights=problem.weights)),
-        )
-
-
-def _r_squared(measured: Array, predicted: Array, weights: Array | None) -> float:
-    mean = np.average(measured, weights=weights)
-    spread = np.average((measured - mean) ** 2, weights=weights)  # what underflows to 0 gives nan
-    missed = np.average((measured - predicted) ** 2, weights=weights)
-    return _known(float(1 - missed / spread))
-
-
-def _known(value: float) -> float:
-    """A number, or the one nan: so a fit equals the one that is read back."""
-    return float(value) if np.isfinite(value) else math.nan

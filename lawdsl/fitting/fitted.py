@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,8 +32,10 @@ from lawdsl.fitting.records import (
     FittedData,
     FittedLaw,
     Held,
+    Intervals,
     Metrics,
     ObjectiveValue,
+    Optimality,
     Parameter,
 )
 from lawdsl.law import Law
@@ -58,6 +61,8 @@ class Fit:
         claims: what is known of each claim of the law for the fitted values.
         seed: of the starts.
         held: name -> parameter that is fixed at a value, or tied to a formula of the others.
+        optimality: how flat the objective is there, and how it bends.
+        intervals: how well the data determine the parameters.
     """
 
     parameters: Mapping[str, Parameter]
@@ -73,6 +78,8 @@ class Fit:
     claims: tuple[Certificate, ...] = field(default=(), repr=False)
     seed: int = 0
     held: Mapping[str, Held] = field(default_factory=dict)
+    optimality: Optimality = Optimality(math.nan, math.nan)
+    intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
 
     @property
     def values(self) -> dict[str, float]:
@@ -169,9 +176,11 @@ class Fit:
             "verdict": self.verdict,
             "parameters": {name: asdict(p) for name, p in self.parameters.items()},
             "held": {name: asdict(h) for name, h in self.held.items()},
+            "intervals": asdict(self.intervals),
             "objective": asdict(self.objective),
             "metrics": asdict(self.metrics),
             "agreement": asdict(self.agreement),
+            "optimality": asdict(self.optimality),
             "converged": self.converged,
             "stopped": self.stopped,
             "diagnostics": [d.to_json() for d in self.diagnostics],

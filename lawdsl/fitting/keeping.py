@@ -17,15 +17,17 @@ from lawdsl.fitting.records import (
     FittedData,
     FittedLaw,
     Held,
+    Intervals,
     Loss,
     Metrics,
     ObjectiveValue,
+    Optimality,
     Parameter,
 )
 from lawdsl.language.parsing import parse
 from lawdsl.language.resolving import Declarations, resolve
 
-SCHEMA = 1
+SCHEMA = 2
 LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
 VERDICTS = ("trusted", "caution", "not trusted")
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
@@ -90,6 +92,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"schema {content['schema']!r}")
     objective, metrics, law = content["objective"], content["metrics"], content["law"]
     data, agreement = content["data"], content["agreement"]
+    optimality = content["optimality"]
     return {
         "parameters": {name: _parameter(p) for name, p in content["parameters"].items()},
         "objective": ObjectiveValue(
@@ -129,6 +132,8 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
         "claims": tuple(_certificate(c) for c in content["claims"]),
         "seed": int(content["seed"]),
         "held": {name: _held(h) for name, h in content["held"].items()},
+        "optimality": Optimality(*(_or_nan(optimality[n]) for n in ("gradient", "curvature"))),
+        "intervals": _intervals(content["intervals"]),
     }
 
 
@@ -169,6 +174,21 @@ def altered(why: str) -> LawdslError:
 def _parameter(content: Mapping[str, Any]) -> Parameter:
     at_bound = _one_of((None, "lower", "upper"), content["at_bound"])
     return Parameter(_number(content["value"]), at_bound, bool(content["identified"]))
+
+
+def _intervals(content: Mapping[str, Any]) -> Intervals:
+    def end(value: Any, infinite: float) -> float:
+        return infinite if value is None else _number(value)
+
+    return Intervals(
+        _one_of(("delta", "profile", "bootstrap"), content["method"]),
+        _number(content["level"]),
+        _one_of(("rows", "runs"), content["by"]),
+        {name: _number(error) for name, error in content["errors"].items()},
+        {n: (end(e[0], -math.inf), end(e[1], math.inf)) for n, e in content["ends"].items()},
+        int(content["resamples"]),
+        int(content["failed"]),
+    )
 
 
 def _held(content: Mapping[str, Any]) -> Held:

@@ -22,6 +22,45 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Intervals:
+    """How well the data determine the parameters.
+
+    Attributes:
+        method: delta, profile or bootstrap.
+        level: 0.95 for 95 % intervals.
+        by: what was taken to be independent: rows, or training runs.
+        errors: parameter -> standard error, in the law's units.
+        ends: parameter -> lower and upper end, infinite where the data set none. Parameters on a
+            bound, and those that the data do not determine, have no interval.
+        resamples: how many fits of a bootstrap there were.
+        failed: how many of them did not end in a minimum.
+    """
+
+    method: str
+    level: float
+    by: str
+    errors: Mapping[str, float]
+    ends: Mapping[str, tuple[float, float]]
+    resamples: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """Why the fit is a minimum, in parameters scaled so that each counts alike by itself.
+
+    Attributes:
+        gradient: the length of the gradient, relative to the objective: 0 but for rounding.
+        curvature: the least second derivative in any direction: 1 where the parameters do not
+            depend on each other, 0 along a direction in which nothing changes, below 0 at no
+            minimum. Parameters on a bound are left out.
+    """
+
+    gradient: float
+    curvature: float
+
+
+@dataclass(frozen=True)
 class Held:
     """A parameter that was not fitted.
 

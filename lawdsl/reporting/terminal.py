@@ -158,18 +158,35 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
     out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
+    best = fit.optimality
+    out.print(f"  gradient {best.gradient:.1e}, least curvature {best.curvature:.2g}")
+    _show_parameters(fit, out)
+    _show_claims(fit, out)
+    out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
+
+
+def _show_parameters(fit: Fit, out: Console) -> None:
+    """A line a parameter: value, standard error, interval, and what is special about it."""
+    known = fit.intervals
     rows = []
     for name, p in fit.parameters.items():
         notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
         notes += [] if p.identified else ["not identified"]
-        rows.append((name, p.value, ", ".join(notes)))
+        error = f"± {known.errors[name]:.2g}" if name in known.errors else ""
+        ends = known.ends.get(name)
+        interval = f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else ""
+        rows.append((name, p.value, error, interval, ", ".join(notes)))
     for name, h in fit.held.items():
-        rows.append((name, h.value, "fixed" if h.formula is None else f"= {h.formula}"))
-    noted = any(row[-1] for row in rows)
-    headers = ("parameter", "value", "") if noted else ("parameter", "value")
+        note = "fixed" if h.formula is None else f"= {h.formula}"
+        rows.append((name, h.value, "", "", note))
+    share = f"{100 * known.level:g} % interval"
+    by = "" if known.by == "rows" else f", by {known.by}"
+    headers = ["parameter", "value", "", f"{share} ({known.method}{by})", " "]
+    if not any(row[-1] for row in rows):
+        headers = headers[:-1]
     show_rows(headers, [row[: len(headers)] for row in rows], out)
-    _show_claims(fit, out)
-    out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
+    if known.failed:
+        out.print(f"{known.failed} of {known.resamples} resamples did not end in a minimum")
 
 
 def _show_claims(fit: Fit, out: Console) -> None:

@@ -47,9 +47,18 @@ class Resamples:
         freedom = max(self.units - parameters, 1)
         far = np.sqrt(self.units / freedom) * student.ppf((1 - level) / 2, freedom)
         tail = float(norm.cdf(far))
-        found = self.theta[np.isfinite(self.theta).all(axis=1)]
-        low, high = np.quantile(found, [tail, 1 - tail], axis=0)
+        low, high = np.quantile(self._found, [tail, 1 - tail], axis=0)
         return low, high
+
+    def errors(self) -> Array:
+        """Standard errors of the parameters, from the middle of the resamples: a few that leave a
+        parameter open would make any standard deviation infinite."""
+        low, high = np.quantile(self._found, norm.cdf([-1.0, 1.0]), axis=0)
+        return (high - low) / 2
+
+    @property
+    def _found(self) -> Array:
+        return self.theta[np.isfinite(self.theta).all(axis=1)]
 
 
 def bootstrap(
