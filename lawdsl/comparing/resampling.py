@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.comparing.folds import Fold
 from lawdsl.fitting.diagnosis import at_bounds
+from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free
 from lawdsl.law import Law
@@ -28,7 +29,6 @@ AT_ONCE = 4_000_000  # residuals held in memory
 MOST = 400_000_000  # residuals computed for one fold of one law; longer tables have fewer draws
 LARGEST = 1000  # units that are drawn; of more, several are drawn as one
 FEWEST = 6  # units: of fewer, even a difference of one sign in all of them may be chance
-CURVED = 1 / 3  # of the residuals, at least so many tell how curved Huber's loss is
 FLAT = 1e-7  # width of a direction, columns being of length 1: below, it is not moved along
 
 
@@ -104,17 +104,4 @@ def _scores(
     seen = widths > FLAT
     directions = rows[seen] / length
     inverse = (directions / widths[seen, None] ** 2).T @ directions
-    return by_unit, inverse / _curvature(residual, fitted)
-
-
-def _curvature(residual: Array, fitted: Problem) -> float:
-    """The mean second derivative of the loss at the residuals.
-
-    Huber's is 1 within delta and 0 outside; where few residuals lie within, as many as tell are
-    counted in a wider window.
-    """
-    if fitted.objective.loss == "squared":
-        return 2.0
-    delta, size = fitted.objective.delta, np.abs(residual)
-    window = max(delta, float(np.quantile(size, CURVED)))
-    return max(float(np.mean(size <= window)) * delta / window, 1e-300)
+    return by_unit, inverse / noise_of(fitted, residual, len(moving)).bend
