@@ -15,7 +15,7 @@ from lawdsl.comparing.folds import USUAL, Fold, Protocol, protocol
 from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
-from lawdsl.comparing.testing import Entry
+from lawdsl.comparing.trials import Entry
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
@@ -23,6 +23,7 @@ from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.problem import problem_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
+from lawdsl.symmetries import freedom
 
 STARTS = 8  # of each fit
 MOST_STARTS = 10_000
@@ -96,14 +97,18 @@ def compare(
         drop_bad=drop_bad,
         positive=chosen.log,
     )
-    entries = [
-        Entry(law, name, problem_of(law, own, data.target, chosen))
-        for law, name, own in zip(read, _names(read), data.columns, strict=True)
+    problems = [
+        problem_of(law, own, data.target, chosen)
+        for law, own in zip(read, data.columns, strict=True)
     ]
-    for entry in entries:
-        impossible = too_little(entry.law, entry.problem)
+    for law, problem in zip(read, problems, strict=True):
+        impossible = too_little(law, problem)
         if impossible:
             raise LawdslError([replace(d, place=data.table.name) for d in impossible])
+    entries = [
+        Entry(law, name, problem, freedom(law))
+        for law, name, problem in zip(read, _names(read), problems, strict=True)
+    ]
     plan, left_out = _plan(data, protocols)
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)

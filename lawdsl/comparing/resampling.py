@@ -32,11 +32,11 @@ FEWEST = 6  # units: of fewer, even a difference of one sign in all of them may 
 FLAT = 1e-7  # width of a direction, columns being of length 1: below, it is not moved along
 
 
-def weights(count: int, rows: int, seed: int) -> Array:
+def draws(count: int, rows: int, seed: int) -> Array:
     """How often each unit is in each draw, shape (draws, units)."""
-    draws = max(FEWEST_DRAWS, min(DRAWS, MOST // max(rows, 1)))
+    many = max(FEWEST_DRAWS, min(DRAWS, MOST // max(rows, 1)))
     rng = np.random.default_rng(seed)
-    return rng.multinomial(count, np.full(count, 1 / count), draws).astype(float)
+    return rng.multinomial(count, np.full(count, 1 / count), many).astype(float)
 
 
 def units(candidates: Sequence[Labels], rows: Labels) -> tuple[int, Labels, int]:
@@ -74,10 +74,10 @@ def drawn_means(
         _, bounds = at_bounds(law, fitted, theta)
         moving = [i for i, q in enumerate(law.parameters) if q.name not in bounds]
         free = to_free(problem.transforms, theta[None])
-        scores, curvature = _scores(fitted, free, moving, unit[fold.fit], drawn.shape[1])
+        pulls, curvature = _pulls(fitted, free, moving, unit[fold.fit], drawn.shape[1])
         residual, slopes = (x[0] for x in test.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, moving])
-    steps = (drawn - 1) @ scores @ curvature  # downhill: Σ (weight - 1) times each unit's pull
+    steps = (drawn - 1) @ pulls @ curvature  # downhill: Σ (weight - 1) times each unit's pull
     means = np.empty(len(drawn))
     piece = max(1, AT_ONCE // len(residual))
     own = unit[fold.test]
@@ -88,7 +88,7 @@ def drawn_means(
     return means
 
 
-def _scores(
+def _pulls(
     fitted: Problem, free: Array, moving: list[int], unit: Labels, count: int
 ) -> tuple[Array, Array]:
     """How each unit pulls at the free numbers, shape (units, moving), and the inverse of the
