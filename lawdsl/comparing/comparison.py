@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from lawdsl.choices import MOST_STARTS, check_seed, is_whole
 from lawdsl.comparing.findings import findings
 from lawdsl.comparing.folds import USUAL, Fold, Protocol, protocol
 from lawdsl.comparing.measured import Measured, measured
@@ -26,7 +25,6 @@ from lawdsl.law import Law, load
 from lawdsl.symmetries import freedom
 
 STARTS = 8  # of each fit
-MOST_STARTS = 10_000
 
 
 def compare(
@@ -86,7 +84,8 @@ def compare(
         LawdslError: laws, a table or protocols that cannot be used.
     """
     read = _changed(_laws(laws), settings or {}, without)
-    _whole(seed, starts)
+    check_seed(seed)
+    _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
     chosen = _one_objective(read, objective, delta)
     data = measured(
@@ -182,12 +181,8 @@ def _changed(
     return found
 
 
-def _whole(seed: int, starts: int) -> None:
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        message = f"the seed is a whole number from 0, not `{seed}`"
-        help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
-        raise LawdslError(Diagnostic("F0106", message, help=help))
-    if not isinstance(starts, (int, np.integer)) or not 1 <= starts <= MOST_STARTS:
+def _check_starts(starts: int) -> None:
+    if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is no number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}"
         raise LawdslError(Diagnostic("F0106", message, help=help))

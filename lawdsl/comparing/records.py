@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.fitting.keeping import without_infinities
+from lawdsl.files import plain
 from lawdsl.fitting.records import Loss
 
 
@@ -222,5 +222,5 @@ class Comparison:
             "starts": self.starts,
             "seed": self.seed,
         }
-        plain: dict[str, Any] = without_infinities(content)
-        return plain
+        found: dict[str, Any] = plain(content)
+        return found
