@@ -56,12 +56,12 @@ def compare(
     AICc rests on the likelihood that the objective belongs to: residuals with the density
     exp(-rho/tau)/Z(tau), Gaussian for squared losses, Gaussian within Huber's delta and Laplacian
     outside; tau is set to its maximum and counts as one parameter more. It takes rows as
-    independent, which the rows of one training run are not.
+    independent, which the rows of one training run are not. A difference below 4 makes no rank.
 
     Laws that the data do not tell apart share ranks: the difference of two scores has an interval
     by a paired bootstrap over the values of the column that is left out, or, where there are
-    fewer than six, over curves (rows that differ in D alone); then a law must also be better in
-    every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
+    fewer than six, over curves (rows that differ in D alone), or, where these are fewer than six
+    too, over rows; where it is not over those values, a law must also be better in every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
 
     Args:
         laws: laws, or names or paths of them; with one law alone it is cross-validated.
