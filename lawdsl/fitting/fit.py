@@ -1,9 +1,9 @@
-"""Fit a law to a table: starts, descents, the best one polished, and what can be said of it."""
+"""Fit a law to a table: the best parameters, and all that can be said of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,37 +129,50 @@ def fit(
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
-    unknowable = freedom(law)
+    task = _Task(law, problem, runs, freedom(law), where, asked)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(law, problem, runs, unknowable, starts, where, asked, progress)
-        changed = enforced(law, found.claims) if enforce and left else None
+        found = _fit_to(task, starts, progress)
+        changed = enforced(task.law, found.claims) if enforce and left else None
         if changed is None:
             break
-        law = changed
-        problem = problem_of(law, runs.columns, runs.target, chosen, runs.weights)
-    return replace(found, diagnostics=(*found.diagnostics, *failures(law, found.claims)))
+        problem = problem_of(changed, runs.columns, runs.target, chosen, runs.weights)
+        task = replace(task, law=changed, problem=problem)
+    return replace(found, diagnostics=(*found.diagnostics, *failures(task.law, found.claims)))
 
 
-def _fit_to(
-    law: Law,
-    problem: Problem,
-    runs: Runs,
-    unknowable: Freedom,
-    starts: Starts,
-    where: tuple[str, ...],
-    asked: Asked,
-    progress: Callable[[int, int], None] | None,
-) -> Fit:
+@dataclass(frozen=True)
+class _Task:
+    """What is to be fitted.
+
+    Attributes:
+        law: the law.
+        problem: its fit.
+        runs: the data.
+        unknowable: what no data could tell of the law.
+        where: the conditions that rows met.
+        asked: which intervals are asked for.
+    """
+
+    law: Law
+    problem: Problem
+    runs: Runs
+    unknowable: Freedom
+    where: tuple[str, ...]
+    asked: Asked
+
+
+def _fit_to(task: _Task, starts: Starts, progress: Callable[[int, int], None] | None) -> Fit:
     """One fit, and what the law's claims are for it."""
+    law, problem, seed = task.law, task.problem, task.asked.seed
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
-        best = optimum(law, problem, starts, asked.seed, progress)
-        found, lower = _fitted(law, problem, runs, unknowable, best, where, asked, progress)
+        best = optimum(law, problem, starts, seed, progress)
+        found, lower = _fitted(task, best, progress)
         if lower is not None:  # the way to the end of an interval led to a better minimum
             start = dict(zip((q.name for q in law.parameters), map(float, lower), strict=True))
-            other = optimum(law, problem, start, asked.seed)
+            other = optimum(law, problem, start, seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
-                found, _ = _fitted(law, problem, runs, unknowable, best, where, asked, progress)
+                found, _ = _fitted(task, best, progress)
     return replace(found, claims=certificates(law, found.values))
 
 
@@ -192,78 +205,38 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
 
 
 def _fitted(
-    law: Law,
-    problem: Problem,
-    runs: Runs,
-    unknowable: Freedom,
-    best: Optimum,
-    where: tuple[str, ...],
-    asked: Asked,
-    progress: Callable[[int, int], None] | None,
+    task: _Task, best: Optimum, progress: Callable[[int, int], None] | None
 ) -> tuple[Fit, Array | None]:
     """What can be said of the best parameters; and better ones, if that has led to some."""
-    theta, agreement, notes = best.theta, best.agreement, list[Diagnostic]()
-    if best.outside:
-        message = f"{best.outside:,} declared starts lie outside the domain and were left out"
-        notes.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
-    first = min(best.reached, key=lambda d: d.loss)
-    notes += several_optima(law, best.searched, first, best.reached)
-    elsewhere = _elsewhere(law, problem, asked.seed)
-    bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
-    flat, lost = unseen(law, problem, theta, bounds, elsewhere, unknowable)
-    found = [
-        *runs.warnings,
-        *notes,
-        *findings(law, unknowable, "error"),
-        *flat,
-        *bound_notes,
-        *diagnosis.no_spare_rows(problem),
-    ]
-    found += diagnosis.worse_than_constant(problem, theta)
-    found += diagnosis.agreement_findings(agreement.starts, agreement.agreed)
-    if not best.converged:
-        message = f"the search stopped early: {best.reason}"
-        help = "start elsewhere, or ask for more starts"
-        if flat:
-            help = "it wanders where the data say nothing (F0101); measure there first"
-        found.append(Diagnostic("F0105", message, help=help))
-    if best.converged and "F0112" not in [d.code for d in found]:
-        found += residual_findings(law, problem, theta, runs)
+    law, problem, theta, asked = task.law, task.problem, best.theta, task.asked
     names = [q.name for q in law.parameters]
+    bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
+    flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
     on_bound = np.isin(names, list(bounds))
     held = on_bound | np.isin(names, list(lost))
-    known, lower, more = intervals_of(law, problem, theta, held, asked, runs.groups, progress)
-    found += more
-    verdict = "trusted"
-    if found:
-        verdict = "not trusted" if any(d.severity == "error" for d in found) else "caution"
+    groups = task.runs.groups
+    known, lower, doubts = intervals_of(law, problem, theta, held, asked, groups, progress)
+    found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *doubts]
+    found += diagnosis.no_spare_rows(problem)
+    found += diagnosis.worse_than_constant(problem, theta)
+    if best.converged and "F0112" not in [d.code for d in found]:
+        found += residual_findings(law, problem, theta, task.runs)
     fit = Fit(
         parameters={
-            q.name: Parameter(float(x), bounds.get(q.name), q.name not in lost)
-            for q, x in zip(law.parameters, theta, strict=True)
+            name: Parameter(float(x), bounds.get(name), name not in lost)
+            for name, x in zip(names, theta, strict=True)
         },
         objective=objective_value(problem, law, theta, best.loss),
         metrics=metrics(problem, theta),
-        agreement=agreement,
+        agreement=best.agreement,
         converged=best.converged,
         stopped=best.reason,
-        verdict=verdict,
+        verdict=_verdict(found),
         diagnostics=tuple(found),
         law=FittedLaw(
             law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
         ),
-        data=FittedData(
-            runs.name,
-            runs.digest,
-            problem.rows,
-            runs.dropped,
-            dict(runs.bound),
-            where,
-            dict(runs.ranges),
-            runs.weighted,
-            runs.runs,
-            None if runs.groups is None else int(runs.groups.max()) + 1,
-        ),
+        data=_data(task),
         seed=asked.seed,
         held=held_values(law, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, on_bound),
@@ -272,7 +245,48 @@ def _fitted(
     return fit, lower
 
 
-def _elsewhere(law: Law, problem: Problem, seed: int) -> Array:
+def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
+    """What there is to say of the data, the law and the way to the minimum."""
+    found = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
+    if best.outside:
+        message = f"{best.outside:,} declared starts lie outside the domain and were left out"
+        found.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+    first = min(best.reached, key=lambda d: d.loss)
+    found += several_optima(task.law, best.searched, first, best.reached)
+    found += diagnosis.agreement_findings(best.agreement.starts, best.agreement.agreed)
+    if not best.converged:
+        message = f"the search stopped early: {best.reason}"
+        help = "start elsewhere, or ask for more starts"
+        if flat:
+            help = "it wanders where the data say nothing (F0101); measure there first"
+        found.append(Diagnostic("F0105", message, help=help))
+    return found
+
+
+def _verdict(found: Sequence[Diagnostic]) -> str:
+    if not found:
+        return "trusted"
+    return "not trusted" if any(d.severity == "error" for d in found) else "caution"
+
+
+def _data(task: _Task) -> FittedData:
+    runs = task.runs
+    return FittedData(
+        name=runs.name,
+        digest=runs.digest,
+        rows=task.problem.rows,
+        dropped=runs.dropped,
+        columns=dict(runs.bound),
+        where=task.where,
+        ranges=dict(runs.ranges),
+        weights=runs.weighted,
+        runs=runs.runs,
+        groups=None if runs.groups is None else int(runs.groups.max()) + 1,
+    )
+
+
+def _elsewhere(task: _Task) -> Array:
     """Other parameters, at which it is asked what the data can see at all."""
-    sample = problem.sample(LONG, seed)
-    return to_parameters(problem.transforms, chosen_starts(law, sample, ELSEWHERE, seed))
+    sample = task.problem.sample(LONG, task.asked.seed)
+    starts = chosen_starts(task.law, sample, ELSEWHERE, task.asked.seed)
+    return to_parameters(task.problem.transforms, starts)
