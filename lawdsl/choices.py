@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeGuard
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -17,7 +17,7 @@ METHODS = ("delta", "profile", "bootstrap")
 MOST_STARTS = 100_000
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> TypeGuard[int]:
     """Whether a value is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
