@@ -135,6 +135,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             without=self.without,
             fix=self.fix,
             tie=self.tie,
+            claims=False,
             enforce=self.enforce,
             intervals=self.intervals,
             level=self.level,

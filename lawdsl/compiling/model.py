@@ -209,7 +209,9 @@ class _Spread:
                 if index is None and not place:
                     _write(into[:, number], results, terms, theta)
                     continue
-                part = np.empty((starts, into.shape[2] if support is None else self.table.size(support)))
+                part = np.empty(
+                    (starts, into.shape[2] if support is None else self.table.size(support))
+                )
                 _write(part, results, terms, theta)
                 part = part if index is None else part.take(index[piece], 1)
                 if place:
@@ -269,9 +271,7 @@ class _Bends:
             factors, places = zip(*found.values(), strict=True)
             free = np.array([f for f in factors if f != ONE])
             scaled = np.array([i for i, f in enumerate(factors) if f != ONE])
-            self.layers.append(
-                (np.array(rows), np.array(columns), np.array(places), scaled, free)
-            )
+            self.layers.append((np.array(rows), np.array(columns), np.array(places), scaled, free))
 
     def contracted(
         self, results: Sequence[Array], theta: Array, factors: Array, piece: slice
@@ -283,7 +283,9 @@ class _Bends:
             gathered = self.table.gather(factors, support, piece)
             if support is None:
                 for o in outputs:
-                    sums[:, at] = np.einsum("sn,sn->s", np.broadcast_to(results[o], factors.shape), factors)
+                    sums[:, at] = np.einsum(
+                        "sn,sn->s", np.broadcast_to(results[o], factors.shape), factors
+                    )
                     at += 1
                 continue
             stacked = np.empty((starts, len(outputs), gathered.shape[1]))

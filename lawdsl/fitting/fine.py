@@ -194,9 +194,7 @@ class _There:
 
     def quadratic(self) -> Quadratic:
         """The objective near the points, for steps that leave out what is held."""
-        found = self.problem.quadratic_at(
-            self.points, self.theta, self.turn, self.near, self.exact
-        )
+        found = self.problem.quadratic_at(self.points, self.theta, self.turn, self.near, self.exact)
         return found if self.held is None else found.without(self.held)
 
 

@@ -214,9 +214,7 @@ def _put(whole: tuple[Array, Near], left: NDArray[np.int64], at: Array, near: Ne
     whole[1].put(left, near)
 
 
-def _held_step(
-    stiff: Array, gradient: Array, at: Array, held: Mask, fixed: Mask | None
-) -> Array:
+def _held_step(stiff: Array, gradient: Array, at: Array, held: Mask, fixed: Mask | None) -> Array:
     """Newton's step where some parameters go to 0, and others stay where they are."""
     size = np.sqrt(np.abs(diagonal(stiff))) + 1e-150
     scaled = stiff / (size[:, :, None] * size[:, None, :])

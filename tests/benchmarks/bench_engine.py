@@ -103,9 +103,7 @@ def posed(law: lawdsl.Law, table: Columns) -> Problem:
     return problem_of(law, runs.columns, runs.target, chosen_objective(law, None, None))
 
 
-def search_alone(
-    law: lawdsl.Law, table: Columns, starts: Starts = AUTO
-) -> Callable[[int], float]:
+def search_alone(law: lawdsl.Law, table: Columns, starts: Starts = AUTO) -> Callable[[int], float]:
     """The search for the optimum, the law being compiled: seed -> objective.
 
     Nothing that a search has found out about the rows is kept for the next one.
@@ -180,7 +178,9 @@ def shown(*numbers: float) -> tuple[str, ...]:
 # The parts
 
 
-def against(rival: Rival, law: lawdsl.Law, table: Columns, seeds: int, starts: int) -> list[Attempts]:
+def against(
+    rival: Rival, law: lawdsl.Law, table: Columns, seeds: int, starts: int
+) -> list[Attempts]:
     """One law on one table: ours over seeds, and SciPy over starts of the published grid."""
     floor = {"D_min": D_MIN} if rival is DCPT else {}
     objective = rival.of(table, **floor)
@@ -252,7 +252,10 @@ def bootstrap_part(seeds: int, starts: int) -> None:
         lambda pair: again(*pair),
         list(zip(cold, drawn, strict=True)),
     )
-    kept = [float(np.mean(a.reached <= np.minimum(warm.reached, once.reached) * (1 + HIT))) for a in (warm, once)]
+    kept = [
+        float(np.mean(a.reached <= np.minimum(warm.reached, once.reached) * (1 + HIT)))
+        for a in (warm, once)
+    ]
     rows_shown = [("lawdsl, from the optimum", *shown(ours, 1.0), "")]
     for a, share in zip((warm, once), kept, strict=True):
         cost = a.cost * RESAMPLES
