@@ -33,8 +33,6 @@ except ImportError as error:
 
 Array = NDArray[np.float64]
 
-EXPECTED_FAILED_CHECKS: dict[str, str] = {}
-
 
 class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A law whose parameters are fitted.
@@ -48,8 +46,12 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: Huber's delta in place of the law's own.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, or several.
+        fix: parameter -> value at which it is held, inside its domain.
+        tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
         enforce: keep the law's claims, by bounds of the parameters.
-        seed: of the starts.
+        intervals: how they are found: delta, profile or bootstrap.
+        level: of the intervals.
+        seed: of the starts and of a bootstrap.
 
     Attributes:
         fit_: the fit, with its verdict, diagnostics and certificates.
@@ -72,7 +74,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: float | None = None,
         settings: Mapping[str, float] | None = None,
         without: str | Sequence[str] = (),
+        fix: Mapping[str, float] | None = None,
+        tie: Mapping[str, str] | None = None,
         enforce: bool = False,
+        intervals: str = "delta",
+        level: float = 0.95,
         seed: int = 0,
     ) -> None:
         self.law = law
@@ -82,7 +88,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.settings = settings
         self.without = without
+        self.fix = fix
+        self.tie = tie
         self.enforce = enforce
+        self.intervals = intervals
+        self.level = level
         self.seed = seed
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -91,7 +101,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: the variables, shape (rows, columns): an array or a data frame.
             y: the measured output, shape (rows,), in the law's unit.
-            sample_weight: how often each row counts, shape (rows,): whole numbers from 0.
+            sample_weight: how many rows each row stands for, shape (rows,): any numbers from 0;
+                rows of weight 0 are left out.
 
         Raises:
             LawdslError: a law or table that cannot be used.
@@ -103,7 +114,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
             check_consistent_length(X, y)
         else:
-            least = max(1, len(law.parameters))
+            held = {*(self.fix or {}), *(self.tie or {})}
+            least = max(1, sum(q.name not in held for q in law.parameters))
             X, y = validate_data(
                 self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=least
             )
@@ -121,7 +133,12 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             delta=self.delta,
             settings=self.settings,
             without=self.without,
+            fix=self.fix,
+            tie=self.tie,
+            claims=False,
             enforce=self.enforce,
+            intervals=self.intervals,
+            level=self.level,
             weights=weights,
             seed=self.seed,
         )

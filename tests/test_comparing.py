@@ -14,12 +14,12 @@ from planted import PLANTED, grid, law_of
 from scipy.integrate import quad
 
 import lawdsl
-from lawdsl.comparing.fitting import quick_fit
 from lawdsl.comparing.folds import KINDS, NAMED, Fold, protocol
 from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.ranking import Judged
-from lawdsl.comparing.resampling import drawn_means, units, weights
+from lawdsl.comparing.resampling import drawn_means, draws, units
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
+from lawdsl.comparing.trials import best
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.problem import problem_of, rho
 from lawdsl.language.resolving import Objective
@@ -282,7 +282,7 @@ def judged(parts: np.ndarray, units: np.ndarray | None = None, **others: object)
         "by_fold": np.zeros((len(parts), 0)),
         "reach": np.stack([scores, scores], axis=1),
     }
-    drawn = sums @ weights(count, len(unit), 0).T
+    drawn = sums @ draws(count, len(unit), 0).T
     return Judged(scores, drawn, count, **{**values, **others})
 
 
@@ -301,7 +301,7 @@ def test_laws_that_are_the_same_share_the_rank(laws: int):
 def test_rounding_tells_nobody_apart():
     parts = np.stack([np.ones(20), np.ones(20) * (1 + 1e-9)])
     assert judged(parts).ranks() == ((1, 2), (1, 2))
-    assert judged(parts * 1e-20, exact=1e-18).ranks() == ((1, 2), (1, 2))
+    assert judged(parts * 1e-20, margin=1e-18).ranks() == ((1, 2), (1, 2))
 
 
 def test_a_law_without_a_score_ranks_last():
@@ -368,7 +368,7 @@ def by_least_squares(table: dict[str, np.ndarray], name: str) -> Judged:
     data = measured([LINE, CURVE], read_table(table), {}, where=(), drop_bad=False, positive=False)
     folds = protocol(name).folds(data)
     unit = data.groups("r")[0]
-    drawn_units = weights(int(unit.max()) + 1, data.rows, 0)
+    drawn_units = draws(int(unit.max()) + 1, data.rows, 0)
     means, drawn = [], []
     for law, degree in ((LINE, 1), (CURVE, 2)):
         problem = problem_of(law, data.columns[0], data.target, law.objective)
@@ -420,7 +420,7 @@ def test_a_step_is_what_another_fit_would_do():
 
     def fitted(times: np.ndarray) -> np.ndarray:
         many = np.repeat(every, times)
-        return quick_fit(law, problem.subset(many), 0, 6).theta
+        return best(law, problem.subset(many), 0, 6).theta
 
     def mean(theta: np.ndarray) -> float:
         loss = losses(data.target, problem.predictions(theta[None])[0], law.objective)
@@ -571,7 +571,11 @@ def test_without_protocols_those_that_the_data_allow_are_run():
         (["dcpt.share"], {"protocols": "nothing"}, "F0201"),
         (["dcpt.share"], {"protocols": ["all", "segments:r"], "Q": "r"}, "D0116"),
         (["dcpt.share"], {"seed": -1}, "F0106"),
+        (["dcpt.share"], {"seed": True}, "F0106"),
+        (["dcpt.share"], {"seed": 0.5}, "F0106"),
         (["dcpt.share"], {"starts": 0}, "F0106"),
+        (["dcpt.share"], {"starts": True}, "F0106"),
+        (["dcpt.share"], {"starts": "many"}, "F0106"),
         (["dcpt.share"], {"settings": {"D_min": 1.0}}, "L0301"),
         (["dcpt.share"], {"without": "C > 7"}, "L0301"),
         (["dcpt.share"], {"where": "r > 2"}, "D0103"),

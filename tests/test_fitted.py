@@ -13,6 +13,7 @@ import pytest
 from planted import PLANTED, law_of
 
 import lawdsl
+from lawdsl import files
 from lawdsl.diagnostics import render
 from lawdsl.fitting import keeping
 
@@ -132,7 +133,7 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(keeping.os, call, full)
+    monkeypatch.setattr(files.os, call, full)
     with pytest.raises(lawdsl.LawdslError, match="No space left on device") as error:
         fit.save(path)
     assert error.value.diagnostics[0].code == "F0108"
@@ -151,7 +152,7 @@ def test_an_interrupted_write_keeps_the_old_file(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(keeping.os, "fsync", interrupt)
+    monkeypatch.setattr(files.os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit.save(path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["fit.json"]

@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent / "lawdsl"
 # A room may import from those before it, never from those behind it.
 ORDER = (
     "units",
+    "files",
     "language",  # with diagnostics, which speak of its spans
+    "choices",
     "messages",
     "library",
     "budget",
@@ -33,7 +35,7 @@ ORDER = (
 )
 TOGETHER = {"diagnostics": "language", "messages_data": "messages"}
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
-LIGHT = ("language", "diagnostics", "units", "messages", "library")
+LIGHT = ("language", "diagnostics", "units", "messages", "library", "files", "choices")
 
 
 def room(path: Path) -> str:

@@ -10,7 +10,7 @@ from planted import CPT
 from test_tape import SMOOTH, SYMBOLS, exact, points, x, y, z
 
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.model import EVERY_ROW, Model
+from lawdsl.compiling.model import Model
 from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.law import load
@@ -131,9 +131,8 @@ def test_pieces_of_a_table_make_up_the_whole(columns: np.ndarray):
 
 def test_powers_are_taken_of_distinct_values_only():
     """The work of a law on a grid is that of its 4 sizes, 5 token counts and 9 shares."""
-    model, theta = posed("dcpt.l3", GRID)
-    model.value(theta)
-    program, _ = model._run(0, theta, EVERY_ROW)
-    widths = [model.table.size(step.support) for step in program.steps if step.apply is np.power]
+    model, _ = posed("dcpt.l3", GRID)
+    steps = model.program(0).steps
+    widths = [model.table.size(step.support) for step in steps if step.apply is np.power]
 
     assert sorted(widths) == [4, 5, 9, 9]

@@ -61,3 +61,23 @@ def test_the_declared_starts_are_the_published_ones(shared_data: Path):
         fit = lawdsl.fit(law, read_data(folder, problem), starts="declared")
         assert fit.agreement.starts == 2, problem["name"]
         assert digits(fit, problem) >= 6, problem["name"]
+
+
+def test_standard_errors_are_the_certified_ones(shared_data: Path, record_property):
+    """From the delta method, of squared losses the textbook's. Lanczos1 is exact to 14 digits: its
+    residuals, and so their errors, have three digits left as 64-bit numbers."""
+    folder = shared_data / "nist"
+    scores = {}
+    for problem in read_problems(folder):
+        law = lawdsl.load(LAWS / f"{problem['name'].lower()}.law")
+        given = dict(zip(problem["parameters"], problem["start2"], strict=True))
+        found = lawdsl.fit(law, read_data(folder, problem), starts=given).intervals.errors
+        pairs = zip(problem["parameters"], problem["certified_sd"], strict=True)
+        errors = [abs(found[name] - certified) / certified for name, certified in pairs]
+        scores[problem["name"]] = -math.log10(max(*errors, 1e-11))
+    worst = min(scores, key=lambda name: scores[name])
+    mean = float(np.mean(list(scores.values())))
+    record_property("figure", f"NIST, standard errors: mean LRE {mean:.2f}, least in {worst}")
+
+    assert scores.pop("Lanczos1") >= 3
+    assert {name: s for name, s in scores.items() if s < 6} == {}

@@ -157,6 +157,29 @@ def test_options_reach_the_fit(runs: pd.DataFrame):
     assert fitted.law.settings == {"D_min": 0.5} and fitted.law.dropped == ("C > C0",)
 
 
+def test_parameters_are_held_and_intervals_are_of_the_level_asked_for(runs: pd.DataFrame):
+    model = chinchilla(fix={"E": 1.8}, tie={"beta": "alpha"}, intervals="profile", level=0.9)
+    found = model.fit(runs, runs["L"]).fit_
+    assert found.held["E"].value == 1.8
+    assert found.held["beta"].value == pytest.approx(found.values["alpha"])
+    assert set(model.parameters_) == {"A", "alpha", "B"}
+    assert (found.intervals.method, found.intervals.level) == ("profile", 0.9)
+    assert model.predict(runs) == pytest.approx(runs["L"], rel=0.05)
+    few = runs.iloc[[0, 9, 20, 33]]  # more rows than parameters that are left, fewer than all
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(few[["N", "D"]].to_numpy(), few["L"])
+    assert model.fit_.data.rows == 4
+
+
+def test_a_weight_may_be_any_number_from_0(runs: pd.DataFrame):
+    weights = np.random.default_rng(2).integers(0, 4, len(runs))
+    whole = chinchilla().fit(runs, runs["L"], sample_weight=weights)
+    half = chinchilla().fit(runs, runs["L"], sample_weight=weights / 2)
+    assert half.predict(runs) == pytest.approx(whole.predict(runs), rel=1e-9)
+    assert half.fit_.objective.sum == pytest.approx(whole.fit_.objective.sum / 2)
+
+
 def test_a_clone_has_the_same_settings_and_no_fit(runs: pd.DataFrame):
     model = LawRegressor(lawdsl.load("chinchilla"), starts=2).fit(runs, runs["L"])
     copy = clone(model)

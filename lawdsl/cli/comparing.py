@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import click
 
-from lawdsl.cli.fits import OBJECTIVES
-from lawdsl.cli.options import as_json, bindings, finish, numbers, settings, without
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    delta,
+    drop_bad,
+    finish,
+    numbers,
+    objective,
+    seed,
+    settings,
+    where,
+    without,
+)
 from lawdsl.cli.progress import progress
 
 
@@ -18,12 +29,12 @@ from lawdsl.cli.progress import progress
     metavar="KIND[:COLUMN]",
     help="What is held out; see above. May be given several times.",
 )
-@click.option("--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".')
+@where
 @click.option("--starts", default=8, show_default=True, help="How many starts each fit has.")
-@click.option("--objective", type=click.Choice(OBJECTIVES), help="In place of the laws' own.")
-@click.option("--delta", type=float, help="Huber's delta, in place of the laws' own.")
-@click.option("--drop-bad", is_flag=True, help="Leave rows out that are bad for some law.")
-@click.option("--seed", default=0, show_default=True, help="Of the starts and the intervals.")
+@objective
+@delta
+@drop_bad
+@seed
 @settings
 @without
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
+from lawdsl import files
 from lawdsl.cli.options import as_json, changed_law, finish, fix, settings, tell, tie, without
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -217,18 +216,13 @@ def explain(code: str, as_json: bool) -> int:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, keeping its permissions.
+    """Write a file whole or not at all.
 
     Raises:
         LawdslError: it cannot be written.
     """
     try:
-        target = path.resolve()
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o644)
-        os.replace(temporary, target)
+        files.write(path, text)
     except OSError as error:
         message = f"the file cannot be written: {error.strerror}"
         raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None

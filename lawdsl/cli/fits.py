@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.choices import METHODS
 from lawdsl.cli.options import (
     as_json,
     bindings,
     changed_law,
+    delta,
+    drop_bad,
     finish,
     fix,
     numbers,
+    objective,
     quiet,
+    seed,
     settings,
     tell,
     tie,
+    where,
     without,
 )
 from lawdsl.cli.progress import progress
@@ -27,15 +33,13 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 if TYPE_CHECKING:
     from lawdsl.law import Quantity
 
-OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber", "squared")
-
 
 @click.command("fit")
 @click.argument("law")
 @click.argument("data")
 @click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
 @click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
-@click.option("--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".')
+@where
 @click.option(
     "--starts",
     default="auto",
@@ -44,9 +48,9 @@ OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber
     help="How many starts the engine chooses (auto: until several agree), or those of the file.",
 )
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
-@click.option("--objective", type=click.Choice(OBJECTIVES), help="In place of the law's own.")
-@click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
-@click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
+@objective
+@delta
+@drop_bad
 @click.option(
     "--enforce",
     is_flag=True,
@@ -65,12 +69,12 @@ OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)", "huber
     "--intervals",
     default="delta",
     show_default=True,
-    type=click.Choice(("delta", "profile", "bootstrap")),
+    type=click.Choice(METHODS),
     help="How the intervals of the parameters are found.",
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--resamples", default=1000, show_default=True, help="Fits of a bootstrap.")
-@click.option("--seed", default=0, show_default=True, help="Of the starts and the resamples.")
+@seed
 @settings
 @without
 @fix

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.choices import OBJECTIVES, SHORT
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.reporting.documents import document
 
@@ -36,6 +37,16 @@ tie = click.option(
     metavar="NAME=FORMULA",
     help="Hold a parameter at a formula of others: beta=alpha.",
 )
+
+where = click.option(
+    "--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".'
+)
+objective = click.option(
+    "--objective", type=click.Choice((*OBJECTIVES, *SHORT)), help="In place of the law's own."
+)
+delta = click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
+drop_bad = click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
+seed = click.option("--seed", default=0, show_default=True, help="Of the starts and the resamples.")
 
 
 def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:

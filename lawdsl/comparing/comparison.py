@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from lawdsl.choices import MOST_STARTS, check_seed, is_whole
 from lawdsl.comparing.findings import findings
 from lawdsl.comparing.folds import USUAL, Fold, Protocol, protocol
 from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
-from lawdsl.comparing.testing import Entry
+from lawdsl.comparing.trials import Entry
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
@@ -23,9 +22,9 @@ from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.problem import problem_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
+from lawdsl.symmetries import freedom
 
 STARTS = 8  # of each fit
-MOST_STARTS = 10_000
 
 
 def compare(
@@ -57,12 +56,12 @@ def compare(
     AICc rests on the likelihood that the objective belongs to: residuals with the density
     exp(-rho/tau)/Z(tau), Gaussian for squared losses, Gaussian within Huber's delta and Laplacian
     outside; tau is set to its maximum and counts as one parameter more. It takes rows as
-    independent, which the rows of one training run are not.
+    independent, which the rows of one training run are not. A difference below 4 makes no rank.
 
     Laws that the data do not tell apart share ranks: the difference of two scores has an interval
     by a paired bootstrap over the values of the column that is left out, or, where there are
-    fewer than six, over curves (rows that differ in D alone); then a law must also be better in
-    every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
+    fewer than six, over curves (rows that differ in D alone), or, where these are fewer than six
+    too, over rows; where it is not over those values, a law must also be better in every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
 
     Args:
         laws: laws, or names or paths of them; with one law alone it is cross-validated.
@@ -85,7 +84,8 @@ def compare(
         LawdslError: laws, a table or protocols that cannot be used.
     """
     read = _changed(_laws(laws), settings or {}, without)
-    _whole(seed, starts)
+    check_seed(seed)
+    _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
     chosen = _one_objective(read, objective, delta)
     data = measured(
@@ -96,14 +96,18 @@ def compare(
         drop_bad=drop_bad,
         positive=chosen.log,
     )
-    entries = [
-        Entry(law, name, problem_of(law, own, data.target, chosen))
-        for law, name, own in zip(read, _names(read), data.columns, strict=True)
+    problems = [
+        problem_of(law, own, data.target, chosen)
+        for law, own in zip(read, data.columns, strict=True)
     ]
-    for entry in entries:
-        impossible = too_little(entry.law, entry.problem)
+    for law, problem in zip(read, problems, strict=True):
+        impossible = too_little(law, problem)
         if impossible:
             raise LawdslError([replace(d, place=data.table.name) for d in impossible])
+    entries = [
+        Entry(law, name, problem, freedom(law))
+        for law, name, problem in zip(read, _names(read), problems, strict=True)
+    ]
     plan, left_out = _plan(data, protocols)
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)
@@ -177,12 +181,8 @@ def _changed(
     return found
 
 
-def _whole(seed: int, starts: int) -> None:
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        message = f"the seed is a whole number from 0, not `{seed}`"
-        help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
-        raise LawdslError(Diagnostic("F0106", message, help=help))
-    if not isinstance(starts, (int, np.integer)) or not 1 <= starts <= MOST_STARTS:
+def _check_starts(starts: int) -> None:
+    if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is no number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}"
         raise LawdslError(Diagnostic("F0106", message, help=help))

@@ -186,7 +186,9 @@ def protocol(text: str) -> Protocol:
         known = [*KINDS, *NAMED]
         alike = nearest(word, known)
         help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
-        raise LawdslError(Diagnostic("F0201", f"`{text}` is no protocol", help=help))
+        notes = tuple(f"{name}: {kind.says}" for name, kind in KINDS.items())
+        message = f"`{text}` is no protocol"
+        raise LawdslError(Diagnostic("F0201", message, notes=notes, help=help))
     if kind.column and not column:
         message = f"`{text}` does not say along which column"
         raise LawdslError(Diagnostic("F0201", message, help=f"write it behind a colon: {word}:N"))

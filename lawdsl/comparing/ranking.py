@@ -13,25 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
+from lawdsl.comparing.records import Difference
 from lawdsl.comparing.resampling import FEWEST
 
 Array = NDArray[np.float64]
 
 LEVEL = 0.95
 EQUAL = 1e-6  # relative difference of scores that is none
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far a law's score lies behind another's, and the interval of it; above 0 is worse.
-
-    `clear` says whether the difference is more than noise.
-    """
-
-    value: float
-    low: float
-    high: float
-    clear: bool
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,7 @@ class Judged:
             the noise from fold to fold, a law must be better in every one of them.
         reach: the least and the greatest score of each law among fits that are equally good on
             the rows they were fitted to, shape (laws, 2).
-        exact: differences of scores below this are none: rounding, say.
+        margin: differences of scores below this are none, as those of rounding.
     """
 
     scores: Array
@@ -54,7 +42,7 @@ class Judged:
     units: int
     by_fold: Array
     reach: Array
-    exact: float = 0.0
+    margin: float = 0.0
 
     def behind(self, law: int, other: int) -> Difference:
         """How far one law is behind another: the difference of their scores, with its interval.
@@ -76,7 +64,7 @@ class Judged:
         low, high = _interval(apart, value, self.units)
         worse, better = (law, other) if value > 0 else (other, law)
         clear = (low > 0 or high < 0) and self.units >= FEWEST
-        clear &= abs(value) > EQUAL * abs(self.scores[better]) + self.exact
+        clear &= abs(value) > EQUAL * abs(self.scores[better]) + self.margin
         clear &= bool(self.reach[worse, 0] > self.reach[better, 1])
         if self.by_fold.shape[1] > 1:
             clear &= bool(np.all(self.by_fold[worse] > self.by_fold[better]))

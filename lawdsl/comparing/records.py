@@ -6,10 +6,42 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lawdsl.comparing.ranking import Difference
-from lawdsl.comparing.scores import Scores
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.fitting.keeping import without_infinities
+from lawdsl.files import plain
+from lawdsl.fitting.records import Loss
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well a law describes some rows.
+
+    Attributes:
+        objective: the objective of the comparison: sum over the rows, and mean.
+        huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf where a
+            prediction is not above 0, nan where a measurement is not.
+        r2: 1 - Σ(residual²)/Σ(distance from the mean²), of the values themselves.
+        r2_log: the same of logarithms.
+        mae: mean absolute error, in the output's unit.
+    """
+
+    objective: Loss
+    huber: Loss
+    r2: float
+    r2_log: float
+    mae: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a law's score lies behind another's, and the interval of it; above 0 is worse.
+
+    `clear` says whether the difference is more than noise.
+    """
+
+    value: float
+    low: float
+    high: float
+    clear: bool
 
 
 @dataclass(frozen=True)
@@ -190,5 +222,5 @@ class Comparison:
             "starts": self.starts,
             "seed": self.seed,
         }
-        plain: dict[str, Any] = without_infinities(content)
-        return plain
+        found: dict[str, Any] = plain(content)
+        return found

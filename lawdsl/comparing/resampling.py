@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.comparing.folds import Fold
 from lawdsl.fitting.diagnosis import at_bounds
+from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free
 from lawdsl.law import Law
@@ -28,15 +29,14 @@ AT_ONCE = 4_000_000  # residuals held in memory
 MOST = 400_000_000  # residuals computed for one fold of one law; longer tables have fewer draws
 LARGEST = 1000  # units that are drawn; of more, several are drawn as one
 FEWEST = 6  # units: of fewer, even a difference of one sign in all of them may be chance
-CURVED = 1 / 3  # of the residuals, at least so many tell how curved Huber's loss is
 FLAT = 1e-7  # width of a direction, columns being of length 1: below, it is not moved along
 
 
-def weights(count: int, rows: int, seed: int) -> Array:
+def draws(count: int, rows: int, seed: int) -> Array:
     """How often each unit is in each draw, shape (draws, units)."""
-    draws = max(FEWEST_DRAWS, min(DRAWS, MOST // max(rows, 1)))
+    many = max(FEWEST_DRAWS, min(DRAWS, MOST // max(rows, 1)))
     rng = np.random.default_rng(seed)
-    return rng.multinomial(count, np.full(count, 1 / count), draws).astype(float)
+    return rng.multinomial(count, np.full(count, 1 / count), many).astype(float)
 
 
 def units(candidates: Sequence[Labels], rows: Labels) -> tuple[int, Labels, int]:
@@ -74,10 +74,10 @@ def drawn_means(
         _, bounds = at_bounds(law, fitted, theta)
         moving = [i for i, q in enumerate(law.parameters) if q.name not in bounds]
         free = to_free(problem.transforms, theta[None])
-        scores, curvature = _scores(fitted, free, moving, unit[fold.fit], drawn.shape[1])
+        pulls, curvature = _pulls(fitted, free, moving, unit[fold.fit], drawn.shape[1])
         residual, slopes = (x[0] for x in test.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, moving])
-    steps = (drawn - 1) @ scores @ curvature  # downhill: Σ (weight - 1) times each unit's pull
+    steps = (drawn - 1) @ pulls @ curvature  # downhill: Σ (weight - 1) times each unit's pull
     means = np.empty(len(drawn))
     piece = max(1, AT_ONCE // len(residual))
     own = unit[fold.test]
@@ -88,7 +88,7 @@ def drawn_means(
     return means
 
 
-def _scores(
+def _pulls(
     fitted: Problem, free: Array, moving: list[int], unit: Labels, count: int
 ) -> tuple[Array, Array]:
     """How each unit pulls at the free numbers, shape (units, moving), and the inverse of the
@@ -104,17 +104,4 @@ def _scores(
     seen = widths > FLAT
     directions = rows[seen] / length
     inverse = (directions / widths[seen, None] ** 2).T @ directions
-    return by_unit, inverse / _curvature(residual, fitted)
-
-
-def _curvature(residual: Array, fitted: Problem) -> float:
-    """The mean second derivative of the loss at the residuals.
-
-    Huber's is 1 within delta and 0 outside; where few residuals lie within, as many as tell are
-    counted in a wider window.
-    """
-    if fitted.objective.loss == "squared":
-        return 2.0
-    delta, size = fitted.objective.delta, np.abs(residual)
-    window = max(delta, float(np.quantile(size, CURVED)))
-    return max(float(np.mean(size <= window)) * delta / window, 1e-300)
+    return by_unit, inverse / noise_of(fitted, residual, len(moving)).bend

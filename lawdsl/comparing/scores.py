@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from lawdsl.comparing.records import Scores
+from lawdsl.fitting.measures import metrics_of, residuals, total
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.records import Loss
 from lawdsl.language.resolving import Objective
@@ -16,58 +18,25 @@ from lawdsl.language.resolving import Objective
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Scores:
-    """How well a law describes some rows.
-
-    Attributes:
-        objective: the objective of the comparison: sum over the rows, and mean.
-        huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf where a
-            prediction is not above 0, nan where a measurement is not.
-        r2: 1 - Σ(residual²)/Σ(distance from the mean²), of the values themselves.
-        r2_log: the same of logarithms.
-        mae: mean absolute error, in the output's unit.
-    """
-
-    objective: Loss
-    huber: Loss
-    r2: float
-    r2_log: float
-    mae: float
-
-
 def scores(measured: Array, predicted: Array, objective: Objective) -> Scores:
     """The scores of predictions, both of shape (rows,)."""
-    with np.errstate(all="ignore"):
-        logs = np.log(measured), np.log(predicted)
     huber = replace(objective, loss="huber", log=True)
+    metrics = metrics_of(measured, predicted)
     return Scores(
-        objective=_loss(losses(measured, predicted, objective)),
-        huber=_loss(losses(measured, predicted, huber)),
-        r2=r_squared(measured, predicted),
-        r2_log=r_squared(*logs),
-        mae=float(np.mean(np.abs(predicted - measured))),
+        objective=total(losses(measured, predicted, objective)),
+        huber=total(losses(measured, predicted, huber)),
+        r2=metrics.r2,
+        r2_log=metrics.r2_log,
+        mae=metrics.mae,
     )
 
 
 def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
     """The loss of each row, shape (rows,): inf where the law has no value, or no logarithm."""
     with np.errstate(all="ignore"):
-        if objective.log:
-            residual = np.log(predicted) - np.log(measured)
-        else:
-            residual = predicted - measured
-        loss = rho(residual, objective)
+        loss = rho(residuals(measured, predicted, objective.log), objective)
     measurable = (measured > 0) | (not objective.log)
     return np.where(measurable & ~np.isfinite(loss), np.inf, loss)
-
-
-def r_squared(measured: Array, predicted: Array) -> float:
-    """The share of the variance that is explained; nan where there is none, or no prediction."""
-    with np.errstate(all="ignore"):
-        spread = np.sum((measured - np.mean(measured)) ** 2)
-        value = float(1 - np.sum((measured - predicted) ** 2) / spread)
-    return value if math.isfinite(value) else math.nan
 
 
 def mean_scores(found: list[Scores]) -> Scores:
@@ -135,10 +104,6 @@ def _log_norm(tau: float, objective: Objective) -> float:
     inside = math.sqrt(2 * math.pi * tau) * math.erf(delta / math.sqrt(2 * tau))
     outside = 2 * tau / delta * math.exp(-(delta**2) / (2 * tau))
     return math.log(inside + outside)
-
-
-def _loss(loss: Array) -> Loss:
-    return Loss(float(np.sum(loss)), float(np.mean(loss)))
 
 
 def _mean(values: list[float]) -> float:

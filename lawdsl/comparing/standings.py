@@ -12,9 +12,9 @@ from lawdsl.comparing.folds import Fold, Protocol
 from lawdsl.comparing.measured import Measured
 from lawdsl.comparing.ranking import Judged
 from lawdsl.comparing.records import Ranking, Standing, Tested
-from lawdsl.comparing.resampling import drawn_means, units, weights
+from lawdsl.comparing.resampling import drawn_means, draws, units
 from lawdsl.comparing.scores import aicc, log_likelihood, mean_scores
-from lawdsl.comparing.testing import Entry, tested
+from lawdsl.comparing.trials import Entry, tested
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -33,12 +33,14 @@ class _Unit:
         labels: the unit of each row, shape (rows,).
         count: how many are tested.
         drawn: how often each is in each draw, shape (draws, units).
+        held_out: whether it is what folds leave out, and so shows the noise from fold to fold.
     """
 
     name: str
     labels: Labels
     count: int
     drawn: Array
+    held_out: bool
 
 
 def rankings_by(
@@ -65,14 +67,13 @@ def rankings_by(
     rankings = []
     for part in dict.fromkeys(["", *(fold.part for fold in folds)]):
         kept = [k for k, fold in enumerate(folds) if part in ("", fold.part)]
-        seen = unit.name.startswith("values")  # the units show the noise from fold to fold
         judged = Judged(
             scores=np.mean(means[:, kept], axis=1),
             drawn=np.mean(drawn[:, kept], axis=1),
             units=unit.count,
-            by_fold=means[:, [] if seen else kept],
+            by_fold=means[:, [] if unit.held_out else kept],
             reach=np.mean(reach[:, kept], axis=1),
-            exact=entries[0].problem.exact / data.rows,
+            margin=entries[0].problem.exact / data.rows,
         )
         own = [[result[k] for k in kept] for result in results]
         rankings.append(_ranking(entries, asked, part, unit, judged, own))
@@ -84,14 +85,15 @@ def _unit(data: Measured, asked: Protocol, folds: Sequence[Fold], seed: int) -> 
     else curves, of which each is a training run; else rows."""
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
     candidates = [("curves", data.curves(asked.along(data))), ("rows", np.arange(data.rows))]
-    if asked.held_out and not asked.kind.along:
+    by_value = asked.held_out and not asked.kind.along
+    if by_value:
         candidates.insert(0, (f"values of {asked.column}", data.groups(asked.column)[0]))
     which, labels, count = units([labels for _, labels in candidates], rows)
     name = candidates[which][0]
     if name == "curves" and count == len(rows):
         name = "rows"  # each curve is one
-    drawn = weights(int(labels.max()) + 1, data.rows, seed)
-    return _Unit(name, labels, count, drawn)
+    drawn = draws(int(labels.max()) + 1, data.rows, seed)
+    return _Unit(name, labels, count, drawn, held_out=by_value and which == 0)
 
 
 def _in_sample(entries: Sequence[Entry], results: Results, unit: _Unit) -> Judged:

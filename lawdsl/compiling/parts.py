@@ -3,7 +3,8 @@
 A/N^alpha on a table of 3 model sizes needs 3 powers, however many rows the table has. So the
 value of a law, its exact gradient and its exact Hessian are sums of outputs of one tape, and every
 instruction of the tape runs on the distinct values of the variables that reach it. Only the last
-additions see all rows.
+additions see all rows. Parameters in which the law is linear stay outside of the tape: where only
+they change, nothing of it is computed again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import sympy as sp
 from lawdsl.algebra import derivative
 from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
 
-Outputs = tuple[int, ...]  # numbers of a tape's outputs, whose sum is meant
+Term = tuple[int, int]  # number of the parameter that multiplies, ONE for none; number of an output
+Sum = tuple[Term, ...]
 
+ONE = -1
 MOST_SECOND = 40  # parameters beyond which there are no second derivatives
 
 
@@ -27,19 +30,23 @@ class Parts:
 
     Attributes:
         tapes: for the value alone; with the gradient; with the Hessian too. Their inputs are the
-            variables and then the parameters.
-        value: outputs whose sum is the law.
-        gradient: for each parameter the outputs whose sum is the derivative by it.
-        hessian: (parameter k, parameter >= k, outputs), without those that are 0; None where
-            there are too many.
+            variables and then the parameters; none depends on the linear ones.
+        offset: the law where the linear parameters are 0.
+        columns: for each linear parameter what it multiplies.
+        gradient: for each parameter the derivative by it.
+        hessian: (parameter k, parameter >= k, derivative by both), without those that are 0; None
+            where there are too many.
         variables: how many of the inputs are variables.
+        linear: numbers of the parameters in which the law is linear all at once.
     """
 
     tapes: tuple[Tape, Tape, Tape]
-    value: Outputs
-    gradient: tuple[Outputs, ...]
-    hessian: tuple[tuple[int, int, Outputs], ...] | None
+    offset: Sum
+    columns: tuple[Sum, ...]
+    gradient: tuple[Sum, ...]
+    hessian: tuple[tuple[int, int, Sum], ...] | None
     variables: int
+    linear: tuple[int, ...]
 
 
 def parts_of(
@@ -47,6 +54,7 @@ def parts_of(
     variables: Sequence[sp.Symbol],
     parameters: Sequence[sp.Symbol],
     constants: Sequence[sp.Symbol] = (),
+    linear: Sequence[int] = (),
 ) -> Parts:
     """Compile a law.
 
@@ -55,36 +63,61 @@ def parts_of(
         variables: the inputs that differ from row to row.
         parameters: the inputs to derive by.
         constants: the inputs after those.
+        linear: numbers of parameters in which the expression is linear all at once.
     """
     inputs = [*variables, *parameters, *constants]
-    found: dict[sp.Expr, int] = {}
+    outside = {parameters[j]: sp.S.Zero for j in linear}
+    factors = [ONE, *linear]
+    pieces = [expression.xreplace(outside)]
+    pieces += [derivative(expression, parameters[j]) for j in linear]
+    terms = [sp.Add.make_args(piece) for piece in pieces]
+    moving = [k for k in range(len(parameters)) if k not in linear]
+    found = _Outputs(frozenset(variables))
 
-    def outputs(parts: Iterable[sp.Expr]) -> Outputs:
-        merged: dict[frozenset[sp.Symbol], sp.Expr] = {}
-        for part in parts:
-            support = frozenset(part.free_symbols & set(variables))
-            merged[support] = merged.get(support, sp.S.Zero) + part
-        kept = [part for part in merged.values() if part != 0]
-        return tuple(found.setdefault(part, len(found)) for part in kept)
-
-    terms = sp.Add.make_args(expression)
-    value = outputs(terms)
-    counts = [len(found)]
-    first = [[_derivative(term, p) for term in terms] for p in parameters]
-    gradient = tuple(outputs(row) for row in first)
-    counts.append(len(found))
+    columns = [found.sum([(ONE, own)]) for own in terms]
+    counts = [len(found.each)]
+    slopes = {k: [[_derivative(t, parameters[k]) for t in own] for own in terms] for k in moving}
+    gradient = dict(zip(linear, columns[1:], strict=True))
+    gradient |= {k: found.sum(zip(factors, slopes[k], strict=True)) for k in moving}
+    counts.append(len(found.each))
     hessian = None
     if len(parameters) <= MOST_SECOND:
-        hessian = tuple(
-            (k, other, sums)
-            for k in range(len(parameters))
-            for other in range(k, len(parameters))
-            if (sums := outputs(_derivative(slope, parameters[other]) for slope in first[k]))
-        )
-    counts.append(len(found))
-    every = [part if i < counts[0] else _finite(part) for i, part in enumerate(found)]
+        bends = {
+            (min(j, k), max(j, k)): found.sum([(ONE, own)])
+            for k in moving
+            for j, own in zip(linear, slopes[k][1:], strict=True)
+        }
+        for k in moving:
+            for other in (m for m in moving if m >= k):
+                second = [[_derivative(s, parameters[other]) for s in own] for own in slopes[k]]
+                bends[k, other] = found.sum(zip(factors, second, strict=True))
+        hessian = tuple((*at, bends[at]) for at in sorted(bends) if bends[at])
+    counts.append(len(found.each))
+    every = [part if i < counts[0] else _finite(part) for i, part in enumerate(found.each)]
     one, two, three = (compile_tape(every[:count], inputs) for count in counts)
-    return Parts((one, two, three), value, gradient, hessian, len(variables))
+    first = tuple(gradient[k] for k in range(len(parameters)))
+    tapes, kind = (one, two, three), (len(variables), tuple(linear))
+    return Parts(tapes, columns[0], tuple(columns[1:]), first, hessian, *kind)
+
+
+class _Outputs:
+    """The outputs that sums are made of: one for each set of variables in a sum."""
+
+    def __init__(self, variables: frozenset[sp.Symbol]) -> None:
+        self.variables = variables
+        self.each: dict[sp.Expr, int] = {}
+
+    def sum(self, groups: Iterable[tuple[int, Iterable[sp.Expr]]]) -> Sum:
+        """The sum of all terms, those of each group multiplied by its parameter."""
+        terms = []
+        for factor, parts in groups:
+            merged: dict[frozenset[sp.Symbol], sp.Expr] = {}
+            for part in parts:
+                support = frozenset(part.free_symbols & self.variables)
+                merged[support] = merged.get(support, sp.S.Zero) + part
+            kept = [part for part in merged.values() if part != 0]
+            terms += [(factor, self.each.setdefault(part, len(self.each))) for part in kept]
+        return tuple(terms)
 
 
 def _derivative(part: sp.Expr, symbol: sp.Symbol) -> sp.Expr:

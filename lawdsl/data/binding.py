@@ -50,7 +50,7 @@ class Runs:
         groups: the number of the training run that each row comes from, shape (rows,), from 0 in
             the order of their labels; None where that is not known.
         weighted: the column of the weights, or what they are.
-        runs: the columns whose values tell training runs apart.
+        run_columns: the columns whose values tell training runs apart.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Runs:
     weights: Array | None = None
     groups: NDArray[np.int64] | None = None
     weighted: str | None = None
-    runs: tuple[str, ...] = ()
+    run_columns: tuple[str, ...] = ()
 
 
 def bind(
@@ -155,7 +155,7 @@ def bind(
         weights=counts,
         groups=groups,
         weighted=weighted,
-        runs=tuple(run),
+        run_columns=tuple(run),
     )
 
 

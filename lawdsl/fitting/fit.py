@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.choices import OBJECTIVES, SHORT, check_seed
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -55,6 +56,7 @@ def fit(
     run: str | Sequence[str] = (),
     drop_bad: bool = False,
     enforce: bool = False,
+    claims: bool = True,
     intervals: str = "delta",
     level: float = 0.95,
     resamples: int = 1000,
@@ -84,6 +86,8 @@ def fit(
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
             parameters that keep it.
+        claims: decide what the law claims for the fitted values; a fit that is one of many may go
+            without.
         intervals: how they are found: `delta` from the slopes at the fit, `profile` from how far
             each parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.
         level: of the intervals.
@@ -108,10 +112,7 @@ def fit(
     law = law.with_held(fix or {}, tie or {})
     where = (where,) if isinstance(where, str) else tuple(where)
     bindings = {**(columns or {}), **named_columns}
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        message = f"the seed is a whole number from 0, not `{seed}`"
-        help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
-        raise LawdslError(Diagnostic("F0106", message, help=help))
+    check_seed(seed)
     asked = Asked(intervals, level, resamples, int(seed))
     chosen = chosen_objective(law, objective, delta)
     runs = bind(
@@ -131,7 +132,7 @@ def fit(
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     task = _Task(law, problem, runs, freedom(law), where, asked)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(task, starts, progress)
+        found = _fit_to(task, starts, claims or enforce, progress)
         changed = enforced(task.law, found.claims) if enforce and left else None
         if changed is None:
             break
@@ -161,7 +162,9 @@ class _Task:
     asked: Asked
 
 
-def _fit_to(task: _Task, starts: Starts, progress: Callable[[int, int], None] | None) -> Fit:
+def _fit_to(
+    task: _Task, starts: Starts, claims: bool, progress: Callable[[int, int], None] | None
+) -> Fit:
     """One fit, and what the law's claims are for it."""
     law, problem, seed = task.law, task.problem, task.asked.seed
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
@@ -173,10 +176,7 @@ def _fit_to(task: _Task, starts: Starts, progress: Callable[[int, int], None] | 
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
                 found, _ = _fitted(task, best, progress)
-    return replace(found, claims=certificates(law, found.values))
-
-
-OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
+    return replace(found, claims=certificates(law, found.values)) if claims else found
 
 
 def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Objective:
@@ -187,7 +187,7 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
     """
     found = law.objective
     if objective is not None:
-        name = {"huber": "huber(log)", "squared": "squared(raw)"}.get(objective, objective)
+        name = SHORT.get(objective, objective)
         if name not in OBJECTIVES:
             help = "the objectives are " + ", ".join(OBJECTIVES)
             raise LawdslError(Diagnostic("L0404", f"`{objective}` is no objective", help=help))
@@ -280,7 +280,7 @@ def _data(task: _Task) -> FittedData:
         where=task.where,
         ranges=dict(runs.ranges),
         weights=runs.weighted,
-        runs=runs.runs,
+        runs=runs.run_columns,
         groups=None if runs.groups is None else int(runs.groups.max()) + 1,
     )
 

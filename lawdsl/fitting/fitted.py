@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import plain, write
 from lawdsl.fitting.keeping import (
     NO_FIT,
     SCHEMA,
@@ -22,8 +23,6 @@ from lawdsl.fitting.keeping import (
     declarations,
     fields,
     read,
-    without_infinities,
-    write,
 )
 from lawdsl.fitting.problem import problem_of
 from lawdsl.fitting.records import (
@@ -189,8 +188,8 @@ class Fit:
             "law": asdict(self.law),
             "seed": self.seed,
         }
-        plain: dict[str, Any] = without_infinities(content)
-        return plain
+        found: dict[str, Any] = plain(content)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the fit as JSON, whole or not at all.
@@ -200,7 +199,7 @@ class Fit:
         """
         text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         try:
-            write(Path(path).resolve(), text)
+            write(Path(path), text)
         except OSError as error:
             message = f"the fit cannot be written: {error.strerror}"
             help = "give the path of a file in a folder that you may write to"

@@ -1,15 +1,13 @@
-"""A fit as a file: written whole or not at all, and read without trusting what it says."""
+"""A fit as a file, read without trusting what it says."""
 
 from __future__ import annotations
 
-import errno
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lawdsl.choices import METHODS
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.fitting.records import (
     Agreement,
@@ -34,29 +32,6 @@ NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, Rec
 """What reading content of another form ends in."""
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, keeping its permissions.
-
-    Raises:
-        OSError: it cannot be written; a file that was there before is as it was.
-    """
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "this is no regular file")
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        # names of files may hold bytes that are no UTF-8, which JSON writes as \udc80
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def read(path: Path) -> str:
     """The text of a file that may be a fit.
 
@@ -69,17 +44,6 @@ def read(path: Path) -> str:
     if len(content) > LARGEST:
         raise ValueError(f"larger than {LARGEST // 2**20} MiB")
     return content.decode("utf-8")
-
-
-def without_infinities(value: Any) -> Any:
-    """The same plain data with null for numbers that JSON lacks, and lists for tuples."""
-    if isinstance(value, dict):
-        return {key: without_infinities(v) for key, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_infinities(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def fields(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +145,7 @@ def _intervals(content: Mapping[str, Any]) -> Intervals:
         return infinite if value is None else _number(value)
 
     return Intervals(
-        _one_of(("delta", "profile", "bootstrap"), content["method"]),
+        _one_of(METHODS, content["method"]),
         _number(content["level"]),
         _one_of(("rows", "runs"), content["by"]),
         {name: _number(error) for name, error in content["errors"].items()},

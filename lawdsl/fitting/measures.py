@@ -30,44 +30,68 @@ def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optima
         scaled = hessian / np.outer(size, size)
         length = np.linalg.norm(gradient / size) / np.sqrt(max(near.loss[0], problem.exact))
     if not (np.all(np.isfinite(scaled)) and len(kept)):
-        return Optimality(_known(float(length)), math.nan)
-    return Optimality(_known(float(length)), float(np.linalg.eigvalsh(scaled)[0]))
+        return Optimality(known(float(length)), math.nan)
+    return Optimality(known(float(length)), float(np.linalg.eigvalsh(scaled)[0]))
 
 
 def objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:
     """The objective at fitted parameters, and what it would be of log and of raw residuals."""
-    predicted = problem.predictions(theta[None])[0]
-    with np.errstate(all="ignore"):
-        residuals = {
-            "log": np.log(predicted) - np.log(problem.target),
-            "raw": predicted - problem.target,
-        }
-    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    count = float(np.sum(weights))
-    totals = {n: _known(float(weights @ rho(r, problem.objective))) for n, r in residuals.items()}
-    both = {name: Loss(t, _known(t / count)) for name, t in totals.items()}
+    predicted, weights = problem.predictions(theta[None])[0], problem.weights
+
+    def of(log: bool) -> Loss:
+        own = rho(residuals(problem.target, predicted, log), problem.objective)
+        found = total(own, weights)
+        return Loss(known(found.sum), known(found.mean))
+
+    count = problem.rows if weights is None else float(np.sum(weights))
     name = problem.objective.name.replace("L", law.output)
-    return ObjectiveValue(name, loss, loss / count, both["log"], both["raw"])
+    return ObjectiveValue(name, loss, loss / count, of(log=True), of(log=False))
 
 
 def metrics(problem: Problem, theta: Array) -> Metrics:
     """How well fitted parameters describe the rows that they were fitted to."""
     predicted = problem.predictions(theta[None])[0]
+    return metrics_of(problem.target, predicted, problem.weights)
+
+
+def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) -> Metrics:
+    """How well predictions describe measurements; nan where that has no value.
+
+    Args:
+        measured: shape (rows,).
+        predicted: shape (rows,).
+        weights: what each row counts, shape (rows,).
+    """
     with np.errstate(all="ignore"):
+        logs = np.log(measured), np.log(predicted)
         return Metrics(
-            r2=_r_squared(problem.target, predicted, problem.weights),
-            r2_log=_r_squared(np.log(problem.target), np.log(predicted), problem.weights),
-            mae=_known(np.average(np.abs(predicted - problem.target), weights=problem.weights)),
+            r2=_r_squared(measured, predicted, weights),
+            r2_log=_r_squared(*logs, weights),
+            mae=known(np.average(np.abs(predicted - measured), weights=weights)),
         )
+
+
+def residuals(measured: Array, predicted: Array, log: bool) -> Array:
+    """Predicted minus measured, or the same of logarithms, nan or infinite where there are none."""
+    with np.errstate(all="ignore"):
+        return np.log(predicted) - np.log(measured) if log else predicted - measured
+
+
+def total(loss: Array, weights: Array | None = None) -> Loss:
+    """The sum and the mean of the losses of rows, each times its weight."""
+    if weights is None:
+        return Loss(float(np.sum(loss)), float(np.mean(loss)))
+    summed = float(weights @ loss)
+    return Loss(summed, summed / float(np.sum(weights)))
+
+
+def known(value: float) -> float:
+    """A number, or the one nan: so a fit equals the one that is read back."""
+    return float(value) if np.isfinite(value) else math.nan
 
 
 def _r_squared(measured: Array, predicted: Array, weights: Array | None) -> float:
     mean = np.average(measured, weights=weights)
     spread = np.average((measured - mean) ** 2, weights=weights)  # what underflows to 0 gives nan
     missed = np.average((measured - predicted) ** 2, weights=weights)
-    return _known(float(1 - missed / spread))
-
-
-def _known(value: float) -> float:
-    """A number, or the one nan: so a fit equals the one that is read back."""
-    return float(value) if np.isfinite(value) else math.nan
+    return known(float(1 - missed / spread))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.choices import MOST_STARTS, is_whole
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.problem import Problem
@@ -23,7 +24,6 @@ Starts = int | str | Mapping[str, float]
 AUTO = "auto"
 ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
 ENOUGH = 5  # starts that agree on the best minimum
-MOST_STARTS = 100_000
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
 POLISH, POLISH_LONG = 12, 2  # steps at most
 LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
@@ -134,7 +134,7 @@ def _agreed(problem: Problem, losses: Array) -> int:
 def _rounds(starts: Starts) -> tuple[int, ...]:
     if starts == AUTO:
         return ROUNDS
-    if not isinstance(starts, (int, np.integer)) or not 1 <= starts <= MOST_STARTS:
+    if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is no number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}, `auto`, `declared`, or values of the parameters"
         raise LawdslError(Diagnostic("F0106", message, help=help))

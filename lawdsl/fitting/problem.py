@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,21 +11,25 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.compiling.model import EVERY_ROW, Model
+from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
 from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import Tape
 from lawdsl.fitting.linear_in import compared
+from lawdsl.fitting.losses import bend_of, clipped, rho, rho_bend, rho_slope
 from lawdsl.fitting.transforms import (
     Transforms,
+    Turn,
     to_parameters,
     transforms_of,
-    with_curvature,
+    turned,
     with_slopes,
 )
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
+
+__all__ = ["Near", "Points", "Problem", "Quadratic", "problem_of", "rho", "rho_bend", "rho_slope"]
 
 PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
@@ -74,7 +78,6 @@ class Problem:
 
     Attributes:
         model: the law on the table, or its logarithm.
-        linear: numbers of the parameters in which the model is linear all at once.
         exponential: whether the model is the logarithm.
         transforms: free numbers -> parameters.
         target: the measured values, shape (rows,).
@@ -88,7 +91,6 @@ class Problem:
     target: Array
     objective: Objective
     weights: Array | None = None
-    linear: tuple[int, ...] = ()
     exponential: bool = False
 
     @cached_property
@@ -96,10 +98,22 @@ class Problem:
         """What residuals are differences from: the measured values, or their logarithms."""
         return np.log(self.target) if self.objective.log else self.target
 
-    @property
+    @cached_property
     def takes_log(self) -> bool:
         """Whether the logarithm of the model is what is compared."""
         return self.objective.log and not self.exponential
+
+    @cached_property
+    def scale(self) -> Array:
+        """What makes squares of differences those of relative ones, weighted: shape (rows,), or
+        (starts, rows)."""
+        weights = np.ones((1, self.rows)) if self.weights is None else np.atleast_2d(self.weights)
+        return weights / self.target**2 if self.takes_log else weights
+
+    @property
+    def linear(self) -> tuple[int, ...]:
+        """Numbers of the parameters in which the model is linear all at once."""
+        return self.model.parts.linear
 
     @property
     def columns(self) -> Array:
@@ -147,7 +161,7 @@ class Problem:
     def predictions(self, theta: Array) -> Array:
         """Law values at parameters of shape (starts, parameters): shape (starts, rows)."""
         made = np.empty((len(theta), self.rows))
-        for piece in self._pieces(len(theta)):
+        for piece in self.pieces(len(theta)):
             made[:, piece] = self.model.value(theta, piece)
         with np.errstate(all="ignore"):
             return np.exp(made) if self.exponential else made
@@ -156,7 +170,7 @@ class Problem:
         """Residuals at free numbers of shape (starts, parameters): shape (starts, rows)."""
         theta = to_parameters(self.transforms, free)
         made = np.empty((len(theta), self.rows))
-        for piece in self._pieces(len(theta)):
+        for piece in self.pieces(len(theta)):
             made[:, piece] = self.residuals_of(self.model.value(theta, piece), piece)
         return made
 
@@ -167,7 +181,7 @@ class Problem:
     def losses_at(self, theta: Array, objective: Objective | None = None) -> Array:
         """The same at parameters."""
         total = np.zeros(len(theta))
-        for piece in self._pieces(len(theta)):
+        for piece in self.pieces(len(theta)):
             residual = self.residuals_of(self.model.value(theta, piece), piece)
             total += self._sum(rho(residual, objective or self.objective), piece)
         return np.where(np.isfinite(total), total, np.inf)
@@ -184,7 +198,7 @@ class Problem:
         starts, count = theta.shape
         residual = np.empty((starts, self.rows))
         jacobian = np.empty((starts, self.rows, count))
-        for piece in self._pieces(starts):
+        for piece in self.pieces(starts):
             value, slopes = self.model.slopes(theta, piece)
             with np.errstate(all="ignore"):
                 by_row = np.swapaxes(slopes, 1, 2)
@@ -194,8 +208,8 @@ class Problem:
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
         """The objective and its exact gradient by the free numbers at one point."""
-        near = self.quadratic(free[None], exact=False)
-        return float(near.loss[0]), near.gradient[0]
+        found = self.quadratic(free[None], exact=False)
+        return float(found.loss[0]), found.gradient[0]
 
     def quadratic(
         self, free: Array, exact: bool = True, objective: Objective | None = None
@@ -208,43 +222,61 @@ class Problem:
                 which are never negative.
             objective: in place of the problem's own.
         """
-        objective = objective or self.objective
-        exact = exact and self.model.parts.hessian is not None
-        theta, slopes, bent = with_curvature(self.transforms, free, second=exact)
-        starts, count = free.shape
-        loss, gradient = np.zeros(starts), np.zeros((starts, count))
-        hessian = np.zeros((starts, count, count))
+        exact = self.bends(exact)
         with np.errstate(all="ignore"):
-            for piece in self._pieces(starts * count):
-                second: Callable[[Array], Array] | None = None
-                if exact:
-                    value, by, second = self.model.curvature(theta, piece)
-                else:
-                    value, by = self.model.slopes(theta, piece)
-                residual = self.residuals_of(value, piece)
-                pull = self._weighted(rho_slope(residual, objective), piece)
-                bend = self._weighted(rho_bend(residual, objective, exact), piece)
-                loss += self._sum(rho(residual, objective), piece)
-                if self.takes_log:
-                    if exact:
-                        bend = bend - pull
-                    pull, bend = pull / value, bend / value**2
-                gradient += np.einsum("spn,sn->sp", by, pull)
-                hessian += (by * bend[:, None]) @ np.swapaxes(by, 1, 2)
-                if second is not None:
-                    hessian += second(pull)
-            turned = np.swapaxes(slopes, 1, 2)
-            hessian = turned @ hessian @ slopes
+            theta, turn = turned(self.transforms, free, exact)
+            points = Points(self, theta, 2 if exact else 1)
+            near = self.near(points.value(theta), objective or self.objective)
+            return self.quadratic_at(points, theta, turn, near, exact)
+
+    def bends(self, exact: bool = True) -> bool:
+        """Whether second derivatives are exact, of those that are to be."""
+        return exact and self.model.parts.hessian is not None
+
+    def quadratic_at(
+        self, points: Points, theta: Array, turn: Turn, near: Near, exact: bool
+    ) -> Quadratic:
+        """The same where the model has been evaluated. Floating-point errors are not held back.
+
+        Args:
+            points: the model there; with second derivatives if they are to be exact.
+            theta: the parameters, shape (starts, parameters).
+            turn: their derivatives by the free numbers.
+            near: the model beside the data there.
+            exact: with the exact second derivatives.
+        """
+        pull, bend = near.pulls(self, exact)
+        gradient, hessian = None, None
+        for piece, values in points.pieces():
+            by, own = values.slopes(theta), pull[:, piece]
+            parts = (by @ own[:, :, None])[:, :, 0]
+            bent = (by * bend[:, None, piece]) @ np.swapaxes(by, 1, 2)
             if exact:
-                hessian += bent(gradient)
-            gradient = np.einsum("sk,skj->sj", gradient, slopes)
-        return Quadratic(np.where(np.isfinite(loss), loss, np.inf), gradient, hessian)
+                bent += values.contracted(theta, own)
+            gradient = parts if gradient is None else gradient + parts
+            hessian = bent if hessian is None else hessian + bent
+        assert gradient is not None and hessian is not None
+        by_free = turn.hessian(hessian, gradient if exact else None)
+        return Quadratic(near.loss, turn.gradient(gradient), by_free)
+
+    def near(self, value: Array, objective: Objective) -> Near:
+        """Values of the model, (starts, rows), beside the data. Floating-point errors are not held
+        back here."""
+        residual = (np.log(value) if self.takes_log else value) - self.goal
+        inside = clipped(residual, objective)
+        cost = inside * residual
+        if objective.loss != "squared":
+            cost -= inside * (0.5 * inside)
+        loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
+        loss[~np.isfinite(loss)] = np.inf
+        return Near(value, residual, inside, loss, objective)
 
     def total(self, values: Array) -> Array:
         """The weighted sum over the rows of values of shape (starts, rows)."""
         return self._sum(values, EVERY_ROW)
 
-    def _pieces(self, starts: int) -> Iterator[slice]:
+    def pieces(self, starts: int) -> Iterator[slice]:
+        """Slices of the rows, so that so many numbers a row are not too many at once."""
         width = max(1, PIECE // max(starts, 1))
         if width >= self.rows:
             yield EVERY_ROW
@@ -266,6 +298,129 @@ class Problem:
         return total
 
 
+@dataclass(frozen=True)
+class Near:
+    """The model beside the data, at some points.
+
+    Attributes:
+        value: of the model, shape (starts, rows).
+        residual: of the same shape.
+        inside: the residual, or what of it lies within Huber's delta.
+        loss: shape (starts,); inf where the law has no value.
+        objective: whose.
+    """
+
+    value: Array
+    residual: Array
+    inside: Array
+    loss: Array
+    objective: Objective
+
+    def pulls(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
+        """The weighted first and second derivatives of each row's loss by the model's value, shape
+        (starts, rows); the second exact, or those of reweighted least squares."""
+        pull = self.inside
+        if self.objective.loss == "squared":
+            pull = 2 * pull
+        bend = bend_of(self.residual, self.inside, self.objective, exact)
+        if problem.takes_log:
+            if exact:
+                bend -= pull
+            inverse = 1 / self.value
+            pull, bend = pull * inverse, bend * (inverse * inverse)
+        if problem.weights is None:
+            return pull, bend
+        return pull * problem.weights, bend * problem.weights
+
+    def at(self, chosen: NDArray[Any]) -> Near:
+        """Some of the starts."""
+        own = (self.value[chosen], self.residual[chosen], self.inside[chosen], self.loss[chosen])
+        return Near(*own, self.objective)
+
+    def where(self, replaced: NDArray[np.bool_], other: Near) -> Near:
+        """Others in place of some."""
+        row = replaced[:, None]
+        return Near(
+            np.where(row, other.value, self.value),
+            np.where(row, other.residual, self.residual),
+            np.where(row, other.inside, self.inside),
+            np.where(replaced, other.loss, self.loss),
+            self.objective,
+        )
+
+    def put(self, places: NDArray[Any], other: Near) -> None:
+        """Overwrite some of the starts."""
+        self.value[places], self.residual[places] = other.value, other.residual
+        self.inside[places], self.loss[places] = other.inside, other.loss
+
+
+class Points:
+    """The model at some values of the parameters in which it is not linear.
+
+    Args:
+        problem: the fit.
+        theta: parameters, shape (starts, parameters), of which the linear ones do not matter.
+        order: of the derivatives that will be asked for.
+    """
+
+    def __init__(self, problem: Problem, theta: Array, order: int) -> None:
+        self.problem, self.theta, self.order = problem, theta, order
+        self.slices = list(problem.pieces(len(theta) * problem.parameters))
+        self.whole: Values | None = None
+        if len(self.slices) == 1:
+            self.whole = problem.model.at(theta, order)
+        self._columns: Array | None = None
+        self._offset: Array | None = None
+        self._read = False
+
+    def pieces(self) -> Iterator[tuple[slice, Values]]:
+        """All rows, as many at once as memory allows."""
+        if self.whole is not None:
+            yield EVERY_ROW, self.whole
+            return
+        for piece in self.slices:
+            yield piece, self.problem.model.at(self.theta, self.order, piece)
+
+    @property
+    def columns(self) -> Array:
+        """What the linear parameters multiply, shape (starts, linear parameters, rows)."""
+        self._look()
+        assert self._columns is not None
+        return self._columns
+
+    @property
+    def offset(self) -> Array | None:
+        """The model where they are 0, shape (starts, rows); None where that is 0."""
+        self._look()
+        return self._offset
+
+    def value(self, theta: Array) -> Array:
+        """The model for values of the linear parameters, shape (starts, rows)."""
+        linear = self.problem.model.linear
+        if not linear:
+            assert self.offset is not None
+            return self.offset
+        return combined(theta.take(linear, 1), self.columns, self.offset)
+
+    def _look(self) -> None:
+        if self._read:
+            return
+        self._read = True
+        model = self.problem.model
+        if self.whole is not None:
+            self._columns, self._offset = self.whole.columns(), self.whole.offset()
+            return
+        starts, rows = len(self.theta), self.problem.rows
+        self._columns = np.empty((starts, len(model.linear), rows))
+        self._offset = np.empty((starts, rows)) if model.has_offset else None
+        for piece in self.slices:
+            values = model.at(self.theta, 0, piece)
+            self._columns[:, :, piece] = values.columns()
+            part = values.offset()
+            if self._offset is not None and part is not None:
+                self._offset[:, piece] = part
+
+
 def problem_of(
     law: Law, columns: Array, target: Array, objective: Objective, weights: Array | None = None
 ) -> Problem:
@@ -281,12 +436,12 @@ def problem_of(
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
     expression, linear, exponential = compared(law, objective)
-    parts = parts_of(expression, variables, parameters, list(settings))
+    parts = parts_of(expression, variables, parameters, list(settings), linear)
     values = [v for v in settings.values() if v is not None]
     one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
     parts = replace(parts, tapes=(one, two, three))
     model, transforms = Model(parts, columns), transforms_of(law)
-    return Problem(model, transforms, target, objective, weights, linear, exponential)
+    return Problem(model, transforms, target, objective, weights, exponential)
 
 
 def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
@@ -298,30 +453,3 @@ def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
             step = replace(step, op="constant", value=sp.Rational(repr(values[number - count])))
         steps.append(step)
     return Tape(tuple(steps), count, tape.outputs)
-
-
-def rho(residual: Array, objective: Objective) -> Array:
-    """The loss of a residual. Huber: r²/2 within delta, delta·(|r| - delta/2) outside; or r²."""
-    with np.errstate(all="ignore"):
-        if objective.loss == "squared":
-            return residual * residual
-        delta = objective.delta
-        near = np.minimum(np.abs(residual), delta)
-        return near * (np.abs(residual) - near / 2)
-
-
-def rho_slope(residual: Array, objective: Objective) -> Array:
-    """The derivative of the loss by the residual."""
-    if objective.loss == "squared":
-        return 2 * residual
-    return np.clip(residual, -objective.delta, objective.delta)
-
-
-def rho_bend(residual: Array, objective: Objective, exact: bool) -> Array:
-    """The second derivative of the loss by the residual, or the weight slope / residual."""
-    if objective.loss == "squared":
-        return np.full_like(residual, 2.0)
-    size = np.abs(residual)
-    if exact:
-        return np.where(size <= objective.delta, 1.0, 0.0)
-    return np.minimum(1.0, objective.delta / np.maximum(size, 1e-300))

@@ -14,8 +14,8 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.linear import basis, solved
-from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.linear import solved
+from lawdsl.fitting.problem import Points, Problem
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
 from lawdsl.language.resolving import read_target, spread
@@ -47,7 +47,7 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
     near += [1 / column for column in near]
     theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
     if problem.linear:
-        theta = solved(problem, theta, basis(problem, theta))
+        theta, _ = solved(problem, Points(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)

@@ -21,6 +21,8 @@ from lawdsl.law import Bound, Law, Quantity
 
 Array = NDArray[np.float64]
 
+Bend = Callable[[Array], Array]
+
 WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
 INSIDE = 1e-8  # relative: how far inside its bound a start is put
 LEAST = 1e-130  # the same where the bound is 0
@@ -77,6 +79,22 @@ class Transforms(tuple[Transform, ...]):
         self.limit = np.array([limit.number for limit in limits if limit])
         ends = zip(limits, self.limit, self.sign, strict=True)
         self.least = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
+        self.above = bool(np.all(self.sign > 0))
+        self.where = slice(None) if len(self.one) == len(self) else self.one
+        ends = [None if t.upper or t.coupled else t.lower.number if t.lower else 0.0 for t in self]
+        self.from_zero = np.array([end == 0.0 for end in ends], dtype=bool)
+
+    def plain(self, chosen: list[int]) -> bool:
+        """Whether none of some has a bound, but for one at 0 from below."""
+        return bool(self.from_zero[chosen].all())
+
+    def turn_again(self, turn: Turn, theta: Array, chosen: list[int]) -> None:
+        """Derivatives by the free numbers of some parameters that have moved; none with two
+        bounds, or with one that depends on others."""
+        for i in chosen:
+            end = self[i].lower or self[i].upper
+            if end is not None:
+                turn.slopes[:, i] = np.abs(theta[:, i] - end.number) * (1 if self[i].lower else -1)
 
 
 def relaxed(transforms: Transforms) -> Transforms | None:
@@ -150,6 +168,8 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
     Returns:
         The parameters, of the same shape.
     """
+    if not transforms.others:
+        return _one_sided(transforms, free)[0]
     with np.errstate(all="ignore"):
         theta, _ = _one_sided(transforms, free)
         for i in transforms.others:
@@ -160,14 +180,80 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
 
 def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     """Parameters from free numbers where those with one bound are right, and their slopes."""
-    theta, one = free.copy(), transforms.one
-    grown = transforms.sign * np.exp(np.minimum(np.maximum(free[:, one], -WIDEST), WIDEST))
-    x = transforms.limit + grown
-    above = transforms.sign > 0
-    theta[:, one] = np.where(
-        above, np.maximum(x, transforms.least), np.minimum(x, transforms.least)
-    )
+    where, sign = transforms.where, transforms.sign
+    grown = np.exp(np.minimum(np.maximum(free[:, where], -WIDEST), WIDEST))
+    if transforms.above:
+        own = np.maximum(transforms.limit + grown, transforms.least)
+    else:
+        grown = sign * grown
+        x = transforms.limit + grown
+        least = transforms.least
+        own = np.where(sign > 0, np.maximum(x, least), np.minimum(x, least))
+    if len(sign) == free.shape[1]:
+        return own, grown
+    theta = free.copy()
+    theta[:, where] = own
     return theta, grown
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The derivatives of parameters by their free numbers.
+
+    Attributes:
+        slopes: shape (starts, parameters, parameters), or (starts, parameters) where each
+            parameter depends on its own number alone.
+        bent: factors by parameter, shape (starts, parameters), to the sum over parameters of
+            factor times second derivatives, which has the shape of the slopes.
+    """
+
+    slopes: Array
+    bent: Bend
+
+    def gradient(self, by_parameters: Array) -> Array:
+        """Of a function of the parameters, the gradient by the free numbers."""
+        if self.slopes.ndim == 2:
+            return by_parameters * self.slopes
+        return np.einsum("sk,skj->sj", by_parameters, self.slopes)
+
+    def hessian(self, by_parameters: Array, gradient: Array | None) -> Array:
+        """The same for second derivatives; with those of the transforms where the gradient by the
+        parameters is given."""
+        slopes = self.slopes
+        if slopes.ndim == 3:
+            turned: Array = np.swapaxes(slopes, 1, 2) @ by_parameters @ slopes
+            return turned if gradient is None else turned + self.bent(gradient)
+        turned = by_parameters * slopes[:, :, None] * slopes[:, None]
+        if gradient is not None:
+            diagonal(turned)[...] += self.bent(gradient)
+        return turned
+
+
+def diagonal(matrices: Array) -> Array:
+    """A view of the diagonals of contiguous matrices, shape (starts, p)."""
+    starts, count, _ = matrices.shape
+    return matrices.reshape(starts, count * count)[:, :: count + 1]
+
+
+def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Array, Turn]:
+    """Parameters from free numbers, and their derivatives."""
+    if transforms.others:
+        theta, slopes, bent = with_curvature(transforms, free, second)
+        return theta, Turn(slopes, bent)
+    theta, grown = _one_sided(transforms, free)
+    own = grown
+    if len(transforms.one) < free.shape[1]:
+        own = np.ones_like(free)
+        own[:, transforms.one] = grown
+
+    def bent(factors: Array) -> Array:
+        if len(transforms.one) == free.shape[1]:
+            return factors * own
+        second = np.zeros_like(own)
+        second[:, transforms.one] = (factors * own)[:, transforms.one]
+        return second
+
+    return theta, Turn(own, bent)
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
@@ -179,9 +265,6 @@ def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     """
     theta, slopes, _ = with_curvature(transforms, free, second=False)
     return theta, slopes
-
-
-Bend = Callable[[Array], Array]
 
 
 def with_curvature(

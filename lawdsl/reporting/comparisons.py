@@ -12,8 +12,7 @@ from lawdsl.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.comparing.ranking import Difference
-    from lawdsl.comparing.records import Comparison, Ranking, Standing
+    from lawdsl.comparing.records import Comparison, Difference, Ranking, Standing
 
 
 def show_comparison(found: Comparison, out: Console, *, details: bool = True) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.files import plain
 
 SCHEMA = 1
 
@@ -27,18 +27,7 @@ def document(
         "schema": SCHEMA,
         "ok": ok,
         "command": command,
-        "result": _plain(result),
+        "result": plain(result),
         "diagnostics": [d.to_json() for d in diagnostics],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """Numbers that JSON lacks become null."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

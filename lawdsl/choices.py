@@ -1,0 +1,34 @@
+"""What may be chosen for a fit or a comparison: names and numbers, known before any array is loaded."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, TypeGuard
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
+SHORT = {"huber": "huber(log)", "squared": "squared(raw)"}
+"""Objectives by their loss alone."""
+
+METHODS = ("delta", "profile", "bootstrap")
+"""How intervals are found."""
+
+MOST_STARTS = 100_000
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether a value is a whole number; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that is none.
+
+    Raises:
+        LawdslError: it is no whole number from 0; F0106.
+    """
+    if not is_whole(seed) or seed < 0:
+        message = f"the seed is a whole number from 0, not `{seed}`"
+        help = "a variable that is called `seed` is bound by columns={'seed': 'COLUMN'}"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
