@@ -64,8 +64,10 @@ def delta(
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     count = len(theta)
     covariance, inflation = np.full((count, count), np.nan), np.ones(count)
+    size = np.linalg.norm(np.sqrt(weights)[:, None] * slopes, axis=0)
+    slopes = slopes / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
     root = np.sqrt(weights)[:, None] * slopes
-    inverse = np.linalg.pinv(root.T @ root, rcond=1e-14, hermitian=True)
+    inverse = np.linalg.pinv(root.T @ root, rcond=1e-15, hermitian=True)
     plain = noise.tau2 * inverse
     if groups is not None:
         clustered = _by_run(noise, slopes, root, groups)
@@ -73,7 +75,8 @@ def delta(
             ratio = np.diag(clustered) / np.diag(plain)
         inflation[kept] = np.where(np.isnan(ratio), 1.0, ratio)
         plain = clustered
-    covariance[np.ix_(kept, kept)] = plain
+    with np.errstate(all="ignore"):
+        covariance[np.ix_(kept, kept)] = plain / np.outer(size, size)
     far = noise.quantile(level)
     half = far * np.sqrt(np.diag(covariance))
     _, turn = with_slopes(problem.transforms, free[None])
