@@ -184,6 +184,15 @@ class Law:
         assert formula is not None
         return self.to_sympy(formula)
 
+    def built(self) -> Law:
+        """This law, once its expression is: a mistake that lies in its formula is met here.
+
+        Raises:
+            LawdslError: a part without a value, or a formula too involved for the algebra.
+        """
+        self.expression  # noqa: B018
+        return self
+
     def derivative(self, *names: str) -> sp.Expr:
         """The exact partial derivative of the law by each of the names in turn.
 
