@@ -19,6 +19,7 @@ ORDER = (
     "functions",
     "formulas",
     "algebra",
+    "quantities",
     "law",
     "compiling",
     "proof",

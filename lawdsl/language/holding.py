@@ -6,6 +6,7 @@ domains of the others imply it, or they get the bounds that do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -31,6 +32,24 @@ from lawdsl.language.signs import POSITIVE, Known, known_of
 from lawdsl.language.tree import Formula, Span
 
 DONE = {"fix": "fixed", "tie": "tied"}
+
+
+def statements_of(fixed: Mapping[str, float], tied: Mapping[str, str]) -> list[str]:
+    """`fix E = 1.69` of each number, `tie beta = alpha` of each formula.
+
+    Raises:
+        LawdslError: a number that is not finite.
+    """
+    statements = []
+    for name, number in fixed.items():
+        if not math.isfinite(number):
+            help = "fix it at a number inside its domain"
+            message = f"`{name}` cannot be fixed at {number}"
+            raise LawdslError(Diagnostic("L0413", message, help=help))
+        whole = float(number).is_integer() and abs(number) < 1e15
+        statements.append(f"fix {name} = {int(number) if whole else repr(float(number))}")
+    statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
+    return statements
 
 
 def held(
