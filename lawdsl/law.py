@@ -19,7 +19,7 @@ from lawdsl.algebra import Building, bounded, derivative
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.bounds import add_bound
-from lawdsl.language.holding import check_kept, held, statements_of
+from lawdsl.language.held.holding import check_kept, held, statements_of
 from lawdsl.language.printing import print_formula
 from lawdsl.language.resolving import Claim, Declarations, Objective
 from lawdsl.quantities import Bound as Bound

@@ -16,7 +16,7 @@ from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.declaring import names_in, remember, sort_symbols
 from lawdsl.language.fits import read_target
-from lawdsl.language.inequalities import (
+from lawdsl.language.held.inequalities import (
     HOLDS,
     ZERO,
     bounds_that_keep,
@@ -24,11 +24,11 @@ from lawdsl.language.inequalities import (
     with_bounds,
     written_out,
 )
+from lawdsl.language.held.signs import POSITIVE, Known, known_of
 from lawdsl.language.numbers import TooLarge, Value
 from lawdsl.language.parsing import parse
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
-from lawdsl.language.signs import POSITIVE, Known, known_of
 from lawdsl.language.tree import Formula, Span
 
 DONE = {"fix": "fixed", "tie": "tied"}

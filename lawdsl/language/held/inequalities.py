@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from lawdsl.language import limits, tree
 from lawdsl.language.declared import Relation, Symbol
 from lawdsl.language.declaring import made_of, names_in
+from lawdsl.language.held.signs import NEGATIVE, POSITIVE, Known
 from lawdsl.language.numbers import TooLarge
-from lawdsl.language.signs import NEGATIVE, POSITIVE, Known
 from lawdsl.language.tree import Formula
 
 Additions = list[tuple[str, Relation]]  # bounds of parameters: name, (relation, limit)
