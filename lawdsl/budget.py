@@ -5,24 +5,40 @@ Computer algebra has no useful bound of its own: an innocent formula can keep it
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
 from types import FrameType, TracebackType
 from typing import Any
 
+LEAST = 1e-3  # s: a shorter time may not strike at all
 AGAIN = 0.05  # s between strikes: what is raised inside a callback of the garbage collector is lost
+
+_until = (
+    math.inf
+)  # when the limit that ends first does, in the process's own time: asking the timer
+# for what is left adds a tick of some milliseconds each time
 
 
 class OutOfTime(Exception):
     """The time allowed for a piece of algebra is used up."""
 
 
+class _Struck(OutOfTime):
+    """A limit has struck; what is raised by hand is an `OutOfTime` proper."""
+
+
+class _Outer(Exception):
+    """The time of an enclosing limit is used up: no concern of those who wait for an inner one."""
+
+
 class time_limit:
     """Stop what runs inside after so many seconds of the process's own time, however busy the machine is.
 
     Works in the main thread of a process on a system with interval timers (Linux, macOS); elsewhere
-    nothing is stopped. Limits may be nested; the outer one is kept.
+    nothing is stopped. Limits may be nested; the outer one is kept: when its time is up, it is the
+    outer one that raises `OutOfTime`, whatever is caught around the inner one.
 
     A class and not a generator: a strike while the limit is being lifted would leave a generator's
     `finally` half done and the timer running, to strike whatever the program does next.
@@ -33,18 +49,21 @@ class time_limit:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.armed = False
+        self.armed = self.nested = False
 
     def __enter__(self) -> None:
+        global _until
         possible = hasattr(signal, "setitimer")
         if not possible or threading.current_thread() is not threading.main_thread():
             return
         self.armed = True
-        self.began = time.process_time()
-        self.outer, _ = signal.getitimer(signal.ITIMER_PROF)
+        now = time.process_time()
+        self.outer, own = _until, now + self.seconds
+        self.nested = self.outer <= own
+        _until = min(self.outer, own)
+        self.program = signal.getitimer(signal.ITIMER_PROF)
         self.before: Any = signal.signal(signal.SIGPROF, _strike)
-        seconds = min(self.seconds, self.outer) if self.outer else self.seconds
-        signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
+        signal.setitimer(signal.ITIMER_PROF, max(_until - now, LEAST), AGAIN)
 
     def __exit__(
         self,
@@ -52,16 +71,24 @@ class time_limit:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        global _until
+        spent = False
         if self.armed:
-            passed = time.process_time() - self.began
-            left = max(self.outer - passed, 1e-3) if self.outer else 0
-            signal.setitimer(signal.ITIMER_PROF, left, AGAIN if left else 0)
+            _until = self.outer
+            if _until < math.inf:
+                left = _until - time.process_time()
+                spent = left <= 0
+                signal.setitimer(signal.ITIMER_PROF, max(left, LEAST), AGAIN)
+            else:
+                signal.setitimer(signal.ITIMER_PROF, *self.program)
             # a signal on its way through another thread would end the process without a handler
-            if self.before != signal.SIG_DFL:
-                signal.signal(signal.SIGPROF, self.before)
-            elif not left:
-                signal.signal(signal.SIGPROF, _late)
-        if kind is not None and issubclass(kind, RecursionError):
+            signal.signal(signal.SIGPROF, _late if self.before == signal.SIG_DFL else self.before)
+        if kind is None:
+            if spent:  # set anew again and again, the timer may never strike
+                raise _Outer
+        elif issubclass(kind, (_Struck, _Outer)) and self.nested:
+            raise _Outer from None
+        elif issubclass(kind, (RecursionError, _Outer)):
             raise OutOfTime from None
 
 
@@ -70,7 +97,7 @@ _OWN = {time_limit.__enter__.__code__, time_limit.__exit__.__code__}
 
 def _strike(number: int, frame: FrameType | None) -> None:
     if frame is None or frame.f_code not in _OWN:
-        raise OutOfTime
+        raise _Struck
 
 
 def _late(number: int, frame: FrameType | None) -> None:

@@ -7,7 +7,6 @@ syntax tree, node by node.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,55 +19,13 @@ from lawdsl.algebra import Building, bounded, derivative
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.bounds import add_bound
-from lawdsl.language.holding import check_kept, held
-from lawdsl.language.numbers import value
-from lawdsl.language.printing import print_formula, print_unit
-from lawdsl.language.resolving import Claim, Declarations, Objective, Symbol
-
-
-@dataclass(frozen=True)
-class Bound:
-    """One relation of a domain: `symbol relation limit`, e.g. C > C0."""
-
-    relation: str
-    limit: sp.Expr
-    text: str
-
-    @property
-    def strict(self) -> bool:
-        return self.relation in "<>"
-
-    @property
-    def lower(self) -> bool:
-        return self.relation.startswith(">")
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A variable, setting or parameter of a law.
-
-    Attributes:
-        name: as declared.
-        symbol: its SymPy symbol.
-        bounds: its domain; empty for a free one.
-        unit: as (unit name, power) pairs, or None.
-        doc: what the author says of it.
-        value: of a setting, in its unit; None otherwise.
-    """
-
-    name: str
-    symbol: sp.Symbol
-    bounds: tuple[Bound, ...]
-    unit: tuple[tuple[str, int], ...] | None
-    doc: str | None
-    value: float | None = None
-
-    @property
-    def domain(self) -> str:
-        """The domain as text: `N > 0`; the name alone for a free one."""
-        if not self.bounds:
-            return self.name
-        return ", ".join(f"{self.name} {b.relation} {b.text}" for b in self.bounds)
+from lawdsl.language.held.holding import check_kept, held, statements_of
+from lawdsl.language.printing import print_formula
+from lawdsl.language.resolving import Claim, Declarations, Objective
+from lawdsl.quantities import Bound as Bound
+from lawdsl.quantities import Names
+from lawdsl.quantities import Quantity as Quantity
+from lawdsl.quantities import unit_text as unit_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,11 +127,11 @@ class Law:
     def symbols(self) -> Mapping[str, sp.Symbol]:
         """Name -> SymPy symbol: one table, so that a name is one symbol everywhere."""
         found: dict[str, sp.Symbol] = {}
-        build = Building(self, frozenset(), {}, found)
+        build, names = Building(self, frozenset(), {}, found), self._names
         with bounded(self.declarations):
             for symbol in self.declarations.symbols.values():
                 if symbol.kind in ("variable", "parameter", "setting", "let"):
-                    found[symbol.name] = sp.Symbol(symbol.name, **self._assumptions(symbol, build))
+                    found[symbol.name] = sp.Symbol(symbol.name, **names.assumptions(symbol, build))
         return found
 
     @cached_property
@@ -183,6 +140,15 @@ class Law:
         formula = self.declarations.output.formula
         assert formula is not None
         return self.to_sympy(formula)
+
+    def built(self) -> Law:
+        """This law, once its expression is: a mistake that lies in its formula is met here.
+
+        Raises:
+            LawdslError: a part without a value, or a formula too involved for the algebra.
+        """
+        self.expression  # noqa: B018
+        return self
 
     def derivative(self, *names: str) -> sp.Expr:
         """The exact partial derivative of the law by each of the names in turn.
@@ -226,9 +192,7 @@ class Law:
         known = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
             if name not in known:
-                listed = ", ".join(known) or "none"
-                message = f"`{self.name}` has no setting `{name}`"
-                raise LawdslError(Diagnostic("L0301", message, help=f"its settings: {listed}"))
+                raise self._lacks("setting", name, known)
         changed = self._with(values)
         check_kept(self.root or self.declarations, dict(changed.given))
         return changed._changed() if self.held else changed
@@ -236,15 +200,21 @@ class Law:
     def at(self, **values: float) -> Law:
         """The law with some or all of its parameters fixed: they become settings.
 
+        For values that a fit or a certificate gives; whether they lie in their domains is not
+        looked at, and no bound of the others changes. A user's are `with_held`.
+
         Raises:
             LawdslError: a name that is no parameter.
         """
+        known = [p.name for p in self.parameters]
         for name in values:
-            if name not in {p.name for p in self.parameters}:
-                listed = ", ".join(p.name for p in self.parameters) or "none"
-                message = f"`{self.name}` has no parameter `{name}`"
-                raise LawdslError(Diagnostic("L0301", message, help=f"its parameters: {listed}"))
+            if name not in known:
+                raise self._lacks("parameter", name, known)
         return self._with(values)
+
+    def _lacks(self, kind: str, name: str, known: list[str]) -> LawdslError:
+        help = f"its {kind}s: {', '.join(known) or 'none'}"
+        return LawdslError(Diagnostic("L0301", f"`{self.name}` has no {kind} `{name}`", help=help))
 
     def _with(self, values: Mapping[str, float]) -> Law:
         merged = {**dict(self.given), **{k: float(v) for k, v in values.items()}}
@@ -264,8 +234,7 @@ class Law:
             if "".join(text.split()) == wanted:
                 changed = replace(self, dropped=(*self.dropped, text))
                 return changed._changed() if self.held else changed
-        message = f"`{self.name}` has no bound `{bound}`"
-        raise LawdslError(Diagnostic("L0301", message, help="its bounds: " + ", ".join(known)))
+        raise self._lacks("bound", bound, known)
 
     def with_bound(self, bound: str) -> Law:
         """The law with one more bound, `C > B/gamma`: a parameter against a formula of others.
@@ -275,45 +244,27 @@ class Law:
         """
         return replace(self, added=(*self.added, bound))._changed()
 
-    def with_fixed(self, **values: float) -> Law:
-        """The law with parameters fixed inside their domains.
-
-        Bounds that name a fixed parameter are kept by bounds of the others.
-
-        Raises:
-            LawdslError: a name that is no parameter, a value outside its domain.
-        """
-        return self.with_held(values, {})
-
-    def tied(self, **formulas: str) -> Law:
-        """The law with parameters tied to formulas of others: beta="alpha", B="2*A".
-
-        The bounds of a tied parameter are kept by bounds of the others.
-
-        Raises:
-            LawdslError: a name that is no parameter, no formula of parameters, a circle, or a
-                bound that may be broken.
-        """
-        return self.with_held({}, formulas)
-
     def with_held(self, fixed: Mapping[str, float], tied: Mapping[str, str]) -> Law:
-        """The law with parameters fixed and others tied at once, as `with_fixed` and `tied` do."""
-        statements = []
-        for name, number in fixed.items():
-            if not math.isfinite(number):
-                help = "fix it at a number inside its domain"
-                message = f"`{name}` cannot be fixed at {number}"
-                raise LawdslError(Diagnostic("L0413", message, help=help))
-            whole = float(number).is_integer() and abs(number) < 1e15
-            statements.append(f"fix {name} = {int(number) if whole else repr(float(number))}")
-        statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
-        return self.holding(statements)
+        """The law with parameters fixed inside their domains, and others tied to formulas, at once.
+
+        Bounds that name a fixed parameter, and those of a tied one, are kept by bounds of the
+        others.
+
+        Args:
+            fixed: parameter -> number.
+            tied: parameter -> formula of others: "alpha", "2*A".
+
+        Raises:
+            LawdslError: a name that is no parameter, a value outside its domain, no formula of
+                parameters, a circle, or a bound that may be broken.
+        """
+        return self.holding(statements_of(fixed, tied))
 
     def holding(self, statements: Iterable[str]) -> Law:
         """The law with further statements `fix E = 1.69` and `tie beta = alpha`, in force at once.
 
         Raises:
-            LawdslError: as `with_fixed` and `tied` do.
+            LawdslError: as `with_held` does.
         """
         more = tuple(statements)
         return replace(self, held=(*self.held, *more))._changed() if more else self
@@ -326,6 +277,18 @@ class Law:
         if self.held:
             found = held(found, self.held, dict(self.given), self.dropped)
         return replace(self, declarations=found, root=root)
+
+    @property
+    def _names(self) -> Names:
+        return Names(dict(self.given), self.dropped)
+
+    def _quantities(self, kind: str) -> tuple[Quantity, ...]:
+        names = self._names
+        return tuple(
+            names.quantity(s, self.symbols[s.name], self.to_sympy)
+            for s in self.declarations.symbols.values()
+            if names.kind(s) == kind
+        )
 
     def latex(self) -> str:
         """The law as LaTeX: `L = …`."""
@@ -341,64 +304,6 @@ class Law:
         assert formula is not None
         return f"<Law {self.name}: {self.output} = {print_formula(formula)}>"
 
-    def _quantities(self, kind: str) -> tuple[Quantity, ...]:
-        found = []
-        for s in self.declarations.symbols.values():
-            if self._kind(s) == kind:
-                known = self._value(s)
-                bounds = () if kind == "setting" else tuple(self._bounds(s))
-                unit = s.unit.factors if s.unit else None
-                symbol = self.symbols[s.name]
-                found.append(Quantity(s.name, symbol, bounds, unit, s.doc, known))
-        return tuple(found)
-
-    def _kind(self, symbol: Symbol) -> str:
-        """What it is here: a parameter with a given value is a setting."""
-        fixed = symbol.kind == "parameter" and symbol.name in dict(self.given)
-        return "setting" if fixed else symbol.kind
-
-    def _value(self, symbol: Symbol) -> float | None:
-        """The value of a setting, unless it is none, or has none."""
-        if self._kind(symbol) != "setting":
-            return None
-        own = value(symbol.formula) if symbol.formula else None
-        return dict(self.given).get(symbol.name, None if own is None else float(own))
-
-    def _bounds(self, symbol: Symbol) -> Iterable[Bound]:
-        for relation, limit in symbol.bounds:
-            text = print_formula(limit)
-            expression = self.to_sympy(limit)
-            if f"{symbol.name} {relation} {text}" not in self.dropped:
-                yield Bound(relation, expression, text)
-            elif relation.startswith(">") and expression.is_positive and expression != 0:
-                yield Bound(">", sp.S.Zero, "0")
-
-    def _assumptions(self, symbol: Symbol, build: Building) -> dict[str, bool]:
-        """What SymPy may assume of a symbol: that it is real, and the sign that its domain gives.
-
-        `build` knows the symbols that were declared above it.
-        """
-        signs = {"real": True}
-        if self._kind(symbol) == "setting":
-            number = self._value(symbol)
-            if number is not None and number != 0:
-                signs["positive" if number > 0 else "negative"] = True
-            return signs
-        if symbol.kind == "let" and symbol.formula is not None:
-            if build(symbol.formula).is_positive:
-                signs["positive"] = True
-        for relation, limit in symbol.bounds:
-            at = build(limit)
-            if f"{symbol.name} {relation} {print_formula(limit)}" in self.dropped:
-                relation, at = relation[0], at if at.is_positive else sp.nan
-            if relation.startswith(">") and at.is_nonnegative:
-                strict = relation == ">" or at.is_positive
-                signs["positive" if strict else "nonnegative"] = True
-            elif relation.startswith("<") and at.is_nonpositive:
-                strict = relation == "<" or at.is_negative
-                signs["negative" if strict else "nonpositive"] = True
-        return signs
-
 
 def load(name_or_path: str | Path) -> Law:
     """A law by the dotted name of a shipped one, or by the path of its file.
@@ -408,8 +313,3 @@ def load(name_or_path: str | Path) -> Law:
     """
     declarations, _ = library.declarations(str(name_or_path))
     return Law(declarations)
-
-
-def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:
-    """A unit as text; empty for none."""
-    return "" if unit is None else print_unit(tree.UnitOf(unit))

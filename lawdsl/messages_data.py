@@ -315,7 +315,8 @@ _FITS = {
         "The law says the same for many values of these parameters, whatever its variables are, so "
         "those of a fit are picked at random. The message says how they move together, the note "
         "the identity behind it, the help which of them to fix; predictions are not harmed. Where "
-        "the law is checked it is a warning, in a fit an error: its values would be read.",
+        "the law is checked it is a warning, in a fit an error: its values would be read. That "
+        "there may be such parameters is said too, where it was not found out.",
         (
             _SHARE.replace("TERMS", "t1*r + t2*(1 - r)"),
             _SHARE.replace("TERMS", "t1*t2*r"),

@@ -226,7 +226,7 @@ BANK: dict[str, Bad] = {
     # ---- designs
     "as many rows as parameters": Bad(
         lambda: runs(N=SIZES[[0, 9, 3, 11, 6]], D=TOKENS[[4, 0, 11, 6, 9]]), "F0102",
-        ("5 rows, 5 parameters",), "not trusted or caution",
+        ("5 rows, 5 parameters",), "caution",
     ),
     "one size": Bad(
         lambda: runs(N=np.full(30, 1e9), D=RAY), "F0101", ("N has one value: 1e+09",), "not trusted",
@@ -269,11 +269,11 @@ BANK: dict[str, Bad] = {
     # ---- the wrong law
     "a bound that is active": Bad(
         changed(lambda t, e: 9 / t["N"] ** 0.1 + 30 / t["D"] ** 0.2 - 0.3), "F0103",
-        ("E lies on its bound E > 0",), "not trusted or caution",
+        ("E lies on its bound E > 0",), "caution",
     ),
     "a score in place of the loss": Bad(
         changed(lambda t, e: 1 / t["L"] * np.exp(0.003 * e)), "F0116",
-        ("N and D together", "9"), "not trusted",
+        ("N and D together", "99.9 % of their squares"), "not trusted",
     ),
     "columns in a law that can only rise": Bad(
         lambda: {"x": X, "L": 6 - X}, "F0112", ("worse than their mean",), "not trusted",
@@ -284,15 +284,15 @@ BANK: dict[str, Bad] = {
     ),
     "perplexity in place of the loss": Bad(
         changed(lambda t, e: np.exp(t["L"])), "F0116", ("the residuals", "measured against fitted"),
-        "not trusted or caution",
+        "not trusted",
     ),
     "data of another law": Bad(
         of_other("kaplan", grid(N=np.geomspace(1e6, 1.5e9, 12), D=np.geomspace(2.2e7, 2.3e10, 12))),
-        "F0116", ("N and D together", "% of their squares"), "not trusted or caution",
+        "F0116", ("N and D together", "% of their squares"), "not trusted",
     ),
     "a bend that the law cannot follow": Bad(
         changed(lambda t, e: t["L"] * np.exp(0.02 * np.log(t["N"] / 1e9) ** 2 / 7)),
-        "F0116", ("N",), "not trusted or caution",
+        "F0116", ("the residuals rise with N: measured against fitted",), "caution",
     ),
     "a share that acts the other way round": Bad(
         lambda: {"r": np.linspace(0, 1, 40), "L": 2.5 + 0.3 * (np.linspace(0, 1, 40) - 0.5) ** 2
@@ -301,7 +301,7 @@ BANK: dict[str, Bad] = {
     ),
     "a law that breaks": Bad(
         changed(lambda t, e: t["L"] * np.where(t["D"] > 1.2e11, 0.97, 1)), "F0116",
-        ("D",), "not trusted or caution",
+        ("the residuals rise with D: measured against fitted",), "caution",
     ),
     # ---- the wrong rows
     "an outlier": Bad(scaled(slice(76, 77), 1.2), "F0115", (":77", "1 row lies", "+20 %"), "caution"),
@@ -330,7 +330,7 @@ BANK: dict[str, Bad] = {
     ),
     "half of the losses in bits": Bad(
         scaled(np.random.default_rng(5).random(144) < 0.5, 1 / np.log(2)), "F0115", ("two clouds", "of 144 rows"),
-        "not trusted or caution", options=SQUARED,
+        "not trusted", options=SQUARED,
     ),
     "a first evaluation before training": Bad(
         with_cells("L", {1: 10.8, 13: 10.8, 25: 10.8}), "F0115", ("3 rows lie",), "caution",

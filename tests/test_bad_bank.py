@@ -24,7 +24,7 @@ def answer(case: Bad) -> tuple[str, tuple[Diagnostic, ...]]:
 
 
 def test_the_bank_is_as_large_as_it_should_be():
-    assert len(BANK) >= 40
+    assert len(BANK) == 60  # as the README says
     assert {case.code for case in BANK.values()} >= {
         f"F01{n:02}" for n in (1, 3, 4, 9, *range(15, 20))
     }
@@ -42,5 +42,5 @@ def test_a_bad_input_is_flagged_with_its_evidence(name: str):
 
     assert said, [(d.code, d.message) for d in found]
     assert any(all(words in text for words in case.evidence) for text in said), said
-    assert verdict in case.verdict.split(" or "), verdict
+    assert verdict == case.verdict
     assert all(d.help for d in found)

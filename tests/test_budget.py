@@ -95,6 +95,34 @@ def test_the_outer_of_two_limits_is_kept():
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
 
 
+def test_what_waits_for_an_inner_limit_does_not_hide_the_end_of_the_outer_one():
+    after: list[str] = []
+    with pytest.raises(OutOfTime), time_limit(0.05):
+        try:
+            with time_limit(5), time_limit(6):
+                busy(5)
+        except OutOfTime:
+            after.append("as if the inner one had ended")
+    assert not after
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+def test_many_inner_limits_do_not_put_off_the_end_of_the_outer_one():
+    began = time.process_time()
+    with pytest.raises(OutOfTime), time_limit(0.05):
+        while time.process_time() < began + 5:
+            with time_limit(5):
+                busy(1e-4)
+    assert time.process_time() - began < 1
+
+
+def test_a_limit_within_two_ends_where_it_belongs():
+    with time_limit(5):
+        with pytest.raises(OutOfTime), time_limit(0.03), time_limit(2):
+            busy(5)
+        busy(0.01)
+
+
 def test_the_inner_of_two_limits_does_not_end_the_outer():
     with time_limit(5):
         with pytest.raises(OutOfTime), time_limit(0.02):

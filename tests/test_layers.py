@@ -21,6 +21,7 @@ ORDER = (
     "functions",
     "formulas",
     "algebra",
+    "quantities",
     "law",
     "compiling",
     "proof",

@@ -29,7 +29,7 @@ from lawdsl.language.fits import (
     read_target,
     spread,
 )
-from lawdsl.language.holding import hold, without_held
+from lawdsl.language.held.holding import hold, without_held
 from lawdsl.language.parsing import ANYTHING, long_name
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.tree import Span

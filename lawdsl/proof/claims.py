@@ -54,7 +54,7 @@ def check(
     """
     law = law if isinstance(law, Law) else load(law)
     law = law.at(**values) if values is not None else law
-    assert law.expression is not None  # builds it: a law too involved is refused, claims or not
+    law = law.built()  # one too involved is refused, claims or not
     verdicts = []
     for claim in law.claims:
         verdict = check_claim(law, claim, seconds=seconds)
@@ -75,7 +75,7 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
     point of that domain contradicts it.
     """
     shown = claim_text(claim)
-    assert law.expression is not None  # a mistake in the law itself is none of the claim's
+    law = law.built()  # a mistake in the law itself is none of the claim's
     began = time.perf_counter()
     try:
         with time_limit(seconds):

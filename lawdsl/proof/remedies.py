@@ -37,7 +37,7 @@ def remedies(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterato
         try:
             for bound in bounds:
                 changed = changed.with_bound(bound)
-            assert changed.expression is not None
+            changed = changed.built()
         except LawdslError:
             continue
         yield changed

@@ -5,8 +5,8 @@ points in which directions the law's slopes vanish (`balls`, `directions`); form
 guessed (`formulas`), verified by algebra (`identities`) and integrated (`flows`).
 """
 
-from lawdsl.symmetries.finding import freedom, symmetries
+from lawdsl.symmetries.finding import freedom
 from lawdsl.symmetries.findings import findings
 from lawdsl.symmetries.records import Freedom, Symmetry
 
-__all__ = ["Freedom", "Symmetry", "findings", "freedom", "symmetries"]
+__all__ = ["Freedom", "Symmetry", "findings", "freedom"]

@@ -28,7 +28,7 @@ from lawdsl.symmetries.points import REACH, WIDEST, NoPoint, Numbers, Point, num
 from lawdsl.symmetries.records import Freedom, Symmetry
 
 SECONDS = 2.0  # for one law; those of the papers take a few milliseconds
-FORMULA_SECONDS = 1.0  # for the formulas of all directions
+FORMULAS = 0.5  # part of the time that goes into the formulas of all directions
 PROOF_SECONDS = 0.2  # for one identity by algebra
 BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
 POINTS = 3  # of the parameters, at which lost directions are counted
@@ -43,31 +43,28 @@ T = TypeVar("T")
 TROUBLES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
 
 
-def symmetries(law: Law) -> tuple[Symmetry, ...]:
-    """The symmetries of a law for which there is a formula."""
-    return tuple(s for s in freedom(law).symmetries if s.field)
-
-
 def freedom(law: Law, *, seconds: float = SECONDS) -> Freedom:
     """What no data can determine about the parameters of a law, whatever they are.
 
-    Slopes that Arb has found to be independent at one point are so almost everywhere: where that
-    happens, that there is no freedom is certain. Else a symmetry with a formula is proved, or
+    Slopes that Arb has found to be independent at one point are so almost everywhere: so it is
+    certain that no more directions are lost than there (`certain` says whether that many were
+    found). A symmetry with a formula is proved, or
     verified at random points (`proved` says which). A direction without a formula is reported where
     it is lost at all points looked at, to some hundred digits; never in a law with kinks, which
     may differ from piece to piece.
 
     Args:
         law: the law; settings and fixed parameters are numbers, all other values are open.
-        seconds: the time allowed. What is not found until then is not reported, or without a
-            formula.
+        seconds: the time allowed. Half of it may go into formulas; a direction whose formula is
+            not found until then is reported without. Where all of it is used up, nothing is.
 
     Raises:
         LawdslError: the law's formula has no value.
     """
-    assert law.expression is not None  # a mistake in the law itself is not hidden below
+    law = law.built()  # a mistake in the law itself is not hidden below
     with precision(BITS):
-        return _within(seconds, lambda: _freedom(numbers_of(law))) or Freedom()
+        found = _within(seconds, lambda: _freedom(numbers_of(law), FORMULAS * seconds))
+    return found or Freedom(certain=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class _Named(NamedTuple):
     proved: bool
 
 
-def _freedom(numbers: Numbers) -> Freedom:
+def _freedom(numbers: Numbers, seconds: float) -> Freedom:
     if not numbers.names or _determined(numbers):
         return Freedom()
     with precision(MANY_BITS):
@@ -107,7 +104,7 @@ def _freedom(numbers: Numbers) -> Freedom:
         if len(_basis(named, numbers)) == len(base.vectors):
             break
         for vector in vectors:
-            left = FORMULA_SECONDS - (time.process_time() - began)
+            left = seconds - (time.process_time() - began)
             found = _formula(numbers, base.theta, tuple(sorted(vector)), left)
             if found is not None:
                 named.append(_Named(vector, *found))
@@ -115,7 +112,8 @@ def _freedom(numbers: Numbers) -> Freedom:
                 nameless.append(_Named(vector, {}, False))
         named.sort(key=lambda one: _length(one.field))
     kinked = numbers.expression.has(*KINKS)
-    return _recorded(numbers, _basis(named if kinked else [*named, *nameless], numbers))
+    chosen = _basis(named if kinked else [*named, *nameless], numbers)
+    return Freedom(_recorded(numbers, chosen), certain=len(chosen) == len(base.vectors))
 
 
 def _basis(found: Sequence[_Named], numbers: Numbers) -> list[_Named]:
@@ -234,7 +232,7 @@ def _length(field: Field) -> int:
     return sum(3 + sp.count_ops(rate / s) for s, rate in field.items())
 
 
-def _recorded(numbers: Numbers, found: Sequence[_Named]) -> Freedom:
+def _recorded(numbers: Numbers, found: Sequence[_Named]) -> tuple[Symmetry, ...]:
     law, names = numbers.law, numbers.names
     vectors = [one.vector for one in found]
     held: list[int] = []
@@ -259,7 +257,7 @@ def _recorded(numbers: Numbers, found: Sequence[_Named]) -> Freedom:
                 value=at,
             )
         )
-    return Freedom(tuple(records))
+    return tuple(records)
 
 
 def _equation(law: Law, field: Field) -> str:

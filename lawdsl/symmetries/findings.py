@@ -10,7 +10,9 @@ from lawdsl.symmetries.records import Freedom, Symmetry
 def findings(
     law: Law, freedom: Freedom, severity: str = "warning", text: Text | None = None
 ) -> list[Diagnostic]:
-    """A message for each direction that is lost.
+    """A message for each direction that is lost, and one where more may be.
+
+    In a fit the last is not said: there the data show what is not determined.
 
     Args:
         law: the law.
@@ -18,7 +20,7 @@ def findings(
         severity: an error where the parameters are being fitted.
         text: of the law, where that is what the message is about.
     """
-    return [
+    found = [
         Diagnostic(
             "F0114",
             _message(law, symmetry),
@@ -29,6 +31,21 @@ def findings(
         )
         for symmetry in freedom.symmetries
     ]
+    if not freedom.certain and severity == "warning":
+        found.append(_doubt(freedom, text))
+    return found
+
+
+def _doubt(freedom: Freedom, text: Text | None) -> Diagnostic:
+    more = "more of the parameters" if freedom.symmetries else "all parameters"
+    return Diagnostic(
+        "F0114",
+        f"whether data can tell {more} apart is not certain",
+        "warning",
+        text=text,
+        notes=("the time was used up, or the law has pieces that differ in what they depend on",),
+        help="fit it: a fit says what its data determine",
+    )
 
 
 def _message(law: Law, symmetry: Symmetry) -> str:

@@ -81,9 +81,11 @@ class Freedom:
 
     Attributes:
         symmetries: one for each direction that is lost, those with a formula first.
+        certain: whether it is certain that no more are lost.
     """
 
     symmetries: tuple[Symmetry, ...] = ()
+    certain: bool = True
 
     @property
     def lost(self) -> int:

@@ -6,6 +6,7 @@ domains of the others imply it, or they get the bounds that do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.declaring import names_in, remember, sort_symbols
 from lawdsl.language.fits import read_target
-from lawdsl.language.inequalities import (
+from lawdsl.language.held.inequalities import (
     HOLDS,
     ZERO,
     bounds_that_keep,
@@ -23,14 +24,32 @@ from lawdsl.language.inequalities import (
     with_bounds,
     written_out,
 )
+from lawdsl.language.held.signs import POSITIVE, Known, known_of
 from lawdsl.language.numbers import TooLarge, Value
 from lawdsl.language.parsing import parse
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
-from lawdsl.language.signs import POSITIVE, Known, known_of
 from lawdsl.language.tree import Formula, Span
 
 DONE = {"fix": "fixed", "tie": "tied"}
+
+
+def statements_of(fixed: Mapping[str, float], tied: Mapping[str, str]) -> list[str]:
+    """`fix E = 1.69` of each number, `tie beta = alpha` of each formula.
+
+    Raises:
+        LawdslError: a number that is not finite.
+    """
+    statements = []
+    for name, number in fixed.items():
+        if not math.isfinite(number):
+            help = "fix it at a number inside its domain"
+            message = f"`{name}` cannot be fixed at {number}"
+            raise LawdslError(Diagnostic("L0413", message, help=help))
+        whole = float(number).is_integer() and abs(number) < 1e15
+        statements.append(f"fix {name} = {int(number) if whole else repr(float(number))}")
+    statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
+    return statements
 
 
 def held(

@@ -1,4 +1,9 @@
-"""The signs of formulas as far as domains tell them, without any algebra."""
+"""The signs of formulas as far as domains tell them, without any algebra.
+
+They are needed while a law is read, before SymPy is loaded, to say which bounds keep a domain. The
+proofs of claims have signs of their own (`lawdsl/proof/signs`): of SymPy expressions, with terms paid
+for by others, ends and limits.
+"""
 
 from __future__ import annotations
 

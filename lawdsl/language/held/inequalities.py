@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lawdsl.language import limits, tree
 from lawdsl.language.declared import Relation, Symbol
 from lawdsl.language.declaring import made_of, names_in
+from lawdsl.language.held.signs import NEGATIVE, POSITIVE, Known
 from lawdsl.language.numbers import TooLarge
-from lawdsl.language.signs import NEGATIVE, POSITIVE, Known
 from lawdsl.language.tree import Formula
 
 Additions = list[tuple[str, Relation]]  # bounds of parameters: name, (relation, limit)
@@ -25,6 +25,22 @@ Terms = tuple[tuple[str, Formula], ...]
 HOLDS = {">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}}  # for the sign of left - right
 TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 ZERO, ONE = tree.Number("0"), tree.Number("1")
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Sums, or products: the operation, its inverse, and the part that does nothing."""
+
+    op: str
+    inverse: str
+    neutral: Formula
+
+    def turned(self, parts: Terms) -> Terms:
+        """The same parts with each operation for the other."""
+        return tuple((self.inverse if op == self.op else self.op, part) for op, part in parts)
+
+
+SUM, PRODUCT = _Group("+", "-", ZERO), _Group("*", "/", ONE)
 PARTS = 400  # of a formula that is looked at
 MOST, TRIES = 8, 30  # parameters that are tried, and bounds that are, with those that follow
 
@@ -196,33 +212,12 @@ def _led(parts: Terms, neutral: Formula, op: str) -> Terms:
 
 def minus(a: Formula, b: Formula) -> Formula:
     """a - b, without what cancels."""
-    kept: list[tuple[str, Formula]] = []
-    for op, term in (*_terms(a), *(("-" if op == "+" else "+", t) for op, t in _terms(b))):
-        opposite = ("-" if op == "+" else "+", term)
-        if opposite in kept:
-            kept.remove(opposite)
-        elif term != ZERO:
-            kept.append((op, term))
-    kept.sort(key=lambda part: part[0] == "-")  # no minus in front
+    kept = _without(a, b, SUM)
     if not kept:
         return ZERO
-    if kept[0][0] == "-":
+    if kept[0][0] == "-":  # no minus in front
         kept[0] = ("+", tree.Negative(kept[0][1]))
     return tree.Sum(tuple(kept)) if len(kept) > 1 else kept[0][1]
-
-
-def _terms(a: Formula) -> Terms:
-    """The terms of a sum, those of sums in it included."""
-    turned = {"+": "-", "-": "+"}
-    if isinstance(a, tree.Negative):
-        return tuple((turned[op], term) for op, term in _terms(a.operand))
-    if not isinstance(a, tree.Sum):
-        return (("+", a),)
-    return tuple(
-        (inner if op == "+" else turned[inner], term)
-        for op, part in a.terms
-        for inner, term in _terms(part)
-    )
 
 
 def _negative(a: Formula) -> Formula:
@@ -233,29 +228,39 @@ def _over(a: Formula, b: Formula) -> Formula:
     """a/b, of a b that is not 0, without what cancels."""
     if a == ZERO:
         return a
-    kept: list[tuple[str, Formula]] = []
-    for op, factor in (*_factors(a), *(("/" if op == "*" else "*", f) for op, f in _factors(b))):
-        opposite = ("/" if op == "*" else "*", factor)
-        if opposite in kept:
-            kept.remove(opposite)
-        elif factor != ONE:
-            kept.append((op, factor))
-    kept.sort(key=lambda part: part[0] == "/")  # no division in front
-    if not kept or kept[0][0] == "/":
+    kept = _without(a, b, PRODUCT)
+    if not kept or kept[0][0] == "/":  # no division in front
         kept.insert(0, ("*", ONE))
     return tree.Product(tuple(kept)) if len(kept) > 1 else kept[0][1]
 
 
-def _factors(a: Formula) -> Terms:
-    """The factors of a product, those of products in it included."""
-    if not isinstance(a, tree.Product):
-        return (("*", a),)
-    turned = {"*": "/", "/": "*"}
-    return tuple(
-        (inner if op == "*" else turned[inner], f)
-        for op, part in a.factors
-        for inner, f in _factors(part)
-    )
+def _without(a: Formula, b: Formula, group: _Group) -> list[tuple[str, Formula]]:
+    """The parts of a less those of b: what cancels is left out, and so is what does nothing."""
+    kept: list[tuple[str, Formula]] = []
+    for op, part in (*_parts(a, group), *group.turned(_parts(b, group))):
+        ((opposite, _),) = group.turned(((op, part),))
+        if (opposite, part) in kept:
+            kept.remove((opposite, part))
+        elif part != group.neutral:
+            kept.append((op, part))
+    return sorted(kept, key=lambda one: one[0] == group.inverse)
+
+
+def _parts(a: Formula, group: _Group) -> Terms:
+    """The terms of a sum, or the factors of a product, those of sums or products in it included."""
+    if isinstance(a, tree.Negative) and group is SUM:
+        return group.turned(_parts(a.operand, group))
+    if isinstance(a, tree.Sum) and group is SUM:
+        parts = a.terms
+    elif isinstance(a, tree.Product) and group is PRODUCT:
+        parts = a.factors
+    else:
+        return ((group.op, a),)
+    found: list[tuple[str, Formula]] = []
+    for op, part in parts:
+        inner = _parts(part, group)
+        found += inner if op == group.op else group.turned(inner)
+    return tuple(found)
 
 
 def _power(base: Formula, exponent: Formula) -> Formula:

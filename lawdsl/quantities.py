@@ -1,0 +1,134 @@
+"""What a law's names stand for: their domains, values, and what SymPy may assume of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from lawdsl.language.declared import Symbol
+from lawdsl.language.numbers import value
+from lawdsl.language.printing import print_formula, print_unit
+from lawdsl.language.tree import Formula, UnitOf
+
+Build = Callable[[Formula], sp.Expr]  # a formula of the law as an expression
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One relation of a domain: `symbol relation limit`, e.g. C > C0."""
+
+    relation: str
+    limit: sp.Expr
+    text: str
+
+    @property
+    def strict(self) -> bool:
+        return self.relation in "<>"
+
+    @property
+    def lower(self) -> bool:
+        return self.relation.startswith(">")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A variable, setting or parameter of a law.
+
+    Attributes:
+        name: as declared.
+        symbol: its SymPy symbol.
+        bounds: its domain; empty for a free one.
+        unit: as (unit name, power) pairs, or None.
+        doc: what the author says of it.
+        value: of a setting, in its unit; None otherwise.
+    """
+
+    name: str
+    symbol: sp.Symbol
+    bounds: tuple[Bound, ...]
+    unit: tuple[tuple[str, int], ...] | None
+    doc: str | None
+    value: float | None = None
+
+    @property
+    def domain(self) -> str:
+        """The domain as text: `N > 0`; the name alone for a free one."""
+        if not self.bounds:
+            return self.name
+        return ", ".join(f"{self.name} {b.relation} {b.text}" for b in self.bounds)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of a law as they are read.
+
+    Attributes:
+        given: values of settings, in place of their own, and of parameters that are fixed.
+        dropped: texts of the bounds that were dropped.
+    """
+
+    given: Mapping[str, float]
+    dropped: tuple[str, ...]
+
+    def kind(self, symbol: Symbol) -> str:
+        """What a name is here: a parameter with a given value is a setting."""
+        fixed = symbol.kind == "parameter" and symbol.name in self.given
+        return "setting" if fixed else symbol.kind
+
+    def value(self, symbol: Symbol) -> float | None:
+        """The value of a setting, unless it is none, or has none."""
+        if self.kind(symbol) != "setting":
+            return None
+        own = value(symbol.formula) if symbol.formula else None
+        return self.given.get(symbol.name, None if own is None else float(own))
+
+    def quantity(self, symbol: Symbol, own: sp.Symbol, build: Build) -> Quantity:
+        """A variable, setting or parameter, of which `own` is the SymPy symbol."""
+        bounds = () if self.kind(symbol) == "setting" else tuple(self.bounds(symbol, build))
+        unit = symbol.unit.factors if symbol.unit else None
+        return Quantity(symbol.name, own, bounds, unit, symbol.doc, self.value(symbol))
+
+    def bounds(self, symbol: Symbol, build: Build) -> Iterator[Bound]:
+        """The domain of a name. Of a bound that was dropped, `> 0` may be left."""
+        for relation, limit in symbol.bounds:
+            expression = build(limit)
+            if not self._drops(symbol, relation, limit):
+                yield Bound(relation, expression, print_formula(limit))
+            elif relation.startswith(">") and expression.is_positive and expression != 0:
+                yield Bound(">", sp.S.Zero, "0")
+
+    def assumptions(self, symbol: Symbol, build: Build) -> dict[str, bool]:
+        """What SymPy may assume of a symbol: that it is real, and the sign that its domain gives.
+
+        `build` knows the symbols that were declared above it.
+        """
+        signs = {"real": True}
+        if self.kind(symbol) == "setting":
+            number = self.value(symbol)
+            if number is not None and number != 0:
+                signs["positive" if number > 0 else "negative"] = True
+            return signs
+        if symbol.kind == "let" and symbol.formula is not None:
+            if build(symbol.formula).is_positive:
+                signs["positive"] = True
+        for relation, limit in symbol.bounds:
+            at = build(limit)
+            if self._drops(symbol, relation, limit):
+                relation, at = relation[0], at if at.is_positive else sp.nan
+            if relation.startswith(">") and at.is_nonnegative:
+                strict = relation == ">" or at.is_positive
+                signs["positive" if strict else "nonnegative"] = True
+            elif relation.startswith("<") and at.is_nonpositive:
+                strict = relation == "<" or at.is_negative
+                signs["negative" if strict else "nonpositive"] = True
+        return signs
+
+    def _drops(self, symbol: Symbol, relation: str, limit: Formula) -> bool:
+        return f"{symbol.name} {relation} {print_formula(limit)}" in self.dropped
+
+
+def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:
+    """A unit as text; empty for none."""
+    return "" if unit is None else print_unit(UnitOf(unit))
