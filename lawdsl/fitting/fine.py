@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lawdsl.fitting.linear import refined
 from lawdsl.fitting.problem import Near, Points, Problem, Quadratic
 from lawdsl.fitting.rough import ROUGH, longest, moving
-from lawdsl.fitting.transforms import diagonal, to_free, to_parameters, turned
+from lawdsl.fitting.transforms import diagonal, to_free, turned
 from lawdsl.language.resolving import Objective
 
 Array = NDArray[np.float64]
