@@ -91,7 +91,7 @@ class _Fine:
         there = _There(problem, free, self.fixed)
         there.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
         self.free, self.losses = there.free, there.near.loss
-        self.quadratic = there.quadratic()
+        self.near, self.quadratic = there.near, there.quadratic()
 
     def step(self) -> bool:
         """One step of every start that is still going; whether any is."""
@@ -109,7 +109,7 @@ class _Fine:
         if not len(going):
             return False
         there = _There(self.problem, self.free[going] + step, self.fixed)
-        there.follow(self.now, ENOUGH * foreseen)
+        there.follow(self.now, ENOUGH * foreseen, before=self.near)
         better = there.near.loss <= self.quadratic.loss * (1 + NOISE)
         kept = going[better]
         self.free[kept], self.losses[kept] = there.free[better], there.near.loss[better]
@@ -119,7 +119,10 @@ class _Fine:
         if narrowing:
             self._narrow()
             return True
-        if better.any():
+        if better.all():
+            self.near, self.quadratic = there.near, there.quadratic()
+        elif better.any():
+            self.near = self.near.where(better, there.near)
             self.quadratic = self.quadratic.where(better, there.quadratic())
         self._go_on(self.damping[going] <= STUCK)
         return True
@@ -144,12 +147,13 @@ class _Fine:
         there = _There(self.problem, self.free, self.fixed)
         there.follow(self.now, np.zeros(len(self.free)))
         self.free, self.losses = there.free, there.near.loss
-        self.quadratic = there.quadratic()
+        self.near, self.quadratic = there.near, there.quadratic()
 
     def _go_on(self, left: Mask) -> None:
         if left.all():
             return
         self.going, self.quadratic = self.going[left], self.quadratic.of(left)
+        self.near = self.near.at(left)
         self.problem = self.problem.of_starts(left)
         self.fixed = None if self.fixed is None else self.fixed[left]
 
@@ -171,7 +175,9 @@ class _There:
         self.held = fixed
         self.near: Near
 
-    def follow(self, now: Objective, enough: Array, share: float = 0.0) -> None:
+    def follow(
+        self, now: Objective, enough: Array, share: float = 0.0, before: Near | None = None
+    ) -> None:
         """Take the linear parameters to the minimum, but for a fall that is enough, or a share."""
         problem, places = self.problem, self.problem.model.linear
         if not places:
@@ -179,7 +185,7 @@ class _There:
             return
         own = None if self.fixed is None else self.fixed[:, places]
         self.theta, on_bound, self.near = refined(
-            problem, self.points, self.theta, now, enough, own, share
+            problem, self.points, self.theta, now, enough, own, share, before
         )
         moved = to_free(problem.transforms, self.theta, inside=1e-16)
         self.free = moved if self.fixed is None else np.where(self.fixed, self.free, moved)

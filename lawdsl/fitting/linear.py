@@ -100,6 +100,7 @@ def refined(
     enough: Array,
     fixed: Mask | None = None,
     share: float = REFINED,
+    before: Near | None = None,
 ) -> tuple[Array, Mask, Near]:
     """Parameters with the linear ones at the minimum of the objective itself, under their bounds.
 
@@ -114,6 +115,7 @@ def refined(
         enough: a fall of the objective that no longer matters, shape (starts,).
         fixed: which of the linear ones stay as they are, shape (starts, linear).
         share: the same, relative to the objective.
+        before: the model beside the data where the others have just been, near which it begins.
 
     Returns:
         The parameters, which of the linear ones lie on a bound, shape (starts, linear), and the
@@ -123,7 +125,10 @@ def refined(
     room = _room(problem.transforms, theta, problem.linear)
     columns, base = room.model(points.columns, points.offset)
     search = _Refining(problem, columns, base, room.bounded, objective, fixed)
-    at, near = search.run(room.inside(theta.take(places, 1)), enough, max(share, REFINED))
+    begin = room.inside(theta.take(places, 1))
+    if before is not None:
+        begin = search.kept(begin, before)
+    at, near = search.run(begin, enough, max(share, REFINED))
     result = theta.copy()
     result[:, places] = room.outside(at)
     return result, room.bounded & (at <= 0), near
@@ -178,6 +183,14 @@ class _Refining:
         _put(whole, left, at, near)
         return whole
 
+    def kept(self, at: Array, before: Near) -> Array:
+        """The s at which these columns keep the balance that there was before, at other columns."""
+        pull, bend = before.pulls(self.problem, exact=True)
+        moved = combined(at, self.columns, self.base) - before.value
+        gradient = (self.columns @ (pull + bend * moved)[:, :, None])[:, :, 0]
+        trial = at + self._under_bounds(gradient, bend, at)
+        return np.where(np.isfinite(trial).all(axis=1)[:, None], trial, at)
+
     def _near(self, at: Array) -> Near:
         return self.problem.near(combined(at, self.columns, self.base), self.objective)
 
@@ -192,9 +205,13 @@ class _Refining:
         """Newton's step under the bounds, and the fall it foresees."""
         pull, bend = near.pulls(self.problem, exact=True)
         if soft.any():
-            bend[soft] = near.pulls(self.problem, exact=False)[1][soft]
+            bend = np.where(soft[:, None], near.pulls(self.problem, exact=False)[1], bend)
+        gradient = (self.columns @ pull[:, :, None])[:, :, 0]
+        step = self._under_bounds(gradient, bend, at)
+        return step, np.abs(np.add.reduce(step * gradient, 1))
+
+    def _under_bounds(self, gradient: Array, bend: Array, at: Array) -> Array:
         columns, bounded = self.columns, self.bounded
-        gradient = (columns @ pull[:, :, None])[:, :, 0]
         stiff = (columns * bend[:, None]) @ np.swapaxes(columns, 1, 2)
         held = bounded & (at <= 0) & (gradient >= 0)
         step = _held_step(stiff, gradient, at, held, self.fixed)
@@ -206,7 +223,7 @@ class _Refining:
                 break
             held |= below
             step = _held_step(stiff, gradient, at, held, self.fixed)
-        return step, np.abs(np.add.reduce(step * gradient, 1))
+        return step
 
 
 def _put(whole: tuple[Array, Near], left: NDArray[np.int64], at: Array, near: Near) -> None:

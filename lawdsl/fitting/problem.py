@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -315,22 +315,25 @@ class Near:
     inside: Array
     loss: Array
     objective: Objective
+    known: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def pulls(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
         """The weighted first and second derivatives of each row's loss by the model's value, shape
         (starts, rows); the second exact, or those of reweighted least squares."""
-        pull = self.inside
-        if self.objective.loss == "squared":
-            pull = 2 * pull
-        bend = bend_of(self.residual, self.inside, self.objective, exact)
-        if problem.takes_log:
-            if exact:
-                bend -= pull
-            inverse = 1 / self.value
-            pull, bend = pull * inverse, bend * (inverse * inverse)
-        if problem.weights is None:
-            return pull, bend
-        return pull * problem.weights, bend * problem.weights
+        if exact not in self.known:
+            pull = 2 * self.inside if self.objective.loss == "squared" else self.inside
+            bend = bend_of(self.residual, self.inside, self.objective, exact)
+            if problem.weights is not None:
+                pull, bend = pull * problem.weights, bend * problem.weights
+            if problem.takes_log:
+                inverse = 1 / self.value
+                if exact:
+                    bend -= pull
+                pull = pull * inverse
+                bend *= inverse
+                bend *= inverse
+            self.known[exact] = pull, bend
+        return self.known[exact]
 
     def at(self, chosen: NDArray[Any]) -> Near:
         """Some of the starts."""
@@ -352,6 +355,7 @@ class Near:
         """Overwrite some of the starts."""
         self.value[places], self.residual[places] = other.value, other.residual
         self.inside[places], self.loss[places] = other.inside, other.loss
+        self.known.clear()
 
 
 class Points:

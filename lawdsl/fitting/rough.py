@@ -29,8 +29,9 @@ HOPE = 12.0  # so many times its last fall a start must suffice to reach the bes
 NEAR = 1.3  # times the best loss: what the second stage still looks at
 LONGEST = 2.0  # step of a free number: a factor of e^2 in what has one bound
 CRAWLING = 1e-3  # damping that makes small steps, whose small falls say nothing
-DAMPING, EASED, STIFFENED = 1e-2, 0.2, 6.0
-LEAST, MOST = 1e-9, 1e9  # damping
+DAMPING = (1e-4, 1e-2)  # of every second start: hardly any is fast, some leads further
+EASED, STIFFENED = 0.1, 10.0
+LEAST, MOST = 1e-6, 1e9  # damping
 WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most count as squares
 
 
@@ -67,7 +68,7 @@ class _Rough:
         self.longest = longest(problem)
         self.free = free.copy()
         self.losses = np.full(len(free), np.inf)
-        self.damping = np.full(len(free), DAMPING)
+        self.damping = np.resize(DAMPING, len(free))
         self.fall = np.full(len(free), np.inf)
         self._begin()
 
