@@ -57,6 +57,7 @@ class Optimum:
     outside: int = 0
 
 
+@np.errstate(all="ignore")  # a step may lead where a law overflows
 def optimum(
     law: Law,
     problem: Problem,

@@ -73,6 +73,7 @@ class Resamples:
         return self.theta[np.isfinite(self.theta).all(axis=1)]
 
 
+@np.errstate(all="ignore")  # a step may lead where a law overflows
 def bootstrap(
     problem: Problem,
     theta: Array,

@@ -42,6 +42,7 @@ class Spread:
     far: float
 
 
+@np.errstate(all="ignore")  # a step may lead where a law overflows
 def delta(
     problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> Spread:

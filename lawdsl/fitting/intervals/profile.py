@@ -39,6 +39,7 @@ class Profile:
     lower: Array | None
 
 
+@np.errstate(all="ignore")  # a step may lead where a law overflows
 def profile(
     problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> Profile:
