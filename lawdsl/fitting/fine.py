@@ -130,6 +130,7 @@ class _Fine:
     def _settle(self, tiny: Mask, step: Array) -> None:
         """The last step of some starts, unless it is long and leads uphill."""
         done, step = self.going[tiny], step[tiny]
+        step[~np.isfinite(step)] = 0.0
         self.settled[done] = True
         far = np.max(np.abs(step), axis=1) > NEARBY
         if far.any():
@@ -193,8 +194,10 @@ class _There:
             held = np.zeros(moved.shape, dtype=bool) if self.fixed is None else self.fixed.copy()
             held[:, places] |= on_bound
             self.held = held
-        if problem.transforms.others:
-            _, self.turn = turned(problem.transforms, self.free, self.exact)
+        if problem.transforms.others:  # bounds of others may have moved with the linear ones
+            self.theta, self.turn = turned(problem.transforms, self.free, self.exact)
+            self.points = Points(problem, self.theta, 2 if self.exact else 1)
+            self.near = problem.near(self.points.value(self.theta), now)
         else:
             problem.transforms.turn_again(self.turn, self.theta, places)
 

@@ -189,7 +189,8 @@ class _Refining:
         moved = combined(at, self.columns, self.base) - before.value
         gradient = (self.columns @ (pull + bend * moved)[:, :, None])[:, :, 0]
         trial = at + self._under_bounds(gradient, bend, at)
-        return np.where(np.isfinite(trial).all(axis=1)[:, None], trial, at)
+        usable = np.all(np.isfinite(trial), axis=1, keepdims=True)
+        return np.where(usable, trial, at)
 
     def _near(self, at: Array) -> Near:
         return self.problem.near(combined(at, self.columns, self.base), self.objective)

@@ -182,8 +182,9 @@ class _Rough:
         if linear:
             theta, held[:, linear] = solved(problem, points, theta, weights)
             free = to_free(problem.transforms, theta)
-            if problem.transforms.others:
-                _, turn = turned(problem.transforms, free, second=False)
+            if problem.transforms.others:  # bounds of others may have moved with the linear ones
+                theta, turn = turned(problem.transforms, free, second=False)
+                points = Points(problem, theta, 1)
             else:
                 turn.slopes[:, linear] = 1.0
         near = problem.near(points.value(theta), self.objective)

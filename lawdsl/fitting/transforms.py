@@ -67,6 +67,13 @@ class Transform:
         return self.lower, self.upper
 
 
+def _from_zero(transform: Transform) -> bool:
+    """Whether it has no bound, or one at 0 from below."""
+    if transform.upper is not None or transform.coupled:
+        return False
+    return transform.lower is None or transform.lower.number == 0.0
+
+
 class Transforms(tuple[Transform, ...]):
     """One transform a parameter. Those with one bound, a number, are done all at once."""
 
@@ -81,8 +88,7 @@ class Transforms(tuple[Transform, ...]):
         self.least = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
         self.above = bool(np.all(self.sign > 0))
         self.where = slice(None) if len(self.one) == len(self) else self.one
-        ends = [None if t.upper or t.coupled else t.lower.number if t.lower else 0.0 for t in self]
-        self.from_zero = np.array([end == 0.0 for end in ends], dtype=bool)
+        self.from_zero = np.array([_from_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
         """Whether none of some has a bound, but for one at 0 from below."""
@@ -246,14 +252,14 @@ def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Ar
         own = np.ones_like(free)
         own[:, transforms.one] = grown
 
-    def bent(factors: Array) -> Array:
+    def own_bend(factors: Array) -> Array:
         if len(transforms.one) == free.shape[1]:
             return factors * own
         second = np.zeros_like(own)
         second[:, transforms.one] = (factors * own)[:, transforms.one]
         return second
 
-    return theta, Turn(own, bent)
+    return theta, Turn(own, own_bend)
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
