@@ -246,7 +246,7 @@ BANK: dict[str, Bad] = {
         options={"columns": {"D": "N"}},
     ),
     "factors of a product": Bad(
-        lambda: {"x": X, "L": 1 + 6 * X}, "F0101", ("a and b cannot be told apart",), "not trusted",
+        lambda: {"x": X, "L": 1 + 6 * X}, "F0114", ("no data can tell a and b apart",), "not trusted",
         law=PRODUCT,
     ),
     "no small shares": Bad(
@@ -273,7 +273,7 @@ BANK: dict[str, Bad] = {
     ),
     "a score in place of the loss": Bad(
         changed(lambda t, e: 1 / t["L"] * np.exp(0.003 * e)), "F0116",
-        ("N and D together", "99.9 % of their squares"), "not trusted",
+        ("N and D together", "of their squares"), "not trusted",
     ),
     "columns in a law that can only rise": Bad(
         lambda: {"x": X, "L": 6 - X}, "F0112", ("worse than their mean",), "not trusted",
@@ -297,7 +297,7 @@ BANK: dict[str, Bad] = {
     "a share that acts the other way round": Bad(
         lambda: {"r": np.linspace(0, 1, 40), "L": 2.5 + 0.3 * (np.linspace(0, 1, 40) - 0.5) ** 2
                  + noise(40, 0.001)},
-        "F0116", ("along r",), "not trusted", law="dcpt.share",
+        "F0101", ("gamma cannot be determined",), "not trusted", law="dcpt.share",
     ),
     "a law that breaks": Bad(
         changed(lambda t, e: t["L"] * np.where(t["D"] > 1.2e11, 0.97, 1)), "F0116",
