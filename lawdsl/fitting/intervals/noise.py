@@ -28,7 +28,7 @@ class Noise:
 
     Attributes:
         slope: psi of each residual times its weight, shape (rows,).
-        square: mean(psi²), for as many rows as are not used up by parameters.
+        square: mean(psi²) of errors: residuals are smaller, as far as rows draw the fit.
         bend: mean(psi').
         freedom: degrees of freedom that are left.
     """
@@ -65,11 +65,12 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     rows = round(float(np.sum(weights)))  # a weight says how many rows a row stands for
     units = rows if groups is None else len(np.unique(groups))
     slope = rho_slope(residual, problem.objective)
-    mean = float(np.sum(weights * slope**2)) / max(rows - parameters, 1)
     freedom = rows - parameters if groups is None else min(rows - parameters, units - 1)
     bend = 2.0
     if problem.objective.loss == "huber":
         bend = _huber_bend(residual, weights, problem.objective.delta, parameters)
+    drawing = 1.0 if problem.objective.loss == "squared" else bend  # rows that draw the fit
+    mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, bend, max(freedom, 1))
 
 
@@ -95,5 +96,4 @@ def _huber_bend(residual: Array, weights: Array, delta: float, parameters: int) 
     shape = float(norm.cdf(near) - norm.cdf(-near)) / float(norm.cdf(edge) - norm.cdf(-edge))
     # drawn inwards by h·delta/bend each, h adding up to the parameters
     drawn = parameters * float(norm.pdf(edge) / norm.pdf(0))
-    share = max(inside - drawn, 1.0) / max(total - drawn, 1.0)
-    return share * shape
+    return max(inside - drawn, 1.0) / total * shape
