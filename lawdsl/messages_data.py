@@ -383,6 +383,12 @@ _FITS = {
         "Drawn again, the rows often leave some parameter open, and the search for it ends "
         "nowhere: the fit hangs on few rows. Compare with --intervals profile, or measure more.",
     ),
+    "F0122": Message(
+        "too little for intervals",
+        "A bootstrap draws rows or training runs again; where there are hardly more of them than "
+        "parameters, most draws determine nothing, and the scatter of the others says nothing of "
+        "the truth. Of a single run no interval by runs can be made at all.",
+    ),
 }
 
 _COMPARISONS = {

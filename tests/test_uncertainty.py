@@ -88,6 +88,59 @@ def test_a_parameter_on_its_bound_or_not_determined_has_no_interval(method: str)
     assert set(fit.intervals.ends) == set(fit.intervals.errors) == {"b"}
 
 
+LINE = law_of("variable x\nparameter a, b\nL = a*x + b\nminimize squared(L)")
+
+
+def line(rows: int, **more: object) -> dict:
+    x = np.linspace(0, 1, rows)
+    off = np.random.default_rng(0).normal(0, 0.3, rows)
+    return {"x": x, "L": 1 + 2 * x + off, **more}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_run_has_no_interval_by_runs(method: str):
+    table = line(12, run=["only"] * 12)
+    fit = lawdsl.fit(LINE, table, intervals=method, run="run")
+
+    assert fit.intervals.ends == {} and fit.verdict == "caution"
+    assert [d.code for d in fit.diagnostics] == ["F0122"]
+
+
+def test_a_bootstrap_of_three_runs_is_refused_and_a_profile_is_wide():
+    table = line(18, run=np.repeat([1, 2, 3], 6))
+    drawn = lawdsl.fit(LINE, table, intervals="bootstrap", run="run")
+    wide = lawdsl.fit(LINE, table, intervals="profile", run="run")
+
+    assert drawn.intervals.ends == {} and "F0122" in [d.code for d in drawn.diagnostics]
+    assert np.ptp(wide.intervals.ends["a"]) > 2 * wide.intervals.errors["a"] * 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_spare_row_there_is_no_interval(method: str):
+    fit = lawdsl.fit(LINE, line(2), intervals=method)
+
+    assert fit.intervals.ends == {} and [d.code for d in fit.diagnostics] == ["F0102"]
+
+
+def test_what_others_leave_open_widens_the_intervals_of_the_rest():
+    """Two sizes: A and alpha are open, and B is no better known than with alpha given."""
+    table = PLANTED["chinchilla"].table(0.003, 1)
+    sizes = np.unique(table["N"])[[1, 4]]
+    two = {name: column[np.isin(table["N"], sizes)] for name, column in table.items()}
+    free = lawdsl.fit("chinchilla", two)
+    given = lawdsl.fit("chinchilla", two, fix={"alpha": 0.3478})
+
+    assert not free.parameters["A"].identified
+    for name in ("B", "beta"):
+        assert free.intervals.errors[name] == pytest.approx(given.intervals.errors[name], rel=0.1)
+
+
+def test_a_weight_of_any_size_is_a_weight():
+    fit = lawdsl.fit(LINE, line(12, w=[1.0] * 11 + [1e20]), weights="w")
+
+    assert np.isfinite(fit.intervals.errors["a"])
+
+
 def test_an_end_that_the_data_do_not_set_is_infinite_and_is_kept(tmp_path: Path):
     """With such noise a rate above any bound is as good: after the first row all is over."""
     law = law_of("variable x > 0\nparameter c, k > 0\nL = c + exp(-k*x)\nminimize squared(L)")

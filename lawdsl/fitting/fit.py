@@ -213,9 +213,11 @@ def _fitted(
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
     on_bound = np.isin(names, list(bounds))
-    held = on_bound | np.isin(names, list(lost))
     groups = task.runs.groups
-    known, lower, doubts = intervals_of(law, problem, theta, held, asked, groups, progress)
+    open_ones = np.isin(names, list(lost)) & ~on_bound
+    known, lower, doubts = intervals_of(
+        law, problem, theta, on_bound, open_ones, asked, groups, progress
+    )
     found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *doubts]
     found += diagnosis.no_spare_rows(problem)
     found += diagnosis.worse_than_constant(problem, theta)

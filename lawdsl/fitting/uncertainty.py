@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 LEVELS = (0.5, 0.999)
 MOST_RESAMPLES = 1_000_000
 FEWEST_RESAMPLES = 100
+SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
 FAILED = 0.05  # of the resamples: more that end nowhere are worth a word
 
 
@@ -67,7 +68,8 @@ def intervals(
     law: Law,
     problem: Problem,
     theta: Array,
-    held: NDArray[np.bool_],
+    on_bound: NDArray[np.bool_],
+    lost: NDArray[np.bool_],
     asked: Asked,
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
@@ -78,7 +80,9 @@ def intervals(
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        held: those that have no interval: on a bound, or not determined by the data.
+        on_bound: those that lie on a bound: they stay there and have no interval.
+        lost: those that the data do not determine: they have no interval, but what they leave open
+            counts in those of the others.
         asked: of what kind.
         groups: which training run each row is of, shape (rows,).
         progress: called with how many resamples are done, and of how many.
@@ -89,23 +93,28 @@ def intervals(
     """
     loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     names = [q.name for q in law.parameters]
+    doubt = _too_few(problem, int(np.sum(~on_bound)), asked, groups)
+    by = "rows" if groups is None else "runs"
+    if doubt is not None:
+        return Intervals(asked.method, asked.level, by, {}, {}), None, doubt
     lower, notes, failed = None, list[Diagnostic](), 0
-    spread = delta(loose, theta, held, asked.level, groups)
+    spread = delta(loose, theta, on_bound, asked.level, groups)
     errors, low, high = spread.errors, spread.low, spread.high
     if asked.method == "profile":
-        found = profile(loose, theta, held, asked.level, groups)
+        found = profile(loose, theta, on_bound, asked.level, groups)
         low, high, lower = found.low, found.high, found.lower
     elif asked.method == "bootstrap":
         drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress)
-        low, high = drawn.ends(asked.level, int(np.sum(~held)))
+        low, high = drawn.ends(asked.level, int(np.sum(~on_bound)))
         errors = drawn.errors()
         failed = int(np.sum(~drawn.settled))
         if failed > FAILED * asked.resamples:
             message = f"{failed} of {asked.resamples} resamples did not end in a minimum"
             help = "believe the intervals less: compare them with --intervals profile"
             notes.append(Diagnostic("F0121", message, "warning", help=help))
+    low, high = _in_domain(problem, low, high)
+    held = on_bound | lost
     shown = [i for i in range(len(names)) if not held[i] and not np.isnan(low[i] + high[i])]
-    by = "rows" if groups is None else "runs"
     resamples = asked.resamples if asked.method == "bootstrap" else 0
     made = Intervals(
         asked.method,
@@ -117,3 +126,34 @@ def intervals(
         failed,
     )
     return made, lower, notes
+
+
+def _too_few(
+    problem: Problem, parameters: int, asked: Asked, groups: Groups
+) -> list[Diagnostic] | None:
+    """Why there can be no intervals, if there can be none: nothing to say where it is said already."""
+    rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
+    if rows <= parameters:
+        return []  # F0102 says so
+    units = problem.rows if groups is None else len(np.unique(groups))
+    what = "rows" if groups is None else "training runs"
+    if units < 2:
+        message = "all rows are of one training run: how far another would lie is not known"
+        help = "leave --run out, and read intervals as those of this run; or measure another run"
+        return [Diagnostic("F0122", message, "warning", help=help)]
+    if asked.method == "bootstrap" and units < parameters + SPARE:
+        message = f"{units} {what} are too few to draw from for {parameters} parameters"
+        help = "ask for --intervals profile, or measure more"
+        return [Diagnostic("F0122", message, "warning", help=help)]
+    return None
+
+
+def _in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends that the data do not set are those of the domain."""
+    low, high = low.copy(), high.copy()
+    for i, transform in enumerate(problem.transforms):
+        if low[i] == -np.inf and transform.lower is not None and not transform.coupled:
+            low[i] = transform.lower.number
+        if high[i] == np.inf and transform.upper is not None and not transform.coupled:
+            high[i] = transform.upper.number
+    return low, high

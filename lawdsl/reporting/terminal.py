@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -177,7 +178,7 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         notes += [] if p.identified else ["not identified"]
         error = f"± {known.errors[name]:.2g}" if name in known.errors else ""
         ends = known.ends.get(name)
-        interval = f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else ""
+        interval = _interval(*ends) if ends else ""
         rows.append((name, p.value, error, interval, ", ".join(notes)))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
@@ -190,6 +191,14 @@ def _show_parameters(fit: Fit, out: Console) -> None:
     show_rows(headers, [row[: len(headers)] for row in rows], out)
     if known.failed:
         out.print(f"{known.failed} of {known.resamples} resamples did not end in a minimum")
+
+
+def _interval(low: float, high: float) -> str:
+    """Both ends to as many digits as tell them apart, four at least."""
+    digits = 4
+    if math.isfinite(low) and math.isfinite(high) and high > low:
+        digits = max(4, 3 + math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))))
+    return f"{low:.{min(digits, 12)}g} to {high:.{min(digits, 12)}g}"
 
 
 def _show_claims(fit: Fit, out: Console) -> None:

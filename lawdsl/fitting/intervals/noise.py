@@ -44,7 +44,7 @@ class Noise:
 
     def quantile(self, level: float) -> float:
         """Student's t for an interval of that level."""
-        return float(student.ppf((1 + level) / 2, self.freedom))
+        return float(student.ppf((1 + level) / 2, float(self.freedom)))
 
     def rise(self, level: float) -> float:
         """How far the objective rises to the ends of an interval of that level."""
