@@ -662,3 +662,22 @@ def test_help_lists_every_protocol():
     shown = command("--help").stdout
     for name in (*KINDS, *NAMED):
         assert name in shown, name
+
+
+def test_held_parameters_are_held_in_the_laws_that_have_them():
+    table = PLANTED["chinchilla"].table(noise=0.003, seed=1)
+    laws = ["chinchilla", "mixing.size"]
+    held = lawdsl.compare(
+        laws,
+        table,
+        protocols="all",
+        objective="huber(log)",
+        delta=1e-3,
+        starts=2,
+        tie={"beta": "alpha"},
+    )
+    counts = {s.law: s.parameters for s in held.rankings[0].standings}
+
+    assert counts == {"chinchilla": 4, "mixing.size": 3}
+    with pytest.raises(lawdsl.LawdslError):
+        lawdsl.compare(laws, table, protocols="all", fix={"nothing": 1.0})

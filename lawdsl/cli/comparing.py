@@ -10,10 +10,13 @@ from lawdsl.cli.options import (
     delta,
     drop_bad,
     finish,
+    fix,
+    formulas,
     numbers,
     objective,
     seed,
     settings,
+    tie,
     where,
     without,
 )
@@ -37,6 +40,8 @@ from lawdsl.cli.progress import progress
 @seed
 @settings
 @without
+@fix
+@tie
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
 @as_json
 def compare(
@@ -50,6 +55,8 @@ def compare(
     seed: int,
     settings: tuple[str, ...],
     without: tuple[str, ...],
+    fix: tuple[str, ...],
+    tie: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -64,7 +71,8 @@ def compare(
     continuing:D      the rest of each curve from its start    (growing-D)
 
     Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
-    apart share ranks. --set and --without concern the laws that have such a setting or bound.
+    apart share ranks. --set, --without, --fix and --tie concern the laws that have such a
+    setting, bound or parameter.
     Exits with 1 where a law could not be fitted in some fold.
     """
     from lawdsl.comparing.comparison import compare as compared
@@ -86,6 +94,8 @@ def compare(
             where=where,
             settings=numbers(settings, "--set"),
             without=without,
+            fix=numbers(fix, "--fix"),
+            tie=formulas(tie, "--tie"),
             drop_bad=drop_bad,
             seed=seed,
             progress=report,

@@ -39,6 +39,8 @@ def compare(
     where: str | Sequence[str] = (),
     settings: Mapping[str, float] | None = None,
     without: str | Sequence[str] = (),
+    fix: Mapping[str, float] | None = None,
+    tie: Mapping[str, str] | None = None,
     drop_bad: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -74,6 +76,8 @@ def compare(
         where: one condition that rows must meet, or several.
         settings: values of settings, for the laws that have them.
         without: one bound to leave out, or several, of the laws that have them.
+        fix: parameter -> value at which it is held, in the laws that have it.
+        tie: parameter -> formula of others that it is held at, in the laws that have it.
         drop_bad: leave out rows that are bad for some law, instead of refusing the table.
         seed: of starts and resamples; the same seed gives the same comparison.
         progress: called with how many fits are done, and of how many.
@@ -83,7 +87,7 @@ def compare(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    read = _changed(_laws(laws), settings or {}, without)
+    read = _held(_changed(_laws(laws), settings or {}, without), fix or {}, tie or {})
     check_seed(seed)
     _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
@@ -178,6 +182,22 @@ def _changed(
                 found.append(law)
         if len(refused) == len(before):
             raise refused[0]
+    return found
+
+
+def _held(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str, str]) -> list[Law]:
+    """The laws with parameters held, each with those that it has."""
+    found = []
+    for law in laws:
+        names = {q.name for q in law.parameters}
+        own = (
+            {n: v for n, v in fix.items() if n in names},
+            {n: f for n, f in tie.items() if n in names},
+        )
+        found.append(law.with_held(*own))
+    known = {q.name for law in laws for q in law.parameters}
+    if {*fix, *tie} - known:
+        laws[0].with_held(fix, tie)  # says what is wrong
     return found
 
 
