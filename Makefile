@@ -19,8 +19,8 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_proofs.py
 
 lint: $(VENV)/.tested
-	$(BIN)/ruff check lawdsl tests
-	$(BIN)/ruff format --check lawdsl tests
+	$(BIN)/ruff check lawdsl runners tests
+	$(BIN)/ruff format --check lawdsl runners tests
 	$(BIN)/mypy
 
 $(VENV)/.installed: pyproject.toml

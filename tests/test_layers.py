@@ -34,7 +34,7 @@ ORDER = (
     "demo",
     "cli",
 )
-TOGETHER = {"diagnostics": "language", "messages_data": "messages"}
+TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("language", "diagnostics", "units", "messages", "library", "files", "choices")
 

@@ -1,0 +1,169 @@
+"""One run: what decides its numbers, and, apart from that, how it is run.
+
+Two runs whose `Run` is equal give the same losses, so a run is known by the hash of it. Folders are
+no part of it, what lies in them is; nor are the device, the micro-batch, the number of processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+NUMERICS = 1
+"""Raised whenever the same `Run` would give other losses than before; a part of its identity."""
+
+
+class Record(BaseModel):
+    """Frozen; a field that is not known is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def exact(value: object) -> object:
+    """A share as it was written, `0.1` as one tenth; fractions such as "1/3" too.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    try:
+        return str(Fraction(str(value)))
+    except ZeroDivisionError:
+        raise ValueError(f"{value} divides by zero") from None
+
+
+Share = Annotated[str, BeforeValidator(exact)]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class Model(Record):
+    """The model that a run begins with.
+
+    `fingerprint` is of the weights, or of the configuration where there are none: then the weights
+    are drawn, `width-scaled` with standard deviation 1/sqrt(hidden size), or as transformers does.
+    """
+
+    name: str
+    fingerprint: str
+    initialization: Literal["loaded", "width-scaled", "transformers"] = "loaded"
+
+
+class Source(Record):
+    """A corpus of the mixture: its share of the rows, and how often it may be gone through."""
+
+    fingerprint: str
+    share: Share
+    max_epochs: float = Field(default=1.0, gt=0)
+
+
+class Training(Record):
+    """The optimisation: AdamW with decoupled weight decay and a clipped gradient.
+
+    A step is `batch` rows of `sequence` tokens. `warmup` and `decay` count steps, `final` is the
+    last learning rate as a part of `learning_rate`.
+    """
+
+    steps: Positive
+    batch: Positive
+    sequence: Positive
+    learning_rate: float = Field(gt=0)
+    schedule: Literal["cosine", "constant", "warmup-stable-decay"] = "cosine"
+    warmup: int = Field(default=0, ge=0)
+    decay: int = Field(default=0, ge=0)
+    final: float = Field(default=0.1, ge=0, le=1)
+    weight_decay: float = Field(default=0.1, ge=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.95, ge=0, lt=1)
+    eps: float = Field(default=1e-8, gt=0)
+    clip: float | None = Field(default=1.0, gt=0)
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+
+class Run(Record):
+    """Everything that decides the losses of a run, and nothing else.
+
+    Shares are of rows and so, every row being `sequence` tokens, of tokens.
+    """
+
+    model: Model
+    corpora: dict[str, Source]
+    validation: dict[str, str]
+    """Fingerprint of every validation set."""
+    training: Training
+    evaluate: tuple[int, ...]
+    """The steps after which the losses are measured, increasing; 0 is the model that is loaded."""
+    seed: int = 0
+    numerics: int = NUMERICS
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Run:
+        total = sum(Fraction(source.share) for source in self.corpora.values())
+        if total != 1 or any(Fraction(s.share) < 0 for s in self.corpora.values()):
+            raise ValueError(f"the shares must lie in [0, 1] and add up to 1, not to {total}")
+        if list(self.evaluate) != sorted(set(self.evaluate)) or self.evaluate[:1] != (0,):
+            raise ValueError("the steps of the evaluations must increase, from 0")
+        if self.evaluate[-1] > self.training.steps:
+            raise ValueError(
+                f"an evaluation after step {self.evaluate[-1]}, of {self.training.steps}"
+            )
+        return self
+
+    def identity(self) -> str:
+        """The name of the run: 16 hexadecimal digits of the hash of all that decides its losses.
+
+        Names of the model, the corpora and the validation sets are part of it, for they head the
+        columns of the table.
+        """
+        text = canonical(self.model_dump(mode="json"))
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+class How(Record):
+    """How a run is run; other values give the same losses, but for rounding."""
+
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1"""
+    micro_batch: Positive | None = None
+    """Rows that go through the model at once; all of a process's rows if None."""
+    threads: int = Field(default=1, ge=1)
+    """Of a process, on the CPU."""
+    processes: Positive = 1
+    """Data parallel, by torchrun."""
+    sharded: bool = False
+    """Parameters and optimizer shared out between the processes (FSDP2) instead of copied."""
+    compile: bool | None = None
+    """torch.compile; on a GPU if None."""
+    deterministic: bool = False
+    """Kernels on a GPU that repeat bit for bit; slower. The CPU's always do."""
+    checkpoint_every: Positive = 1000
+    """Steps."""
+    save_final: bool = True
+    """Whether the trained model is kept, as a folder that transformers can load."""
+
+
+class Paths(Record):
+    """Where what a run reads lies."""
+
+    model: str
+    corpora: dict[str, str]
+    validation: dict[str, str]
+
+
+class Order(Record):
+    """What is written into a run's folder before it begins: `spec.json`."""
+
+    schema_: Literal[1] = Field(default=1, alias="schema")
+    label: str
+    run: Run
+    paths: Paths
+    how: How = How()
+    columns: dict[str, str | int | float | None] = {}
+    """Further columns of the table that are known beforehand."""
+
+
+def canonical(value: Any) -> str:
+    """Plain data as JSON in one way only: sorted keys, no spaces, floats as Python prints them."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
