@@ -76,7 +76,9 @@ class Loss(nn.Module):
         targets = tokens[:, 1:].reshape(-1)
         weight, bias = self.head.weight, self.head.bias
         if each:
-            return token_losses(hidden, weight, targets, self.chunk, bias).view(len(tokens), -1)
+            return token_losses(hidden, weight, targets, chunk=self.chunk, bias=bias).view(
+                len(tokens), -1
+            )
         return chunked_loss(hidden, weight, targets, chunk=self.chunk, bias=bias)
 
 

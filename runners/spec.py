@@ -195,7 +195,8 @@ def read_order(folder: Path) -> Order:
     try:
         return Order.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        why, notes = f"{folder} is no folder of a run: it has no {ORDER}", ()
+        why = f"{folder} is no folder of a run: it has no {ORDER}"
+        notes: tuple[str, ...] = ()
     except ValidationError as error:
         why, notes = f"{path} is no order of a run", tuple(mistakes(error))
     help = "let `lawdsl run` write the folders of runs"
