@@ -9,10 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import write
+
+ORDER = "spec.json"
 NUMERICS = 1
 """Raised whenever the same `Run` would give other losses than before; a part of its identity."""
 
@@ -58,6 +70,10 @@ class Source(Record):
     share: Share
     max_epochs: float = Field(default=1.0, gt=0)
 
+    @property
+    def fraction(self) -> Fraction:
+        return Fraction(self.share)
+
 
 class Training(Record):
     """The optimisation: AdamW with decoupled weight decay and a clipped gradient.
@@ -100,8 +116,8 @@ class Run(Record):
 
     @model_validator(mode="after")
     def _consistent(self) -> Run:
-        total = sum(Fraction(source.share) for source in self.corpora.values())
-        if total != 1 or any(Fraction(s.share) < 0 for s in self.corpora.values()):
+        total = sum(source.fraction for source in self.corpora.values())
+        if total != 1 or any(s.fraction < 0 for s in self.corpora.values()):
             raise ValueError(f"the shares must lie in [0, 1] and add up to 1, not to {total}")
         if list(self.evaluate) != sorted(set(self.evaluate)) or self.evaluate[:1] != (0,):
             raise ValueError("the steps of the evaluations must increase, from 0")
@@ -115,9 +131,11 @@ class Run(Record):
         """The name of the run: 16 hexadecimal digits of the hash of all that decides its losses.
 
         Names of the model, the corpora and the validation sets are part of it, for they head the
-        columns of the table.
+        columns of the table. Fields left at their defaults are not, so that a field that comes
+        later changes no identity.
         """
-        text = canonical(self.model_dump(mode="json"))
+        what = self.model_dump(mode="json", exclude_defaults=True)
+        text = canonical(what | {"numerics": self.numerics})
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -145,9 +163,9 @@ class How(Record):
 
 
 class Paths(Record):
-    """Where what a run reads lies."""
+    """Where what a run reads lies; a model that is drawn has its configuration here."""
 
-    model: str
+    model: str | dict[str, Any]
     corpora: dict[str, str]
     validation: dict[str, str]
 
@@ -167,3 +185,32 @@ class Order(Record):
 def canonical(value: Any) -> str:
     """Plain data as JSON in one way only: sorted keys, no spaces, floats as Python prints them."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def read_order(folder: Path) -> Order:
+    """The order of a run's folder.
+
+    Raises:
+        LawdslError: there is none, or it cannot be one (R0102).
+    """
+    path = folder / ORDER
+    try:
+        return Order.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        why = f"{folder} is no folder of a run: it has no {ORDER}"
+        notes: tuple[str, ...] = ()
+    except ValidationError as error:
+        why, notes = f"{path} is no order of a run", tuple(mistakes(error))
+    help = "let `lawdsl run` write the folders of runs"
+    raise LawdslError(Diagnostic("R0102", why, notes=notes, help=help))
+
+
+def write_order(folder: Path, order: Order) -> None:
+    """Write the order into a run's folder, which is made where there is none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / ORDER, order.model_dump_json(by_alias=True, indent=2) + "\n")
+
+
+def mistakes(error: ValidationError) -> list[str]:
+    """Each mistake in one line, with its place."""
+    return [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]

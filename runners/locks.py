@@ -1,0 +1,106 @@
+"""One process at a time on a run.
+
+The lock is the operating system's (flock) on RUN/lock, and goes with the process that holds it,
+however it ends. On some shared file systems such a lock is not seen by other hosts: the file says
+too which host holds the run, and is emptied when it is done. Nothing here goes by a clock; the
+time in the file is for people to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .spec import canonical
+
+
+@contextlib.contextmanager
+def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
+    """Hold a run while the block runs.
+
+    Args:
+        label: the name of the run in messages.
+        steal: take a run that another host held when it was last heard of. It is for the caller to
+            know that nothing runs there any more.
+
+    Raises:
+        LawdslError: R0408, another process holds the run; R0409, another host held it and has not
+            let go; R0410, the folder cannot be locked.
+    """
+    path = run_folder / "lock"
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(path, "a+b", buffering=0))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LawdslError(_held(path, label, _holder(file))) from None
+        except OSError as error:
+            raise LawdslError(_no_lock(path, label, error)) from None
+        last = _holder(file)
+        if last and last["host"] != socket.gethostname() and not steal:
+            raise LawdslError(_elsewhere(path, label, last))
+        _write(file, path, label)
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+def _write(file: BinaryIO, path: Path, label: str) -> None:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    content = {"host": socket.gethostname(), "pid": os.getpid(), "since": since}
+    try:
+        file.truncate(0)
+        file.write(canonical(content).encode())
+        os.fsync(file.fileno())
+    except OSError as error:
+        raise LawdslError(_no_lock(path, label, error)) from None
+
+
+def _holder(file: BinaryIO) -> dict[str, Any]:
+    """Who holds the run, or did when its process ended; empty if nobody."""
+    file.seek(0)
+    try:
+        content = json.loads(file.read())
+        return {key: content[key] for key in ("host", "pid", "since")}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def _held(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
+    by = f"{holder['host']}/{holder['pid']} since {holder['since']}" if holder else "another"
+    return Diagnostic(
+        "R0408",
+        f"run {label} is held by {by}",
+        place=str(path),
+        help="wait for that process, or end it; its lock goes with it",
+    )
+
+
+def _elsewhere(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
+    host = holder["host"]
+    return Diagnostic(
+        "R0409",
+        f"run {label} is held by {host}/{holder['pid']} since {holder['since']}",
+        place=str(path),
+        notes=(f"from here nobody can tell whether that process on {host} still runs",),
+        help="if it does not, remove the file or steal the run",
+    )
+
+
+def _no_lock(path: Path, label: str, error: OSError) -> Diagnostic:
+    return Diagnostic(
+        "R0410",
+        f"run {label} cannot be locked: {error.strerror}",
+        place=str(path),
+        help="put the runs in a folder that can be written, on a file system with locks",
+    )

@@ -1,0 +1,113 @@
+"""A model on one process or on several: copied to all (DDP) or shared out between them (FSDP2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from .place import Place
+from .spec import How
+
+# buffers are alike everywhere and need not be sent; torch 2.12 has given the argument a new name
+_BUFFERS = (
+    "forward_sync_buffers"
+    if "forward_sync_buffers" in signature(DistributedDataParallel).parameters
+    else "broadcast_buffers"
+)
+
+Tensors = dict[str, dict[str, Tensor]]
+Synced = Callable[[bool], AbstractContextManager[None]]
+
+
+def placed(loss: nn.Module, place: Place, how: How) -> tuple[nn.Module, Synced]:
+    """The loss as the processes compute it together, compiled where that pays.
+
+    Returns:
+        What is called in place of it, and a context for the pass over each micro-batch: only with
+        the last of a step do the processes add up their gradients.
+    """
+    if how.compile or (how.compile is None and place.device.type == "cuda"):
+        loss.compile(dynamic=False)
+    if place.world == 1:
+        return loss, lambda last: nullcontext()
+    if how.sharded:
+        for block in _blocks(loss):
+            fully_shard(block)
+        whole = fully_shard(loss)
+
+        @contextmanager
+        def synced(last: bool) -> Iterator[None]:
+            whole.set_requires_gradient_sync(last)
+            yield
+
+        return whole, synced
+    ids = [place.device.index] if place.device.type == "cuda" else None
+    copied = DistributedDataParallel(loss, device_ids=ids, **{_BUFFERS: False})
+    return copied, lambda last: nullcontext() if last else copied.no_sync()
+
+
+def gathered(model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
+    """All parameters, buffers that are saved, and moments, whole and on the CPU, by their names.
+
+    Every process must ask, for the parts of sharded ones come from all of them.
+    """
+    weights = dict(model.named_parameters())
+    found = {name: _whole(p) for name, p in weights.items()}
+    moments = {}
+    if optimizer is not None:
+        for name, p in weights.items():
+            for what, value in optimizer.state.get(p, {}).items():
+                moments[f"{name}/{what}"] = _whole(value)
+    return {"model": found | _buffers(model), "optimizer": moments}
+
+
+@torch.no_grad()
+def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """Put back what `gathered` gave, each process its part."""
+    weights = dict(model.named_parameters())
+    for name, target in (weights | _buffers(model, saved=False)).items():
+        target.copy_(_like(tensors["model"][name], target))
+    for key, value in tensors["optimizer"].items():
+        name, _, what = key.rpartition("/")
+        p = weights[name]
+        alike = p if value.shape == p.shape else None
+        optimizer.state[p][what] = (
+            value.to(p.device, copy=True) if alike is None else _like(value, p).clone()
+        )
+
+
+def _blocks(loss: nn.Module) -> list[nn.Module]:
+    """The layers: members of the lists of modules that lie in no other list."""
+    lists = [m for m in loss.modules() if isinstance(m, nn.ModuleList)]
+    inner = {id(m) for outer in lists for child in outer for m in child.modules()}
+    return [block for each in lists if id(each) not in inner for block in each]
+
+
+def _buffers(model: nn.Module, saved: bool = True) -> dict[str, Tensor]:
+    """Buffers that belong to the state of a model; others follow from its configuration."""
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    found = {n: t for n, t in model.state_dict().items() if n not in parameters}
+    return {n: t.detach().cpu().contiguous() if saved else t for n, t in found.items()}
+
+
+def _whole(value: Any) -> Tensor:
+    value = value.detach()
+    if isinstance(value, DTensor):
+        value = value.full_tensor()
+    # a copy, for the next step goes on while a checkpoint is written from this
+    return value.to("cpu", copy=True).contiguous()
+
+
+def _like(value: Tensor, target: Tensor) -> Tensor:
+    """A whole tensor in the form and on the device of another."""
+    if isinstance(target, DTensor):
+        return distribute_tensor(value.to(target.device), target.device_mesh, target.placements)
+    return value.to(target.device)

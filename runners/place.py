@@ -1,0 +1,141 @@
+"""Where a run runs: its device, and the processes it shares the work with."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .spec import How
+
+
+@dataclass(frozen=True)
+class Place:
+    """One process of a run.
+
+    Attributes:
+        rank, world: its number, and how many there are.
+        device: it computes on.
+        name: of the device, as its maker calls it.
+    """
+
+    rank: int
+    world: int
+    device: torch.device
+    name: str
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes."""
+        return self.rank == 0
+
+
+def join(how: How) -> Place:
+    """Take a place: set the device up and meet the other processes that torchrun has started.
+
+    Raises:
+        LawdslError: a device that is not there (R0501), or another number of processes than the
+            run was ordered with (R0502).
+    """
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if world != how.processes:
+        raise LawdslError(
+            Diagnostic(
+                "R0502",
+                f"the run is ordered with {how.processes} processes, and {world} were started",
+                help=f"torchrun --nproc-per-node {how.processes} -m lawdsl.runners.cpt FOLDER",
+            )
+        )
+    device = _device(how.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        torch.backends.cuda.matmul.allow_tf32 = not how.deterministic
+        name = torch.cuda.get_device_name(device)
+    else:
+        torch.set_num_threads(how.threads)
+        name = "cpu"
+    if how.deterministic or device.type == "cpu":
+        torch.use_deterministic_algorithms(True)
+        torch.utils.deterministic.fill_uninitialized_memory = False
+    if world > 1:
+        # gloo besides nccl: sums of float64 and agreements about signals go by the CPU
+        dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
+    return Place(rank, world, device, name)
+
+
+def leave(place: Place) -> None:
+    """Say goodbye to the other processes."""
+    if place.world > 1 and dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def any_of(place: Place, flag: int) -> int:
+    """The largest of a number that every process has."""
+    if place.world == 1:
+        return flag
+    found = torch.tensor([flag])
+    dist.all_reduce(found, dist.ReduceOp.MAX)
+    return int(found)
+
+
+def all_of(place: Place, value: float) -> list[float]:
+    """A number of every process, in their order."""
+    own = np.zeros(place.world)
+    own[place.rank] = value
+    return summed(place, own).tolist()
+
+
+def summed(place: Place, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of an array over the processes."""
+    if place.world == 1:
+        return values
+    total = torch.from_numpy(values)
+    dist.all_reduce(total)
+    return total.numpy()
+
+
+def meet(place: Place) -> None:
+    """Wait until all processes are here."""
+    any_of(place, 0)
+
+
+def peak_memory(place: Place) -> int:
+    """The most bytes that this process has held: of the device's memory, or of the host's."""
+    if place.device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(place.device))
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+        known = device.type in ("cpu", "cuda")
+    except RuntimeError:
+        known = False
+    if not known:
+        raise LawdslError(
+            Diagnostic("R0501", f"there is no device {wanted!r}", help="cpu, cuda, cuda:1 or auto")
+        )
+    if device.type == "cuda":
+        number = int(os.environ.get("LOCAL_RANK", 0)) if device.index is None else device.index
+        if number >= torch.cuda.device_count():
+            raise LawdslError(
+                Diagnostic(
+                    "R0501",
+                    f"there is no {wanted}: torch sees {torch.cuda.device_count()} GPUs",
+                    help='run on the CPU with device = "cpu", or install torch for your GPUs',
+                )
+            )
+        return torch.device("cuda", number)
+    return device

@@ -1,0 +1,209 @@
+"""The rows of a run: one line of JSON for each evaluation, on the disk before the run goes on.
+
+A number that is not finite is the word "nan", "inf" or "-inf", so that the rows of a run that
+diverged are kept and every line is JSON; `read` gives the number back. null is what is not known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .spec import canonical
+
+WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+class Points:
+    """The open file of a run's rows. One process writes it, the one that holds the run.
+
+    Attributes:
+        size: bytes of all rows so far; what a checkpoint keeps and `cut` takes.
+        lines: the number of rows so far.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, size: int, lines: int) -> None:
+        self.path = path
+        self.size = size
+        self.lines = lines
+        self._file = file
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write a row; when this returns it is on the disk.
+
+        Raises:
+            LawdslError: R0407, it cannot be written; the rows from before are as they were.
+            ValueError, TypeError: the record is no plain data.
+        """
+        line = canonical(_written(record)).encode() + b"\n"
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self.size)
+            raise LawdslError(_unwritten(self.path, len(line), error)) from None
+        self.size += len(line)
+        self.lines += 1
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Points:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_points(path: Path) -> Points:
+    """Open the rows of a run to append to them; a torn last line is cut.
+
+    Raises:
+        LawdslError: R0407, the file cannot be opened to be written.
+    """
+    try:
+        new = not path.exists()
+        file = open(path, "ab", buffering=0)  # noqa: SIM115
+        if new:
+            _sync(path.parent)
+        content = path.read_bytes()
+        size = content.rfind(b"\n") + 1
+        if size < len(content):
+            file.truncate(size)
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise LawdslError(_unwritten(path, 0, error)) from None
+    return Points(path, file, size, content.count(b"\n"))
+
+
+def cut(path: Path, size: int) -> int:
+    """Take away what was appended after a checkpoint, so that each row will be there once.
+
+    Args:
+        size: the bytes of all rows when the checkpoint was saved; 0 for the run's beginning.
+
+    Returns:
+        The number of whole rows that are taken away; a torn last line is none.
+
+    Raises:
+        LawdslError: R0405, rows that the checkpoint counts are missing; R0407, the file cannot be
+            written.
+    """
+    try:
+        content = path.read_bytes() if path.exists() else b""
+        if len(content) < size or (size and content[size - 1 : size] != b"\n"):
+            raise LawdslError(_missing(path, len(content), size))
+        if len(content) > size:
+            with path.open("r+b") as file:
+                file.truncate(size)
+                os.fsync(file.fileno())
+    except OSError as error:
+        raise LawdslError(_unwritten(path, 0, error)) from None
+    return content.count(b"\n", size)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """All rows, without a torn last line; none where the file is not there.
+
+    Raises:
+        LawdslError: R0405, a line is damaged; R0406, the file cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        message = f"the rows cannot be read: {error.strerror}"
+        raise LawdslError(Diagnostic("R0406", message, place=str(path))) from None
+    return [_row(path, i, line) for i, line in enumerate(content.split(b"\n")[:-1], 1)]
+
+
+def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise LawdslError(
+            Diagnostic(
+                "R0405",
+                "the line is damaged: it is no JSON object",
+                place=f"{path}, line {number}",
+                help="bring the file back from a copy, or remove the run's folder to run it again",
+            )
+        )
+    return _meant(row)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _written(value: Any) -> Any:
+    """The same data with words for the numbers that JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _written(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_written(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(float(value))
+    if isinstance(value, str) and value in WORDS:
+        raise ValueError(f"the word {value!r} stands for a number")
+    return value
+
+
+def _meant(value: Any) -> Any:
+    """What `_written` was given."""
+    if isinstance(value, dict):
+        return {key: _meant(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_meant(v) for v in value]
+    return WORDS.get(value, value) if isinstance(value, str) else value
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _missing(path: Path, size: int, wanted: int) -> Diagnostic:
+    short = f"{size:,} bytes of {wanted:,}" if size < wanted else "no row ends where it counts"
+    return Diagnostic(
+        "R0405",
+        f"rows that the checkpoint counts are missing: {short}",
+        place=str(path),
+        help="bring the file back from a copy, or remove the run's folder to run it again",
+    )
+
+
+def _unwritten(path: Path, needed: int, error: OSError) -> Diagnostic:
+    notes = []
+    with contextlib.suppress(OSError):
+        free = shutil.disk_usage(path.parent).free
+        notes = [f"it needs {needed:,} bytes; {free:,} are free"] if needed else []
+    return Diagnostic(
+        "R0407",
+        f"the rows cannot be written: {error.strerror}",
+        place=str(path),
+        notes=(*notes, "the rows from before are as they were"),
+        help="make room or mend the permissions, then start the run again: it goes on",
+    )

@@ -1,0 +1,167 @@
+"""The mixture: which windows of which corpora a step trains on, a pure function of seed and step.
+
+Nothing is drawn from a generator and nothing has to be saved: rows follow each other in one fixed
+order, in which every corpus has its exact quota at every step, and the windows of a corpus follow a
+keyed permutation, another one in each pass over it. How many processes share a batch changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROUNDS = 6  # of the Feistel network; four are enough to pass for random
+
+Windows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Corpora, mixed.
+
+    Attributes:
+        names: of the corpora.
+        weights: whole numbers in proportion to their shares.
+        windows: how many windows each has.
+        keys: the hash of seed and fingerprint of each; runs of other shares or models that have
+            the same keys meet the windows of a corpus in the same order, so that the difference
+            of two runs has less noise than either.
+        batch: rows a step.
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[int, ...]
+    windows: tuple[int, ...]
+    keys: tuple[bytes, ...]
+    batch: int
+
+
+def mixture(
+    shares: Mapping[str, Fraction],
+    windows: Mapping[str, int],
+    fingerprints: Mapping[str, str],
+    batch: int,
+    seed: int,
+) -> Mixture:
+    """The mixture of corpora in given shares, which add up to 1."""
+    common = math.lcm(*(share.denominator for share in shares.values()))
+    names = tuple(shares)
+    return Mixture(
+        names,
+        tuple(int(shares[name] * common) for name in names),
+        tuple(windows[name] for name in names),
+        tuple(_key(f"{seed}:{fingerprints[name]}") for name in names),
+        batch,
+    )
+
+
+def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
+    """How many rows of each corpus the first `step` steps have, in all step * batch.
+
+    The j-th row of a corpus of share p is due at (j + 1/2)/p, and rows come in the order in which
+    they are due (Webster's method). So counts never fall; of two or three corpora none is ever more
+    than half a row, or one, from its share.
+    """
+    rows = step * mix.batch
+    total = sum(mix.weights)
+    counts = [(2 * w * rows + total) // (2 * total) for w in mix.weights]
+    while (surplus := sum(counts) - rows) != 0:
+        late = [_due(mix, k, counts[k] - (surplus > 0)) for k in range(len(counts))]
+        if surplus > 0:
+            k = max((k for k in range(len(counts)) if counts[k]), key=lambda k: late[k])
+            counts[k] -= 1
+        else:
+            k = min((k for k in range(len(counts)) if mix.weights[k]), key=lambda k: late[k])
+            counts[k] += 1
+    return tuple(counts)
+
+
+def rows(mix: Mixture, step: int) -> list[tuple[int, int]]:
+    """The rows of the update after `step` updates: number of the corpus, number of the window."""
+    before, after = drawn(mix, step), drawn(mix, step + 1)
+    found = []
+    for k, (first, last) in enumerate(zip(before, after, strict=True)):
+        if last > first:
+            chosen = windows(mix, k, np.arange(first, last))
+            due = (_due(mix, k, j) for j in range(first, last))
+            found += [(d, k, int(w)) for d, w in zip(due, chosen, strict=True)]
+    return [(k, window) for _, k, window in sorted(found)]
+
+
+def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
+    """The windows that stand at some positions of a corpus's endless order."""
+    size = mix.windows[corpus]
+    passes = positions // size
+    found = np.empty_like(positions)
+    for number in np.unique(passes):
+        here = passes == number
+        key = _key(f"{mix.keys[corpus].hex()}:{int(number)}")
+        found[here] = permuted(positions[here] % size, size, key)
+    return found
+
+
+def epochs(mix: Mixture, step: int) -> dict[str, float]:
+    """How often each corpus has been gone through after `step` steps."""
+    counts = drawn(mix, step)
+    return {n: c / w for n, c, w in zip(mix.names, counts, mix.windows, strict=True)}
+
+
+def batch(
+    mix: Mixture, tokens: Sequence[NDArray[np.unsignedinteger]], sequence: int, step: int
+) -> Windows:
+    """The rows of a step, (batch, sequence + 1): each a window and the token that follows it.
+
+    Args:
+        tokens: of each corpus, in the order of the mixture; may be memory-mapped.
+    """
+    found = np.empty((mix.batch, sequence + 1), np.int64)
+    for row, (corpus, window) in enumerate(rows(mix, step)):
+        begin = window * sequence
+        found[row] = tokens[corpus][begin : begin + sequence + 1]
+    return found
+
+
+def permuted(positions: Windows, size: int, key: bytes) -> Windows:
+    """Where a keyed permutation of 0 … size - 1 puts some of them, without ever holding it whole.
+
+    A Feistel network on the next even number of bits, followed until it lands inside. Its numbers
+    are those of this file alone: no library's generator may change them.
+    """
+    half = max(1, (max(size - 1, 1).bit_length() + 1) // 2)
+    mask = np.uint64((1 << half) - 1)
+    salts = [
+        np.uint64(int.from_bytes(_key(f"{key.hex()}:{i}")[:8], "little")) for i in range(ROUNDS)
+    ]
+    found = positions.astype(np.uint64)
+    outside = np.ones(len(found), bool)
+    while outside.any():
+        left, right = found[outside] >> np.uint64(half), found[outside] & mask
+        for salt in salts:
+            left, right = right, left ^ (_mixed(right ^ salt) & mask)
+        found[outside] = (left << np.uint64(half)) | right
+        outside = found >= np.uint64(size)
+    return found.astype(np.int64)
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Every bit of the result depends on every bit of x (the finaliser of SplitMix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _due(mix: Mixture, corpus: int, row: int) -> tuple[Fraction, int]:
+    """When a row of a corpus is due, in rows; corpora that are due together come in their order."""
+    weight = mix.weights[corpus]
+    return (Fraction(2 * row + 1, 2 * weight) if weight else Fraction(0), corpus)
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
