@@ -86,19 +86,20 @@ def train(folder: Path, order: Order, place: Place) -> int:
     run, training, how = order.run, order.run.training, order.how
     if status := _finished(folder):
         _say(place, f"{order.label} is {status}")
+        _forget(folder, place)
         return DONE if status == "done" else DIVERGED
-    stop = _Stop()
+    stop = _Stop(place)
 
     # ---- data: memory-mapped, each what the run was ordered with
     source = order.paths.model
     facts = models.inspect(source)
     _same("the model", run.model.fingerprint, facts.fingerprint)
     corpora = {
-        name: _opened(order.paths.corpora[name], part.fingerprint, facts)
+        name: _opened(order.paths.corpora[name], part.fingerprint, facts, training)
         for name, part in run.corpora.items()
     }
     validation = {
-        name: _opened(order.paths.validation[name], fingerprint, facts)
+        name: _opened(order.paths.validation[name], fingerprint, facts, training)
         for name, fingerprint in run.validation.items()
     }
     mix = streams.mixture(
@@ -108,8 +109,6 @@ def train(folder: Path, order: Order, place: Place) -> int:
         training.batch,
         run.seed,
     )
-    tokens = [corpus.tokens for corpus in corpora.values()]
-
     _check_supply(mix, run, training)
     tokens = [corpus.tokens for corpus in corpora.values()]
     rows = slice(place.rank, None, place.world)
@@ -138,17 +137,27 @@ def train(folder: Path, order: Order, place: Place) -> int:
         restore(model, optimizer, checkpoints.load(found))
         step, measured = found.step, found.state["measured"]
         seconds, size = found.state["seconds"], found.state["points"]
-        running[0] = found.state["running"][place.rank]
+        parts = found.state["running"]  # of each process, as many as there were
+        running[0] = parts[place.rank] if len(parts) == place.world else sum(parts) / place.world
     points = None
     if place.first:
+        (folder / FINISHED).unlink(missing_ok=True)  # it was out of memory, and is tried again
         _cut(folder / POINTS, size, place)
         points = open_points(folder / POINTS)
     meet(place)
 
     clock = _Clock(seconds)
 
-    def record() -> None:
-        """Measure the losses on all validation sets, and write the row of this step."""
+    def finite() -> bool:
+        """Whether the losses since the last row are numbers."""
+        return math.isfinite(sum(all_of(place, float(running))))
+
+    def record() -> bool:
+        """Measure the losses on all validation sets, and write the row of this step.
+
+        Returns:
+            Whether all of them are numbers.
+        """
         nonlocal measured
         rate = clock.pause(place, training.batch * training.sequence)
         model.eval()
@@ -162,28 +171,25 @@ def train(folder: Path, order: Order, place: Place) -> int:
         measured = step
         running.zero_()
         s1, s2 = areas(training, step)
-        if points is None:
-            return
-        points.append(
-            {
-                "step": step,
-                "tokens": step * training.batch * training.sequence,
-                "learning_rate": learning_rate(training, max(step - 1, 0)),
-                "S1": s1,
-                "S2": s2,
-                "rows": dict(zip(mix.names, streams.drawn(mix, step), strict=True)),
-                "epochs": streams.epochs(mix, step),
-                "losses": {name: asdict(found) for name, found in losses.items()},
-                "train_loss": trained if step else None,
-                "tokens_per_second": rate,
-                "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world)
-                if rate
-                else None,
-                "peak_memory_bytes": peak_memory(place),
-                "device": place.name,
-                "seconds": clock.seconds,
-            }
-        )
+        row = {
+            "step": step,
+            "tokens": step * training.batch * training.sequence,
+            "learning_rate": learning_rate(training, max(step - 1, 0)),
+            "S1": s1,
+            "S2": s2,
+            "rows": dict(zip(mix.names, streams.drawn(mix, step), strict=True)),
+            "epochs": streams.epochs(mix, step),
+            "losses": {name: asdict(found) for name, found in losses.items()},
+            "train_loss": trained if step else None,
+            "tokens_per_second": rate,
+            "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world) if rate else None,
+            "peak_memory_bytes": peak_memory(place),
+            "device": place.name,
+            "seconds": clock.seconds,
+        }
+        if points is not None:
+            points.append(row)
+        return all(math.isfinite(found.loss) for found in losses.values())
 
     def save() -> None:
         """Write a checkpoint: what is done after it is done again in the same way, if it must be."""
@@ -202,8 +208,8 @@ def train(folder: Path, order: Order, place: Place) -> int:
         meet(place)
 
     # ---- the loop
-    if step == 0:
-        record()
+    if step == 0 and not record():
+        return _diverged(folder, step, clock, place)
     while step < training.steps:
         clock.start()
         torch.manual_seed(_seed(run.seed, step, place.rank))  # of dropout, where there is any
@@ -223,18 +229,18 @@ def train(folder: Path, order: Order, place: Place) -> int:
         optimizer.zero_grad()
         step += 1
 
-        looking = step in due or step % LOOK == 0
-        if looking and not math.isfinite(sum(all_of(place, float(running)))):
+        last = step == training.steps
+        if (step in due or step % LOOK == 0 or last) and not finite():
             return _diverged(folder, step, clock, place)
-        if step in due:
-            record()
+        if step in due and not record():
+            return _diverged(folder, step, clock, place)
         signalled = any_of(place, stop.signal)
-        if signalled or (step % how.checkpoint_every == 0 and step < training.steps):
+        if signalled or (step % how.checkpoint_every == 0 and not last):
+            if not finite():
+                return _diverged(folder, step, clock, place)
             save()
-        if signalled and step < training.steps:
-            _say(
-                place, f"{order.label} stopped after step {step} of {training.steps}, and is saved"
-            )
+        if signalled and not last:
+            _say(place, f"{order.label} stopped after step {step} of {training.steps}, saved")
             return INTERRUPTED if signalled == signal.SIGINT else STOPPED
 
     # ---- the end
@@ -264,17 +270,25 @@ def _check_supply(mix: streams.Mixture, run: Run, training: Training) -> None:
 
 
 class _Stop:
-    """The signal that asked to stop, 0 as long as none has; a second one ends the process."""
+    """The signal that asked to stop, 0 as long as none has; a second one ends the process.
 
-    def __init__(self) -> None:
+    torchrun hands on to its processes what a terminal or a scheduler has sent to all of them: what
+    comes within a second of the first is the same one.
+    """
+
+    def __init__(self, place: Place) -> None:
         self.signal = 0
+        self.since = 0.0
+        self.alike = 1.0 if place.world > 1 else 0.0
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             signal.signal(number, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        if self.signal:
+        now = time.monotonic()
+        if not self.signal:
+            self.signal, self.since = number, now
+        elif now - self.since >= self.alike:
             os._exit(INTERRUPTED if number == signal.SIGINT else STOPPED)
-        self.signal = number
 
 
 class _Clock:
@@ -329,10 +343,19 @@ def _optimizer(model: nn.Module, training: Training) -> torch.optim.AdamW:
     )
 
 
-def _opened(folder: str, fingerprint: str, facts: models.Facts) -> Corpus:
-    """A corpus, if it is the one that the run was ordered with and the model has its vocabulary."""
+def _opened(folder: str, fingerprint: str, facts: models.Facts, training: Training) -> Corpus:
+    """A corpus, if it is the one that the run was ordered with and the model can read it."""
     corpus = open_corpus(folder)
     _same(folder, fingerprint, corpus.fingerprint)
+    if corpus.windows(training.sequence) == 0:
+        raise LawdslError(
+            Diagnostic(
+                "R0506",
+                f"{folder} has {len(corpus.tokens)} tokens, and a row takes"
+                f" {training.sequence} and the one after them",
+                help="bring more text, or train on shorter sequences",
+            )
+        )
     if corpus.vocabulary > facts.vocabulary:
         raise LawdslError(
             Diagnostic(
@@ -392,7 +415,13 @@ def _finish(
         "peak_memory_bytes": peak_memory(place),
     }
     write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
-    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    _forget(folder, place)
+
+
+def _forget(folder: Path, place: Place) -> None:
+    """Remove the checkpoints of a run that has ended."""
+    if place.first:
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
 
 def _finished(folder: Path) -> str | None:
@@ -439,7 +468,7 @@ def _digest(tensors: dict[str, Tensor]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].view(torch.uint8).numpy().tobytes())
+        digest.update(tensors[name].flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
