@@ -41,7 +41,7 @@ from . import checkpoints, costs, models, streams
 from .corpora import Corpus, open_corpus
 from .evaluation import measure
 from .locks import hold
-from .parallel import gathered, placed, restore
+from .parallel import gathered, placed, restore, settle
 from .place import Place, all_of, any_of, join, leave, meet, peak_memory
 from .points import cut, open_points
 from .schedules import areas, learning_rate
@@ -110,9 +110,10 @@ def train(folder: Path, order: Order, place: Place) -> int:
         run.seed,
     )
     _check_supply(mix, run, training)
+    _check_share(training, place)
     tokens = [corpus.tokens for corpus in corpora.values()]
     rows = slice(place.rank, None, place.world)
-    micro = how.micro_batch or math.ceil(training.batch / place.world)
+    micro = how.micro_batch or training.batch // place.world
     due = frozenset(run.evaluate)
 
     # ---- model and optimizer
@@ -125,6 +126,9 @@ def train(folder: Path, order: Order, place: Place) -> int:
     flops = costs.flops_per_token(
         facts.parameters, facts.embedding, facts.layers, facts.hidden, training.sequence
     )
+
+    with autocast():
+        settle(loss_of, torch.zeros((micro, training.sequence + 1), dtype=torch.long), place)
 
     # ---- where we stand: the newest checkpoint that is whole, or the beginning
     step, measured, seconds, size = 0, 0, 0.0, 0
@@ -141,7 +145,8 @@ def train(folder: Path, order: Order, place: Place) -> int:
         running[0] = parts[place.rank] if len(parts) == place.world else sum(parts) / place.world
     points = None
     if place.first:
-        (folder / FINISHED).unlink(missing_ok=True)  # it was out of memory, and is tried again
+        for left in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
+            left.unlink(missing_ok=True)  # it was out of memory, or killed as it wrote this
         _cut(folder / POINTS, size, place)
         points = open_points(folder / POINTS)
     meet(place)
@@ -194,7 +199,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
     def save() -> None:
         """Write a checkpoint: what is done after it is done again in the same way, if it must be."""
         clock.pause(place)
-        tensors = gathered(model, optimizer)
+        tensors = gathered(loss_of, model, optimizer)
         losses = all_of(place, float(running))
         if points is not None:
             state = {
@@ -245,7 +250,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
 
     # ---- the end
     clock.pause(place)
-    tensors = gathered(model, None)["model"]
+    tensors = gathered(loss_of, model, None)["model"]
     if place.first:
         if how.save_final:
             _export(folder / "model", model, tensors, order)
@@ -267,6 +272,18 @@ def _check_supply(mix: streams.Mixture, run: Run, training: Training) -> None:
                     help="train for fewer steps, bring more text, or allow a larger max_epochs",
                 )
             )
+
+
+def _check_share(training: Training, place: Place) -> None:
+    """Refuse a number of processes that would not have equally many rows each."""
+    if training.batch % place.world:
+        raise LawdslError(
+            Diagnostic(
+                "R0502",
+                f"{place.world} processes cannot share a batch of {training.batch} rows evenly",
+                help="use a number of processes that divides the batch",
+            )
+        )
 
 
 class _Stop:

@@ -13,6 +13,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -102,6 +103,24 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
     os.fsync = synced
     safetensors.torch.save_file = cpt.save_file = saved
     sys.addaudithook(audited)
+
+
+def together(folder: Path, world: int, before: Callable[[], None]) -> list[int]:
+    """Processes that share a run as those of torchrun do; `before` is called in the first."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def ranked(rank: int) -> Callable[[], None]:
+        def told() -> None:
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
+            os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            if rank == 0:
+                before()
+
+        return told
+
+    return [forked(folder, ranked(rank)) for rank in range(world)]
 
 
 def die() -> None:
@@ -265,7 +284,51 @@ def memory(folder: Path, seed: int, count: int) -> dict[str, Any]:
     return answer | {"after": runs.done(place), "rows": runs.rows(place)}
 
 
+def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
+    """A run on `count` processes: twice, then killed at a moment, and at an operation on a file."""
+    draw = random.Random(seed)
+    counter = mmap.mmap(-1, 8)
+    wrong: list[str] = []
+    killed = 0
+
+    def go(place: Path, last: int = -1, after: float | None = None) -> list[int]:
+        found = together(place, count, lambda: at_operation(place, last, counter, die))
+        if after is not None:
+            time.sleep(after)
+            for process in found:
+                os.kill(process, signal.SIGKILL)
+        first = ended(found[0])
+        for process in found[1:]:
+            if first:
+                os.kill(process, signal.SIGKILL)  # torchrun ends those that are left
+        return [first, *map(ended, found[1:])]
+
+    places = [ordered(folder, name) for name in ("unbroken", "again", "broken")]
+    begun = time.monotonic()
+    codes = go(places[0])
+    seconds, operations = time.monotonic() - begun, int.from_bytes(counter[:8], "little")
+    codes += go(places[1])
+    if any(codes):
+        return {"wrong": [f"exit codes {codes}: {(places[0] / 'log.txt').read_text()}"]}
+    for number in range(6):
+        if number % 2:
+            codes = go(places[2], after=draw.uniform(0.3, 0.9) * seconds)
+        else:
+            codes = go(places[2], last=draw.randint(operations // 4, operations))
+        if codes[0] == 0:
+            break
+        killed += 1
+    else:
+        codes = go(places[2])
+    wrong += [f"again: {fault}" for fault in differences(places[1], places[0])]
+    wrong += [f"killed: {fault}" for fault in differences(places[2], places[0])]
+    rows, losses = runs.rows(places[0]), []
+    for row in rows:
+        losses += [found["loss"] for found in row["losses"].values()] + [row["train_loss"] or 0]
+    return {"wrong": wrong, "killed": killed, "losses": losses, "codes": codes}
+
+
 if __name__ == "__main__":
-    asked = {each.__name__: each for each in (kills, every, signals, memory)}
+    asked = {each.__name__: each for each in (kills, every, signals, memory, shared)}
     preload()
     print(json.dumps(asked[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))
