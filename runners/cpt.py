@@ -31,6 +31,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -42,9 +43,9 @@ from .corpora import Corpus, open_corpus
 from .evaluation import measure
 from .locks import hold
 from .parallel import gathered, placed, restore, settle
-from .place import Place, all_of, any_of, join, leave, meet, peak_memory
+from .place import Place, all_of, any_of, join, leave, meet, out_of_memory, peak_memory
 from .points import cut, open_points
-from .schedules import areas, learning_rate
+from .schedules import areas, check, learning_rate
 from .spec import Order, Run, Training, read_order
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
@@ -68,8 +69,8 @@ def main(arguments: list[str]) -> int:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
         return WRONG
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
         return _record_memory(folder, place, error)
     finally:
@@ -109,6 +110,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
         training.batch,
         run.seed,
     )
+    check(training)
     _check_supply(mix, run, training)
     _check_share(training, place)
     tokens = [corpus.tokens for corpus in corpora.values()]
@@ -124,7 +126,12 @@ def train(folder: Path, order: Order, place: Place) -> int:
     low = training.precision == "bfloat16"
     autocast = partial(torch.autocast, place.device.type, torch.bfloat16, enabled=low)
     flops = costs.flops_per_token(
-        facts.parameters, facts.embedding, facts.layers, facts.hidden, training.sequence
+        facts.parameters,
+        facts.embedding,
+        facts.layers,
+        facts.hidden,
+        training.sequence,
+        tied=facts.tied,
     )
 
     with autocast():
@@ -219,6 +226,8 @@ def train(folder: Path, order: Order, place: Place) -> int:
         clock.start()
         torch.manual_seed(_seed(run.seed, step, place.rank))  # of dropout, where there is any
         batch = torch.from_numpy(streams.batch(mix, tokens, training.sequence, step)[rows])
+        if place.device.type == "cuda":
+            batch = batch.pin_memory()
         pieces = batch.to(place.device, non_blocking=True).split(micro)
         for number, piece in enumerate(pieces):
             with synced(number == len(pieces) - 1):
@@ -251,10 +260,9 @@ def train(folder: Path, order: Order, place: Place) -> int:
     # ---- the end
     clock.pause(place)
     tensors = gathered(loss_of, model, None)["model"]
-    if place.first:
-        if how.save_final:
-            _export(folder / "model", model, tensors, order)
-        _finish(folder, "done", step, clock, place, weights=_digest(tensors))
+    if place.first and how.save_final:
+        _export(folder / "model", model, tensors, order)
+    _finish(folder, "done", step, clock, place, weights=_digest(tensors))
     return DONE
 
 
@@ -453,31 +461,52 @@ def _finished(folder: Path) -> str | None:
 def _record_memory(folder: Path, place: Place | None, error: BaseException) -> int:
     """Record that memory did not suffice; the checkpoints stay, for a smaller micro-batch."""
     used = peak_memory(place) if place is not None else None
-    message = str(error).splitlines()[0] if str(error) else "out of memory"
-    if place is None or place.first:
-        done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
-        write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
-    print(f"out of memory, {used} bytes at most were held: {message}", file=sys.stderr)
+    message = str(error).splitlines()[0] if str(error) else "no memory is left"
+    done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
+    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+    found = Diagnostic(
+        "R0507",
+        f"memory did not suffice: {message}",
+        place=str(folder),
+        notes=(f"{used:,} bytes were held at most",) if used else (),
+        help="give a smaller micro_batch, or a place with more memory; the run goes on from its last"
+        " checkpoint",
+    )
+    print(render(found), file=sys.stderr)
     return MEMORY
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-        return True
-    return "can't allocate memory" in str(error) or "out of memory" in str(error)
 
 
 def _export(folder: Path, model: Any, tensors: dict[str, Tensor], order: Order) -> None:
     """The trained model as a folder that transformers loads, whole or not at all."""
     temporary = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    model.config.save_pretrained(temporary)
-    save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
     tokenizer = Path(next(iter(order.paths.corpora.values()))) / "tokenizer.json"
-    shutil.copy(tokenizer, temporary / "tokenizer.json")
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        model.config.save_pretrained(temporary)
+        save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
+        shutil.copy(tokenizer, temporary / "tokenizer.json")
+        for path in (*temporary.iterdir(), temporary):
+            _sync(path)
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.rename(folder)
+    except (OSError, SafetensorError) as error:
+        raise LawdslError(
+            Diagnostic(
+                "R0508",
+                f"the trained model cannot be written: {error}",
+                place=str(folder),
+                help="make room, then start the run again: it goes on from its last checkpoint",
+            )
+        ) from None
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

@@ -115,6 +115,14 @@ def peak_memory(place: Place) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory did not suffice, the host's or a device's."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    said = str(error)
+    return any(words in said for words in ("can't allocate memory", "out of memory", "bad_alloc"))
+
+
 def _device(wanted: str) -> torch.device:
     if wanted == "auto":
         wanted = "cuda" if torch.cuda.is_available() else "cpu"
