@@ -40,6 +40,7 @@ from lawdsl.files import write
 
 from . import checkpoints, costs, models, streams
 from .corpora import Corpus, open_corpus
+from .disk import room, sync
 from .evaluation import measure
 from .locks import hold
 from .parallel import gathered, placed, restore, settle
@@ -112,7 +113,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
     )
     check(training)
     _check_supply(mix, run, training)
-    _check_share(training, place)
+    _check_rows(training, facts, place)
     tokens = [corpus.tokens for corpus in corpora.values()]
     rows = slice(place.rank, None, place.world)
     micro = how.micro_batch or training.batch // place.world
@@ -282,8 +283,16 @@ def _check_supply(mix: streams.Mixture, run: Run, training: Training) -> None:
             )
 
 
-def _check_share(training: Training, place: Place) -> None:
-    """Refuse a number of processes that would not have equally many rows each."""
+def _check_rows(training: Training, facts: models.Facts, place: Place) -> None:
+    """Refuse rows that the model has no positions for, or of which each process has not as many."""
+    if facts.positions is not None and training.sequence > facts.positions:
+        raise LawdslError(
+            Diagnostic(
+                "R0504",
+                f"rows have {training.sequence} tokens, the model has {facts.positions} positions",
+                help="train on shorter sequences",
+            )
+        )
     if training.batch % place.world:
         raise LawdslError(
             Diagnostic(
@@ -487,7 +496,7 @@ def _export(folder: Path, model: Any, tensors: dict[str, Tensor], order: Order) 
         save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
         shutil.copy(tokenizer, temporary / "tokenizer.json")
         for path in (*temporary.iterdir(), temporary):
-            _sync(path)
+            sync(path)
         shutil.rmtree(folder, ignore_errors=True)
         temporary.rename(folder)
     except (OSError, SafetensorError) as error:
@@ -496,17 +505,10 @@ def _export(folder: Path, model: Any, tensors: dict[str, Tensor], order: Order) 
                 "R0508",
                 f"the trained model cannot be written: {error}",
                 place=str(folder),
+                notes=(room(folder.parent, sum(tensor.nbytes for tensor in tensors.values())),),
                 help="make room, then start the run again: it goes on from its last checkpoint",
             )
         ) from None
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:
