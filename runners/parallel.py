@@ -69,9 +69,7 @@ def settle(loss: nn.Module, tokens: Tensor, place: Place) -> None:
         loss.zero_grad()
 
 
-def gathered(
-    loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer | None
-) -> Tensors:
+def gathered(loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
     """All parameters, buffers that are saved, and moments, whole and on the CPU, by their names.
 
     Every process must ask, for the parts of sharded ones come from all of them.
