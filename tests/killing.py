@@ -298,7 +298,7 @@ def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
     codes += go(places[1])
     if any(codes):
         return {"wrong": [f"exit codes {codes}: {(places[0] / 'log.txt').read_text()}"]}
-    for number in range(6):
+    for number in range(2):
         if number % 2:
             codes = go(places[2], after=draw.uniform(0.3, 0.9) * seconds)
         else:

@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 import runs
 import torch
+from torch.nn import functional
 
-from lawdsl.runners import locks, models, schedules, spec
+from lawdsl.runners import locks, models, schedules, spec, streams
+from lawdsl.runners.corpora import open_corpus
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
@@ -66,6 +68,35 @@ def test_each_evaluation_has_its_row(data: Path, unbroken: Path):
         assert set(row["losses"]) == {"general", "code"}
     assert runs.done(unbroken)["status"] == "done"
     assert runs.done(unbroken)["step"] == order.run.training.steps
+
+
+def test_evaluations_change_nothing_and_training_losses_are_means_since_the_last_one(
+    data: Path, unbroken: Path, tmp_path: Path
+):
+    order = runs.order(data, evaluate=tuple(range(25)))
+    assert runs.do(tmp_path, order) == DONE
+    assert runs.done(tmp_path)["weights"] == runs.done(unbroken)["weights"]
+    each = [row["train_loss"] for row in runs.rows(tmp_path)]
+
+    tokens = [open_corpus(data / name).tokens for name in order.run.corpora]
+    mix = streams.mixture(
+        {name: part.fraction for name, part in order.run.corpora.items()},
+        {name: (runs.SIZES[name] - 1) // 32 for name in order.run.corpora},
+        {name: part.fingerprint for name, part in order.run.corpora.items()},
+        order.run.training.batch,
+        order.run.seed,
+    )
+    batch = torch.from_numpy(streams.batch(mix, tokens, 32, 0))
+    model = models.load(runs.QWEN2, "width-scaled", 0)
+    with torch.no_grad():
+        logits = model(input_ids=batch[:, :-1]).logits
+        first = functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+    assert each[1] == pytest.approx(float(first), rel=1e-6)
+
+    rows = runs.rows(unbroken)
+    for before, row in zip(rows, rows[1:], strict=False):
+        mean = np.mean(each[before["step"] + 1 : row["step"] + 1])
+        assert row["train_loss"] == pytest.approx(mean, rel=1e-12)
 
 
 def test_the_loss_falls(data: Path, tmp_path: Path):
