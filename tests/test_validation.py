@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,46 @@ def test_losses_are_those_of_the_table(world: Path, tmp_path: Path, place: Any):
         expected = -np.mean([table[a, b] for a, b in zip(ids[:-1], ids[1:], strict=True)])
         assert loss == pytest.approx(expected, rel=1e-5)
         assert tokens == len(ids) - 1
+
+
+FAMILIES = {
+    "qwen2": {"intermediate_size": 48, "num_key_value_heads": 2},
+    "llama": {"intermediate_size": 48, "num_key_value_heads": 2},
+    "gpt_neox": {"intermediate_size": 48},
+    "gpt2": {},
+}
+
+
+@pytest.fixture
+def drawn_model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A model of a family with random weights, large enough for it to attend to something."""
+    from transformers import AutoConfig, AutoModelForCausalLM, set_seed
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = AutoConfig.for_model(
+        request.param, vocab_size=WIDTH, initializer_range=0.3, **sizes, **FAMILIES[request.param]
+    )
+    set_seed(1)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "model")
+    byte_tokenizer().save(str(tmp_path / "model" / "tokenizer.json"))
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("drawn_model", FAMILIES, indirect=True)
+def test_what_stands_beside_a_sample_in_a_batch_does_not_matter(
+    world: Path, tmp_path: Path, place: Any, drawn_model: Path
+):
+    """Nor does it matter much whether products are made in bfloat16."""
+    drawn = drawn_from(world)
+    (judge,) = sets.judges_of([drawn_model], 2048, place)
+    half = replace(judge, precision="bfloat16")
+
+    alone = sets.measure(drawn, [judge], tmp_path / "alone", place, 1).losses[0]
+    together = sets.measure(drawn, [judge, half], tmp_path / "together", place, 4096).losses
+
+    assert together[0] == pytest.approx(alone, rel=1e-5)
+    assert np.ptp(alone) > 0.1
+    assert together[1] == pytest.approx(alone, abs=0.03) and (together[1] != alone).all()
 
 
 def test_each_model_reads_with_its_own_tokenizer(world: Path, place: Any):
