@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from inspect import signature
 from typing import Any
 
 import torch
@@ -14,6 +15,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .place import Place
 from .spec import How
+
+# buffers are alike everywhere and need not be sent; torch 2.12 has given the argument a new name
+_BUFFERS = (
+    "forward_sync_buffers"
+    if "forward_sync_buffers" in signature(DistributedDataParallel).parameters
+    else "broadcast_buffers"
+)
 
 Tensors = dict[str, dict[str, Tensor]]
 Synced = Callable[[bool], AbstractContextManager[None]]
@@ -42,7 +50,7 @@ def placed(loss: nn.Module, place: Place, how: How) -> tuple[nn.Module, Synced]:
 
         return whole, synced
     ids = [place.device.index] if place.device.type == "cuda" else None
-    copied = DistributedDataParallel(loss, device_ids=ids, broadcast_buffers=False)
+    copied = DistributedDataParallel(loss, device_ids=ids, **{_BUFFERS: False})
     return copied, lambda last: nullcontext() if last else copied.no_sync()
 
 

@@ -131,9 +131,11 @@ class Run(Record):
         """The name of the run: 16 hexadecimal digits of the hash of all that decides its losses.
 
         Names of the model, the corpora and the validation sets are part of it, for they head the
-        columns of the table.
+        columns of the table. Fields left at their defaults are not, so that a field that comes
+        later changes no identity.
         """
-        text = canonical(self.model_dump(mode="json"))
+        what = self.model_dump(mode="json", exclude_defaults=True)
+        text = canonical(what | {"numerics": self.numerics})
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
