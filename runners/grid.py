@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 
 from .inputs import Inputs
@@ -54,9 +52,7 @@ def _run(sweep: Sweep, inputs: Inputs, cell: Cell) -> Run:
     )
 
 
-def _order(
-    sweep: Sweep, inputs: Inputs, cell: Cell, reference: tuple[str, int] | None
-) -> Order:
+def _order(sweep: Sweep, inputs: Inputs, cell: Cell, reference: tuple[str, int] | None) -> Order:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     columns: dict[str, str | int | float | None] = {
         "sweep": sweep.name,

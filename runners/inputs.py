@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -60,6 +59,11 @@ class ModelFacts:
     hidden: int
     vocabulary: int
     positions: int | None
+
+    @property
+    def tied(self) -> bool:
+        """Whether the head shares the weights of the input embedding."""
+        return self.parameters - self.non_embedding == self.embedding
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,15 @@ def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str
     for name, folder in folders.items():
         try:
             corpus = open_corpus(folder)
-            said = json.loads((Path(folder) / "corpus.json").read_bytes())
-            tokenizer = str(said["sha256"]["tokenizer.json"])
         except LawdslError as error:
             problems += error.diagnostics
             continue
         found[name] = CorpusFacts(
-            folder, corpus.fingerprint, len(corpus.tokens), corpus.vocabulary, tokenizer
+            folder,
+            corpus.fingerprint,
+            len(corpus.tokens),
+            corpus.vocabulary,
+            corpus.facts["sha256"]["tokenizer.json"],
         )
     return found
 

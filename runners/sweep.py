@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from lawdsl.diagnostics import LawdslError
 from lawdsl.language.words import nearest
 
-from .evaluation_steps import scheduled
+from .evaluation_steps import Schedule, steps
 from .spec import How, Training
 from .sweep_file import Also, Columns, Corpus, Grid, Model
 from .sweep_mistakes import Problems, per_model, read_toml, refuse, sections, wrong
@@ -83,23 +83,29 @@ def read_sweep(path: Path) -> Sweep:
     training, how, more = per_model(raw)
     problems += more
     problems += _models(file, how)
-    problems += _names(file)
-    evaluate, more = _evaluations(raw, training)
+    problems += _names(raw)
+    evaluate, more = _evaluations(file.get("evaluation"), training)
     refuse(path, problems + more)
     cells, problems = _cells(file)
     table: Columns = file["table"]
     domain, general = _domains(file, table)
     dlc, more = _reference(table, file["grid"], cells)
     problems += more
-    problems += _exports(table, cells, how)
+    problems += _exports(file["export"], cells, how)
     refuse(path, problems)
     return Sweep(
         path=path,
         name=file["name"],
         folder=Path(_below(path, file["folder"])),
-        corpora={name: _placed(path, corpus) for name, corpus in file["corpora"].items()},
+        corpora={
+            name: corpus.model_copy(update={"folder": _below(path, corpus.folder)})
+            for name, corpus in file["corpora"].items()
+        },
         validation={name: _below(path, folder) for name, folder in file["validation"].items()},
-        models={model.name: _placed(path, model) for model in file["models"]},
+        models={
+            m.name: m.model_copy(update={"folder": m.folder and _below(path, m.folder)})
+            for m in file["models"]
+        },
         cells=cells,
         training=training,
         how=how,
@@ -107,19 +113,13 @@ def read_sweep(path: Path) -> Sweep:
         domain=domain,
         general=general,
         dlc=dlc,
-        export=None if table.export is None else _below(path, table.export),
+        export=file["export"] and _below(path, file["export"]),
     )
 
 
 def _below(path: Path, folder: str) -> str:
     """A folder as the file means it: relative to where the file lies."""
     return os.path.abspath(path.parent / os.path.expanduser(folder))
-
-
-def _placed[T: (Corpus, Model)](path: Path, entry: T) -> T:
-    if entry.folder is None:
-        return entry
-    return entry.model_copy(update={"folder": _below(path, entry.folder)})
 
 
 def _models(file: Mapping[str, Any], how: Mapping[str, How]) -> Problems:
@@ -137,59 +137,54 @@ def _models(file: Mapping[str, Any], how: Mapping[str, How]) -> Problems:
     return problems
 
 
-def _names(file: Mapping[str, Any]) -> Problems:
-    """Names that stand for no corpus and no model."""
-    corpora, models = file.get("corpora"), [m.name for m in file.get("models", ())]
-    grid, table = file.get("grid"), file.get("table", Columns())
-    used: list[tuple[str, str, Sequence[str]]] = []
-    for place, shares in _mixtures(file):
-        used += [(f"{place}.{name}", name, corpora or ()) for name in shares]
-    if grid and grid.rest:
-        used.append(("grid.rest", grid.rest, corpora or ()))
-    for number, also in enumerate(file.get("also", ()), 1):
-        used += [(f"also[{number}].models", name, models) for name in also.models or ()]
-    for key in ("domain", "general"):
-        if name := getattr(table, key):
-            used.append((f"table.{key}", name, corpora or ()))
-    if table.dlc:
-        used.append(("table.dlc.model", table.dlc.model, models))
+def _names(raw: Mapping[str, Any]) -> Problems:
+    """Names that stand for no corpus and no model, wherever something is written in its form."""
+    corpora = tuple(_table(raw.get("corpora")))
+    models = tuple(m["name"] for m in _tables(raw.get("models")) if isinstance(m.get("name"), str))
+    grid, table = _table(raw.get("grid")), _table(raw.get("table"))
+    dlc = _table(table.get("dlc"))
+    also = [(f"also[{i}]", entry) for i, entry in enumerate(_tables(raw.get("also")), 1)]
+    used: list[tuple[str, Any, tuple[str, ...], str]] = [
+        ("grid.rest", grid.get("rest"), corpora, "corpus"),
+        ("table.domain", table.get("domain"), corpora, "corpus"),
+        ("table.general", table.get("general"), corpora, "corpus"),
+        ("table.dlc.model", dlc.get("model"), models, "model"),
+    ]
+    used += [("table.dlc.shares", name, corpora, "corpus") for name in _table(dlc.get("shares"))]
+    for place, entry in [("grid", grid), *also]:
+        for i, shares in enumerate(_tables(entry.get("shares")), 1):
+            used += [(f"{place}.shares[{i}]", name, corpora, "corpus") for name in shares]
+        if isinstance(entry.get("models"), list):
+            used += [(f"{place}.models", name, models, "model") for name in entry["models"]]
     problems = []
-    for place, name, known in used:
-        if known and name not in known:
+    for place, name, known, kind in used:
+        if known and isinstance(name, str) and name not in known:
             alike = nearest(name, known)
             help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
-            kind = "model" if known is models else "corpus"
             problems.append(wrong(place, f"there is no {kind} `{name}`", help, "R0104"))
     return problems
 
 
-def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
-    """Every mixture that is written somewhere, with its place."""
-    grid: Grid | None = file.get("grid")
-    lists = [("grid", grid)] if grid else []
-    lists += [(f"also[{number}]", also) for number, also in enumerate(file.get("also", ()), 1)]
-    for place, entry in lists:
-        for number, shares in enumerate(entry.shares or (), 1):
-            yield f"{place}.shares[{number}]", shares
-    table = file.get("table")
-    if table and table.dlc:
-        yield "table.dlc.shares", table.dlc.shares
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _evaluations(
-    raw: Mapping[str, Any], training: Mapping[str, Training]
+    schedule: Schedule | None, training: Mapping[str, Training]
 ) -> tuple[dict[str, tuple[int, ...]], Problems]:
     """Model -> the steps after which its runs are evaluated."""
-    asked = raw.get("evaluation")
-    if not isinstance(asked, dict):
-        return {}, []
     found: dict[str, tuple[int, ...]] = {}
     problems: Problems = []
-    for model, of in training.items():
-        try:
-            found[model] = scheduled(asked, of.steps)
-        except LawdslError as error:
-            problems += (replace(d, place="evaluation") for d in error.diagnostics)
+    if schedule is not None:
+        for model, asked in training.items():
+            try:
+                found[model] = steps(schedule, asked.steps)
+            except LawdslError as error:
+                problems += error.diagnostics
     return found, problems
 
 
@@ -214,6 +209,16 @@ def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
     return tuple(found.values()), []
 
 
+def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
+    """Every mixture that is written somewhere, with its place."""
+    also = ((f"also[{number}]", entry) for number, entry in enumerate(file["also"], 1))
+    for place, entry in (("grid", file["grid"]), *also):
+        for number, shares in enumerate(entry.shares or (), 1):
+            yield f"{place}.shares[{number}]", shares
+    if file["table"].dlc:
+        yield "table.dlc.shares", file["table"].dlc.shares
+
+
 def _unmixed(written: Written, rest: str | None) -> str:
     """Why shares do not make a mixture; nothing if they do."""
     total = sum(Fraction(share) for share in written.values())
@@ -230,8 +235,10 @@ def _cell(model: str, written: Written, rest: str | None, seed: int) -> Cell:
     shares = {name: Fraction(share) for name, share in written.items()}
     mixture = dict(shares)
     if rest is not None:
-        mixture[rest] = 1 - sum(shares.values())
-    return Cell(model, shares, {name: mixture[name] for name in sorted(mixture) if mixture[name]}, seed)
+        mixture[rest] = 1 - sum(shares.values(), Fraction(0))
+    return Cell(
+        model, shares, {name: mixture[name] for name in sorted(mixture) if mixture[name]}, seed
+    )
 
 
 def _domains(file: Mapping[str, Any], table: Columns) -> tuple[str | None, str | None]:
@@ -258,19 +265,19 @@ def _reference(
     return None, [wrong("table.dlc", "no run of the grid has that model, mixture and seed", help)]
 
 
-def _exports(table: Columns, cells: Sequence[Cell], how: Mapping[str, How]) -> Problems:
-    """Whether each run that exports its model has a place of its own for it."""
-    if table.export is None:
+def _exports(export: str | None, cells: Sequence[Cell], how: Mapping[str, How]) -> Problems:
+    """Whether each run whose model is wanted afterwards has a place of its own for it."""
+    if export is None:
         return []
     problems = []
     models = [cell.model for cell in cells]
-    places = {table.export.replace("{model}", model) for model in models}
-    if len(places) < len(cells):
-        message = "table.export: several runs would put their models into one folder"
+    if len({export.replace("{model}", model) for model in models}) < len(cells):
         help = "export from a sweep with one run a model, to a folder with {model} in its name"
-        problems.append(wrong("table.export", message, help))
+        problems.append(
+            wrong("export", "several runs would put their models into one folder", help)
+        )
     for model in dict.fromkeys(models):
         if not how[model].save_final:
-            message = f"table.export: the runs of {model} do not keep their model"
-            problems.append(wrong("table.export", message, "leave out run.save_final = false"))
+            message = f"the runs of {model} do not keep their model"
+            problems.append(wrong("export", message, "leave out save_final = false"))
     return problems

@@ -1,43 +1,43 @@
 """What may stand in sweep.toml: sizes x mixtures x seeds.
 
-    name = "python-from-manuals"
-    folder = "runs/cpt"                      # of the runs; all folders are relative to this file
+name = "python-from-manuals"
+folder = "runs/cpt"                      # of the runs; all folders are relative to this file
+export = "models/{model}"                # where trained models are put, for sweeps after this
 
-    [corpora]                                # folders made by `lawdsl corpus`
-    general = "corpora/general"
-    code = {folder = "corpora/code", max_epochs = 2}
-    [validation]
-    general = "corpora/general-validation"
-    code = "corpora/code-validation"
+[corpora]                                # folders made by `lawdsl corpus`
+general = "corpora/general"
+code = {folder = "corpora/code", max_epochs = 2}
+[validation]
+general = "corpora/general-validation"
+code = "corpora/code-validation"
 
-    [[models]]
-    name = "0.2M"
-    folder = "models/0.2M"                   # as Hugging Face lays it out, with safetensors; or
-    # config = {model_type = "qwen2", ...}   # a configuration, and
-    # initialization = "width-scaled"        # how its weights are drawn
-    learning_rate = 3e-3                     # any field of [training] or [run], for this model
+[[models]]
+name = "0.2M"
+folder = "models/0.2M"                   # as Hugging Face lays it out, with safetensors; or
+# config = {model_type = "qwen2", ...}   # a configuration, and
+# initialization = "width-scaled"        # how its weights are drawn
+learning_rate = 3e-3                     # any field of [training] or [run], for this model
 
-    [grid]
-    shares = [{code = 0}, {code = 0.1}, {code = "1/3"}]
-    rest = "general"                         # the corpus that has what the shares leave
-    seeds = [1]
-    [[also]]                                 # further runs; what is left out is as in the grid
-    models = ["0.2M"]
-    shares = [{code = 0.5}]
-    seeds = [2, 3]
+[grid]
+shares = [{code = 0}, {code = 0.1}, {code = "1/3"}]
+rest = "general"                         # the corpus that has what the shares leave
+seeds = [1]
+[[also]]                                 # further runs; what is left out is as in the grid
+models = ["0.2M"]
+shares = [{code = 0.5}]
+seeds = [2, 3]
 
-    [training]                               # fields of `spec.Training`
-    steps = 600
-    [evaluation]                             # after which steps; see `evaluation_steps`
-    schedule = "dense"
-    every = 40
-    [run]                                    # fields of `spec.How`, no part of a run's identity
-    checkpoint_every = 100
+[training]                               # fields of `spec.Training`
+steps = 600
+[evaluation]                             # after which steps; see `evaluation_steps`
+schedule = "dense"
+every = 40
+[run]                                    # fields of `spec.How`, no part of a run's identity
+checkpoint_every = 100
 
-    [table]                                  # none of it is part of a run's identity
-    domain = "code"                          # the table's column `domain`
-    dlc = {steps = 1000, model = "0.2M", shares = {code = 0.5}}   # the run that k1, k2, k3 are of
-    export = "models/{model}"                # where the trained models are put
+[table]                                  # none of it is part of a run's identity
+domain = "code"                          # the table's column `domain`
+dlc = {steps = 1000, model = "0.2M", shares = {code = 0.5}}   # the run that k1, k2, k3 are of
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from .evaluation_steps import Schedule
 from .spec import Positive, Record, exact
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
@@ -131,27 +132,25 @@ class Learnability(Record):
 
 
 class Columns(Record):
-    """What the table says besides, and where trained models are put."""
+    """What the table says besides."""
 
     domain: Name | None = None
     general: Name | None = None
     dlc: Learnability | None = None
-    export: str | None = None
 
 
 class File(Record):
-    """The file; what `training`, `evaluation` and `run` may hold is known for each model alone."""
+    """The file; what `training` and `run` may hold is looked at for each model, with its own values."""
 
     name: Name
     folder: str
-    corpora: Annotated[
-        dict[Name, Annotated[Corpus, BeforeValidator(_corpus)]], Field(min_length=1)
-    ]
+    export: str | None = None
+    corpora: Annotated[dict[Name, Annotated[Corpus, BeforeValidator(_corpus)]], Field(min_length=1)]
     validation: Annotated[dict[Name, str], Field(min_length=1)]
     models: Annotated[tuple[Model, ...], Field(min_length=1)]
     grid: Grid
     also: tuple[Also, ...] = ()
     training: dict[str, Any]
-    evaluation: dict[str, Any]
+    evaluation: Schedule
     run: dict[str, Any] = {}
     table: Columns = Columns()

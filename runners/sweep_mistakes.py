@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -19,6 +19,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language.tree import Span
 from lawdsl.language.words import nearest
 
+from .evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
 from .spec import How, Training
 from .sweep_file import Also, Columns, Corpus, File, Grid, Learnability, Model
 
@@ -32,8 +33,17 @@ TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
     ("table", "dlc"): Learnability,
 }
 """The place of a table -> what it may hold."""
+SCHEDULES: Mapping[str, type[BaseModel]] = {
+    "dense": Dense,
+    "sparse": Sparse,
+    "sectional": Sectional,
+    "exponential": Exponential,
+    "list": Listed,
+}
 
 Problems = list[Diagnostic]
+
+_Kind = TypeVar("_Kind", bound=BaseModel)
 
 
 def wrong(place: str, message: str, help: str = "", code: str = "R0102") -> Diagnostic:
@@ -123,22 +133,34 @@ def per_model(
         )
         if name in training or name in how:
             problems.append(wrong(f"models[{number}].name", f"a second model is called {name}"))
-        for table, kind, kept in (("training", Training, training), ("run", How, how)):
-            try:
-                kept[name] = _merged(kind, raw.get(table, {}), own)
-            except ValidationError as error:
-                for e in error.errors():
-                    at = f"models[{number}]" if e["loc"] and e["loc"][0] in own else table
-                    problems.append(_mistake(e, at, kind))
+        if found := _merged(raw, "training", Training, number, own, problems):
+            training[name] = found
+        if other := _merged(raw, "run", How, number, own, problems):
+            how[name] = other
     return training, how, problems
 
 
-def _merged[T: BaseModel](kind: type[T], table: Any, own: Mapping[str, Any]) -> T:
-    table = table if isinstance(table, dict) else {}
-    values = {**table, **{key: own[key] for key in own if key in kind.model_fields}}
+def _merged(
+    raw: Mapping[str, Any],
+    table: str,
+    kind: type[_Kind],
+    number: int,
+    own: Mapping[str, Any],
+    problems: Problems,
+) -> _Kind | None:
+    """A table of the file with a model's own values in it; None, and what is wrong, if it is."""
+    general = raw.get(table, {})
+    values = dict(general) if isinstance(general, dict) else {}
+    values |= {key: own[key] for key in own if key in kind.model_fields}
     if values.get("clip") is False:  # TOML has no null
         values["clip"] = None
-    return kind.model_validate_json(_json(values), strict=True)
+    try:
+        return kind.model_validate_json(_json(values), strict=True)
+    except ValidationError as error:
+        for e in error.errors():
+            of_model = bool(e["loc"]) and e["loc"][0] in own
+            problems.append(_mistake(e, f"models[{number}]" if of_model else table, kind))
+        return None
 
 
 def _json(value: Any) -> str:
@@ -149,6 +171,9 @@ def _json(value: Any) -> str:
 def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
     """A mistake that pydantic found, in our words."""
     loc: Sequence[str | int] = e["loc"]
+    if loc[0] == "evaluation" and len(loc) > 1:  # pydantic names the schedule as well
+        kind = SCHEDULES.get(str(loc[1]))
+        loc = (loc[0], *loc[2:])
     place = _path((table, *loc) if table else loc)
     if e["type"] == "extra_forbidden":
         above = tuple("*" if isinstance(part, int) else str(part) for part in loc[:-1])
@@ -156,6 +181,11 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
             above = ("corpora", "*")
         known = kind or TABLES.get(above)
         return _unknown(place, str(loc[-1]), tuple(known.model_fields) if known else ())
+    if e["type"] == "union_tag_invalid":
+        place = f"{place}.schedule"
+        return wrong(place, f"{place} must be one of {', '.join(SCHEDULES)}, not {e['ctx']['tag']}")
+    if e["type"] == "union_tag_not_found":
+        return wrong(place, f"{place}.schedule is missing", f"one of {', '.join(SCHEDULES)}")
     if e["type"] == "missing":
         return wrong(place, f"{place} is missing", "write it; nothing was started")
     said = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
