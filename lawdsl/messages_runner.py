@@ -73,4 +73,19 @@ _STORE: dict[str, Message] = {
     ),
 }
 
-RUNNER_MESSAGES: dict[str, Message] = _RUNS | _STORE
+_SCHEDULES: dict[str, Message] = {
+    "R0701": Message(
+        "evaluations that do not fit into the run",
+        "The losses are measured at intervals longer than the part of the run they are for, or "
+        "after a step that the run does not reach. Step 0 and the last step are always measured: "
+        "name the ones between, at shorter intervals or in a list.",
+    ),
+    "R0702": Message(
+        "a learning rate that does not fit into the run",
+        "Warm-up and decay together are longer than the run, or the schedule lacks a decay that it "
+        "needs, or is given one that it does not have. Change `warmup`, `decay` or `schedule`; "
+        "nothing was started.",
+    ),
+}
+
+RUNNER_MESSAGES: dict[str, Message] = _RUNS | _STORE | _SCHEDULES
