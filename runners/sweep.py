@@ -12,6 +12,7 @@ from typing import Any
 from lawdsl.diagnostics import LawdslError
 from lawdsl.language.words import nearest
 
+from . import schedules
 from .evaluation_steps import Schedule, steps
 from .spec import How, Training
 from .sweep_file import Also, Columns, Corpus, Grid, Model
@@ -176,15 +177,18 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 def _evaluations(
     schedule: Schedule | None, training: Mapping[str, Training]
 ) -> tuple[dict[str, tuple[int, ...]], Problems]:
-    """Model -> the steps after which its runs are evaluated."""
+    """Model -> the steps after which its runs are evaluated; schedules must fit into the run."""
     found: dict[str, tuple[int, ...]] = {}
     problems: Problems = []
-    if schedule is not None:
-        for model, asked in training.items():
-            try:
-                found[model] = steps(schedule, asked.steps)
-            except LawdslError as error:
-                problems += error.diagnostics
+    for model, asked in training.items():
+        try:
+            schedules.check(asked)
+        except LawdslError as error:
+            problems += error.diagnostics
+        try:
+            found[model] = steps(schedule, asked.steps) if schedule is not None else ()
+        except LawdslError as error:
+            problems += error.diagnostics
     return found, problems
 
 

@@ -125,6 +125,54 @@ def run(
     return stop.code if stop.signal else code
 
 
+@click.command("collect")
+@click.argument("sources", nargs=-1, required=True, metavar="FOLDER|SWEEP.toml...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the table: .parquet, .csv or .sqlite.",
+)
+@click.option(
+    "--with-step-0",
+    is_flag=True,
+    help="Keep the losses before training as rows too; no law of D can be fitted to these.",
+)
+@as_json
+def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: bool) -> int:
+    """Make the table that laws are fitted to from the folders of runs.
+
+    A row is an evaluation, a column a variable of the laws: N, D, r_CORPUS, L_VALIDATION, step, and
+    what else is known of it. Rows of runs that diverged or are not finished are there with their
+    status. Of a SWEEP.toml, the runs that it asks for now.
+    """
+    _needs_runner()
+    from lawdsl.runners.collect import collect as collected
+    from lawdsl.runners.table_files import check_form, write_table
+
+    path = Path(output)
+    check_form(path)
+    table = collected([Path(source) for source in sources], step_0=with_step_0)
+    write_table(path, table)
+    result = {
+        "path": str(path),
+        "runs": table.runs,
+        "rows": table.rows,
+        "columns": list(table.columns),
+        "notes": list(table.notes),
+    }
+    named = [header.partition(" ")[0] for header in table.columns]
+    domains = [d for d in table.columns.get("domain", ()) if d]
+
+    def show() -> None:
+        click.echo(f"wrote {path}: {table.rows:,} evaluations of {table.runs:,} runs")
+        if domains and f"L_{domains[0]}" in named:
+            click.echo(f"next: lawdsl fit dcpt.l3 {path} L=L_{domains[0]} r=r_{domains[0]}")
+
+    return finish("collect", result, table.warnings, ok=True, as_json=as_json, show=show)
+
+
 def _finding(outcome: Outcome) -> Diagnostic | None:
     """What is to be said of a run that is not done."""
     if outcome.status not in FINDINGS:
@@ -193,4 +241,4 @@ def _needs_runner() -> None:
         raise LawdslError(Diagnostic("R0101", "pydantic cannot be imported", help=help))
 
 
-COMMANDS = (run,)
+COMMANDS = (run, collect)
