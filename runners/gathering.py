@@ -62,7 +62,7 @@ def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
         else:
             runs = _below(source)
         found += runs
-    runs = sorted(_each_once(found), key=_place)
+    runs = _in_order(_each_once(found))
     _check_alike(runs)
     return runs, [*warnings, *_ends(runs), *_schedules(runs)]
 
@@ -167,11 +167,16 @@ def _each_once(runs: Sequence[Gathered]) -> list[Gathered]:
     return list(found.values())
 
 
-def _place(run: Gathered) -> tuple[Any, ...]:
+def _in_order(runs: Sequence[Gathered]) -> list[Gathered]:
     """By size, mixture and seed, as people look for them."""
-    of = run.order.run
-    shares = [(name, source.fraction) for name, source in sorted(of.corpora.items())]
-    return (run.order.columns.get("N") or 0, of.model.name, shares, of.seed, run.identity)
+    corpora = sorted({name for run in runs for name in run.order.run.corpora})
+
+    def place(run: Gathered) -> tuple[Any, ...]:
+        of = run.order.run
+        shares = [of.corpora[name].fraction if name in of.corpora else 0 for name in corpora]
+        return (run.order.columns.get("N") or 0, of.model.name, shares, of.seed, run.identity)
+
+    return sorted(runs, key=place)
 
 
 def _check_alike(runs: Sequence[Gathered]) -> None:

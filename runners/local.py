@@ -18,7 +18,7 @@ from typing import Any
 
 from .machine import Machine
 from .plan import Planned
-from .run_folders import LOG, POINTS, ended, fail, last_row, prepare, state, tail
+from .run_folders import LOG, POINTS, ended, fail, last_row, prepare, stamp, state, tail
 from .spec import How
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
@@ -100,6 +100,7 @@ class _Job:
     told: bool = False
     tokens: int = 0
     rows: int = -1  # bytes of its rows when they were last read
+    before: tuple[int, int] = (0, 0)  # the stamp of an end that was not final
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ class Engine:
         if now.held:
             return Outcome(run, "held", now.held)
         prepare(run.folder, run.order)
+        job.before = stamp(run.folder)
         job.gpus = self._gpus(run.order.how, working)
         job.attempts += 1
         with (run.folder / LOG).open("ab") as log:
@@ -222,7 +224,8 @@ class Engine:
 
     def _judge(self, job: _Job, code: int, stop: Stop) -> Outcome | None:
         """What became of a run whose worker has ended; None where it is to be tried again."""
-        run, end = job.run, ended(job.run.folder)
+        run = job.run
+        end = ended(run.folder) if stamp(run.folder) != job.before else {}
         status, message = str(end.get("status", "")), str(end.get("message") or "")
         if status in ("done", "diverged"):
             job.tokens = run.tokens if status == "done" else job.tokens

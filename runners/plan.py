@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import shutil
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -255,7 +256,7 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[Order]) -> Diagnos
     more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
-    passes = -(-supply.epochs // 0.1) / 10
+    passes = math.ceil(round(10 * supply.epochs, 6)) / 10
     return Diagnostic(
         "R0106",
         f"the corpus {name} has {supply.tokens:,} tokens, a run needs {supply.needed:,}:"

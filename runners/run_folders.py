@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,16 @@ def ended(folder: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def stamp(folder: Path) -> tuple[int, int]:
+    """What changes whenever the end of a run is written, be it with the same words."""
+    with suppress(OSError):
+        found = (folder / FINISHED).stat()
+        return found.st_ino, found.st_mtime_ns
+    return 0, 0
+
+
 def prepare(folder: Path, order: Order) -> None:
-    """Make a run's folder ready for a worker: its order as it is now, no end that was not final.
+    """Make a run's folder ready for a worker: its order as it is now.
 
     Raises:
         LawdslError: the folder holds another run (R0107), or cannot be written (R0408).
@@ -101,8 +110,6 @@ def prepare(folder: Path, order: Order) -> None:
             help = "move the folder away, or remove it"
             raise LawdslError(Diagnostic("R0107", message, place=str(folder / ORDER), help=help))
         write_order(folder, order)
-        if ended(folder).get("status") not in FINAL:
-            (folder / FINISHED).unlink(missing_ok=True)
     except OSError as error:
         message = f"the folder of the run {order.label} cannot be written: {error.strerror}"
         help = "make room, or choose another `folder` for the sweep"

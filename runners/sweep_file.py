@@ -2,7 +2,7 @@
 
 name = "python-from-manuals"
 folder = "runs/cpt"                      # of the runs; all folders are relative to this file
-export = "models/{model}"                # where trained models are put, for sweeps after this
+# export = "models/{model}"              # where trained models go, if each model has one run
 
 [corpora]                                # folders made by `lawdsl corpus`
 general = "corpora/general"
@@ -29,6 +29,8 @@ seeds = [2, 3]
 
 [training]                               # fields of `spec.Training`
 steps = 600
+batch = 16
+sequence = 256
 [evaluation]                             # after which steps; see `evaluation_steps`
 schedule = "dense"
 every = 40
@@ -37,7 +39,7 @@ checkpoint_every = 100
 
 [table]                                  # none of it is part of a run's identity
 domain = "code"                          # the table's column `domain`
-dlc = {steps = 1000, model = "0.2M", shares = {code = 0.5}}   # the run that k1, k2, k3 are of
+dlc = {steps = 40, model = "0.2M", shares = {code = 0.1}}   # the run that k1, k2, k3 are of
 """
 
 from __future__ import annotations

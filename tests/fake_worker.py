@@ -53,6 +53,10 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
     signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
         signal.signal(number, lambda n, frame: signals.append(n))
+    with contextlib.suppress(FileNotFoundError):
+        status = json.loads((folder / "done.json").read_text())["status"]
+        if status in ("done", "diverged"):
+            return 0 if status == "done" else 1
     if "wrong" in does:
         print(does["wrong"], file=sys.stderr)
         return 3
@@ -64,7 +68,8 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
     rows = folder / "points.jsonl"
     rows.touch()
     os.truncate(rows, size)
-    print(f"begins at step {step}, {os.environ['OMP_NUM_THREADS']} threads", file=sys.stderr)
+    seen = {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")}
+    print(f"begins at step {step} with {json.dumps(seen)}", file=sys.stderr, flush=True)
     if step == 0:
         measure(folder, order, 0)
     while step < training["steps"]:
