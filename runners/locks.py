@@ -52,7 +52,8 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
         try:
             yield
         finally:
-            file.truncate(0)
+            with contextlib.suppress(OSError):
+                file.truncate(0)
 
 
 def holder(run_folder: Path) -> str:
@@ -101,7 +102,9 @@ def _holder(file: BinaryIO) -> dict[str, Any]:
 
 
 def _held(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
-    by = f"{holder['host']}/{holder['pid']} since {holder['since']}" if holder else "another"
+    by = (
+        f"{holder['host']}/{holder['pid']} since {holder['since']}" if holder else "another process"
+    )
     return Diagnostic(
         "R0408",
         f"run {label} is held by {by}",
@@ -117,7 +120,7 @@ def _elsewhere(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
         f"run {label} is held by {host}/{holder['pid']} since {holder['since']}",
         place=str(path),
         notes=(f"from here nobody can tell whether that process on {host} still runs",),
-        help="if it does not, remove the file or steal the run",
+        help="if it does not, start the run again with --steal",
     )
 
 
