@@ -145,7 +145,6 @@ _SCHEDULES: dict[str, Message] = {
     ),
 }
 
-<<<<<<< HEAD
 _VALIDATION: dict[str, Message] = {
     "R0601": Message(
         "no sample for a validation set",
@@ -229,8 +228,6 @@ _TABLES: dict[str, Message] = {
     ),
 }
 
-RUNNER_MESSAGES: dict[str, Message] = _RUNS | _SWEEPS | _STORE | _SCHEDULES | _VALIDATION | _TABLES
-=======
 _MODELS: dict[str, Message] = {
     "R0301": Message(
         "a folder that holds no model",
@@ -303,5 +300,6 @@ _TRAINING: dict[str, Message] = {
     ),
 }
 
-RUNNER_MESSAGES: dict[str, Message] = _RUNS | _STORE | _SCHEDULES | _MODELS | _TRAINING
->>>>>>> exactness
+RUNNER_MESSAGES: dict[str, Message] = (
+    _RUNS | _SWEEPS | _MODELS | _STORE | _TRAINING | _VALIDATION | _SCHEDULES | _TABLES
+)

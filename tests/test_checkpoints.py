@@ -18,9 +18,9 @@ from pathlib import Path
 import dying
 import pytest
 import torch
-from lawdsl.runners import checkpoints
 
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import checkpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = "manifest.json"

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from lawdsl.runners import locks
 
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import locks
 
 ROOT = Path(__file__).resolve().parent.parent
 
