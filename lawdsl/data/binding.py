@@ -220,7 +220,7 @@ def _values(
         factors = unit.factors if unit else None
         factors = quantities[name].unit if name in quantities else factors
         try:
-            numbers = table.numbers(column) * _conversion(table, name, column, factors)
+            numbers = table.numbers(column) * conversion(table, name, column, factors)
         except LawdslError as error:
             problems += error.diagnostics
             continue
@@ -277,7 +277,7 @@ def _reaching(bound: Bound, numbers: Array) -> str:
     return f"--set {bound.text}={float(down):g} takes in all that are above 0"
 
 
-def _conversion(
+def conversion(
     table: Table, name: str, column: str, factors: tuple[tuple[str, int], ...] | None
 ) -> float:
     """The number that turns the column's unit into the law's."""
