@@ -114,7 +114,7 @@ def bind(
         table, more = labelled(table, run, drop_bad)
         dropped += more
     if drop_bad:
-        table, more = _without(table, list(bound.values()))
+        table, more = readable_rows(table, list(bound.values()))
         dropped += more
     values, problems, good = _values(law, table, bound, positive)
     if drop_bad:
@@ -193,13 +193,13 @@ def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, 
     for text in where:
         asked = condition(text, table)
         if drop_bad and asked.of_numbers:
-            table, more = _without(table, [asked.column])
+            table, more = readable_rows(table, [asked.column])
             dropped += more
         table = table.keep(asked.holds(table))
     return table, dropped
 
 
-def _without(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
+def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
     """The rows with a number in each of the columns, and how many others there are."""
     good = np.ones(len(table), dtype=bool)
     for name in columns:

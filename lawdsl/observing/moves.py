@@ -63,14 +63,9 @@ class Scatter:
     def __add__(self, other: Scatter) -> Scatter:
         return Scatter(self.squares + other.squares, self.df + other.df)
 
-    @property
-    def variance(self) -> float:
-        """Of one measurement, pooled."""
-        return self.squares / self.df
-
 
 def numbered(values: Array) -> tuple[Codes, Array]:
-    """The number of each value among the distinct ones, which are ascending."""
+    """The number of each value among the distinct ones, and these, ascending."""
     found = np.unique(values)
     room = SAME * np.maximum(np.abs(found[1:]), np.abs(found[:-1])) + ZERO * np.max(np.abs(found))
     new = np.concatenate([[True], np.diff(found) > room])
@@ -95,9 +90,9 @@ def differences(
     moves, scatter = rows, Scatter()
     for step, i in enumerate(dict.fromkeys(order)):
         moves, more = merged(moves, varying(moves, i))
-        moves, line = _in_lines(moves, i)
         scatter += more
-        if len(order) > 1 and order[0] == order[1]:
+        moves, line = _in_lines(moves, i)
+        if len(order) == 2 and order[0] == order[1]:
             moves = _bends(moves, line, i, levels[i])
         else:
             at = _ends(line) if ends and step == 0 else _neighbours(line)
@@ -111,8 +106,7 @@ def merged(moves: Moves, kept: Mask | None = None) -> tuple[Moves, Scatter]:
 
     Args:
         moves: what was measured.
-        kept: which labels still tell places apart, shape (labels,); only those that always do
-            where it is not given.
+        kept: which labels still tell places apart, beside those that always do.
     """
     held = np.arange(len(moves.labels)) < moves.apart
     moves = replace(moves, labels=moves.labels[held if kept is None else held | kept])
@@ -120,18 +114,13 @@ def merged(moves: Moves, kept: Mask | None = None) -> tuple[Moves, Scatter]:
         return moves, Scatter()
     keys = np.concatenate([moves.low, moves.high, moves.labels])
     order = np.lexsort(keys)
-    moves = moves.take(order)
-    first = np.flatnonzero(_changes(keys[:, order]))
+    moves, first = moves.take(order), np.flatnonzero(_changes(keys[:, order]))
     count = np.diff(np.append(first, len(moves)))
-    value, spread, error = (
-        np.add.reduceat(x, first) for x in (moves.value, moves.spread, moves.error)
-    )
-    rest = moves.value - np.repeat(value / count, count)
-    squares = float(np.sum(rest**2 / np.repeat(spread / count, count)))
-    means = replace(
-        moves.take(first), value=value / count, spread=spread / count**2, error=error / count**2
-    )
-    return means, Scatter(squares, len(moves) - len(first))
+    sums = (np.add.reduceat(x, first) for x in (moves.value, moves.spread, moves.error))
+    value, spread, error = (x / n for x, n in zip(sums, (count, count**2, count**2), strict=True))
+    rest = (moves.value - np.repeat(value, count)) ** 2 / np.repeat(spread * count, count)
+    means = replace(moves.take(first), value=value, spread=spread, error=error)
+    return means, Scatter(float(np.sum(rest)), len(moves) - len(first))
 
 
 def varying(moves: Moves, i: int) -> Mask:
@@ -149,8 +138,7 @@ def _in_lines(moves: Moves, i: int) -> tuple[Moves, Codes]:
     others = [np.delete(moves.low, i, axis=0), np.delete(moves.high, i, axis=0), moves.labels]
     keys = np.concatenate(others)
     order = np.lexsort((moves.low[i], *keys))
-    line = np.cumsum(_changes(keys[:, order]))
-    return moves.take(order), line
+    return moves.take(order), np.cumsum(_changes(keys[:, order]), dtype=np.int64)
 
 
 def _changes(keys: Codes) -> Mask:
@@ -181,8 +169,10 @@ def _bends(moves: Moves, line: Codes, i: int, levels: Array) -> Moves:
 
 def _combined(moves: Moves, at: Codes, weights: Array) -> Moves:
     """Sums of weighted values; `at[0]` is their lower end, `at[1]` the upper."""
-    value = np.sum(weights * moves.value[at], axis=0)
-    spread = np.sum(weights**2 * moves.spread[at], axis=0)
-    error = np.sum(weights**2 * moves.error[at], axis=0)
-    high = moves.high[:, at[1]]
-    return replace(moves.take(at[0]), value=value, spread=spread, error=error, high=high)
+    return replace(
+        moves.take(at[0]),
+        value=np.sum(weights * moves.value[at], axis=0),
+        spread=np.sum(weights**2 * moves.spread[at], axis=0),
+        error=np.sum(weights**2 * moves.error[at], axis=0),
+        high=moves.high[:, at[1]],
+    )

@@ -9,6 +9,8 @@ from typing import Any
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.files import plain
 
+GAIN = 3.0  # in log-likelihood: what gains less does not tell where exceptions are
+
 
 @dataclass(frozen=True)
 class Range:
@@ -39,6 +41,13 @@ class Range:
         if self.below is None:
             return f"{name} <= {high}"
         return f"{name} >= {low}" if self.above is None else f"{low} <= {name} <= {high}"
+
+    @property
+    def elsewhere(self) -> str:
+        """Where the exceptions are not, on one side: `r >= 0.2`."""
+        if self.above is not None:
+            return f"{self.variable} >= {self.above:.6g}"
+        return f"{self.variable} <= {self.below:.6g}"
 
 
 @dataclass(frozen=True)
