@@ -34,6 +34,7 @@ def loaded(*arguments: str) -> set[str]:
         (("--help",), ALGEBRA | NUMBERS | {"rich"}),
         (("--version",), ALGEBRA | NUMBERS | {"rich"}),
         (("fit", "--help"), ALGEBRA | NUMBERS),
+        (("trends", "--help"), ALGEBRA | NUMBERS),
         (("fmt", "--check", "laws/chinchilla.law"), ALGEBRA | NUMBERS),
         (("check", "--syntax", "chinchilla"), ALGEBRA | NUMBERS),
         (("explain", "L0301"), ALGEBRA | NUMBERS),
