@@ -1,16 +1,17 @@
 """A corpus: a folder with the tokens of its documents, opened as memory-mapped arrays.
 
-    tokens.bin       the tokens of all documents, one after another, each ended by end-of-text
-    documents.npy    where each document begins, and where the last one ends
-    paragraphs.npy   keys of its paragraphs, for what must not overlap with it
-    tokenizer.json   the tokenizer they were made with
-    corpus.json      how many there are, and the SHA-256 of the first, second and fourth
+* tokens.bin: the tokens of all documents, one after another, each ended by end-of-text;
+* documents.npy: where each document begins, and where the last one ends;
+* paragraphs.npy: keys of its paragraphs, for what must not overlap with it;
+* tokenizer.json: the tokenizer they were made with;
+* corpus.json: how many there are, the SHA-256 of the files, and where the text came from.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,18 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from .spec import canonical
 
 SCHEMA = 1
+FACTS = "corpus.json"
 HASHED = ("tokens.bin", "documents.npy", "tokenizer.json")
-FACTS = ("name", "tokens", "documents", "dtype", "vocabulary", "end_of_text", "sha256")
-REBUILD = "make the corpus again with `lawdsl corpus`"
+"""What the fingerprint is of."""
+KINDS = {
+    "name": str,
+    "tokens": int,
+    "documents": int,
+    "dtype": str,
+    "vocabulary": int,
+    "end_of_text": int,
+    "sha256": dict,
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,11 @@ class Corpus:
     facts: dict[str, Any]
     """What corpus.json says."""
 
+    @property
+    def tokenizer(self) -> str:
+        """The SHA-256 of the tokenizer."""
+        return self.facts["sha256"]["tokenizer.json"]
+
     def windows(self, sequence: int) -> int:
         """How many rows of `sequence` tokens and the token after them there are.
 
@@ -59,22 +74,19 @@ def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
     Args:
         verify: read it all and compare the hashes; else only the sizes are looked at.
     Raises:
-        LawdslError: it is no corpus, or has not the size or content it was written with.
+        LawdslError: it is no corpus (R0207), or not what was written (R0208).
     """
     folder = Path(folder)
     facts = _facts(folder)
     dtype = np.dtype(facts["dtype"]).newbyteorder("<")
     path = folder / "tokens.bin"
-    expected = facts["tokens"] * dtype.itemsize
-    size = _size(path)
+    expected, size = facts["tokens"] * dtype.itemsize, _size(path)
     if size != expected:
-        message = f"the file has {size:,} bytes, not the {expected:,} that were written"
-        raise _damaged(message, path)
+        raise _damaged(f"the file has {size:,} bytes, not the {expected:,} that were written", path)
     if verify:
         for name in HASHED:
-            if file_hash(folder / name) != facts["sha256"][name]:
-                message = "the file is not what was written: its SHA-256 is another"
-                raise _damaged(message, folder / name)
+            _same(folder / name, facts["sha256"][name])
+        _same(folder / "paragraphs.npy", facts.get("paragraphs_sha256"))
     return Corpus(
         facts["name"],
         folder,
@@ -89,22 +101,68 @@ def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
 
 def fingerprint(facts: dict[str, Any]) -> str:
     """What two corpora share only if they have the same tokens, documents and tokenizer."""
-    text = canonical({"dtype": facts["dtype"], "sha256": facts["sha256"]})
+    hashes = {name: facts["sha256"][name] for name in HASHED}
+    text = canonical({"dtype": facts["dtype"], "sha256": hashes})
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def find_corpora(folder: str | Path) -> list[Path]:
+    """The folder if it is that of a corpus, else those in it that are.
+
+    Raises:
+        LawdslError: there is none (R0207).
+    """
+    folder = Path(folder)
+    if is_corpus(folder):
+        return [folder]
+    inside = sorted(path.parent for path in folder.glob(f"*/{FACTS}"))
+    found = [
+        path for path in inside if not path.name.startswith(".")
+    ]  # else they are in the making
+    if not found:
+        raise _no_corpus(folder)
+    return found
+
+
+def is_corpus(folder: str | Path) -> bool:
+    """Whether a path is that of a corpus' folder."""
+    return (Path(folder) / FACTS).is_file()
 
 
 def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
     """The keys of the paragraphs of a corpus, sorted.
 
     Raises:
-        LawdslError: it is no corpus, or its paragraphs cannot be read.
+        LawdslError: it is no corpus (R0207), or its paragraphs are not what was written (R0208).
     """
-    _facts(Path(folder))
-    return _array(Path(folder) / "paragraphs.npy", np.dtype("<u8"))
+    path = Path(folder) / "paragraphs.npy"
+    _same(path, _facts(Path(folder)).get("paragraphs_sha256"))
+    return _array(path, np.dtype("<u8"))
+
+
+def mixed_tokenizers(corpora: Iterable[Corpus]) -> Diagnostic | None:
+    """What is wrong with corpora that are used together (R0210), if it is their tokenizers.
+
+    Tokens of one mean nothing to a model that was trained on those of another, and a loss per token
+    of one cannot be compared with that of another.
+    """
+    groups: dict[str, list[str]] = {}
+    for corpus in corpora:
+        groups.setdefault(corpus.tokenizer, []).append(corpus.name)
+    if len(groups) < 2:
+        return None
+    message = f"the corpora were made with {len(groups)} different tokenizers"
+    notes = tuple(f"one of {', '.join(names)}" for names in groups.values())
+    help = "make them all with one: lawdsl corpus … --tokenizer FILE"
+    return Diagnostic("R0210", message, notes=notes, help=help)
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        LawdslError: it cannot be read (R0208).
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -112,24 +170,29 @@ def file_hash(path: Path) -> str:
         raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
 
 
+def _same(path: Path, expected: str | None) -> None:
+    if expected is not None and file_hash(path) != expected:
+        raise _damaged("the file is not what was written: its SHA-256 is another", path)
+
+
 def _facts(folder: Path) -> dict[str, Any]:
-    path = folder / "corpus.json"
+    path = folder / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        message = "this is no corpus: it has no corpus.json"
-        help = "give a folder that `lawdsl corpus` made"
-        raise LawdslError(Diagnostic("R0207", message, place=str(folder), help=help)) from None
-    except (OSError, ValueError) as error:
+        raise _no_corpus(folder) from None
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
         found = facts.get("schema") if isinstance(facts, dict) else None
-        message = f"the corpus is of schema {found}; this version reads {SCHEMA}"
-        raise _damaged(message, path)
-    missing = [name for name in FACTS if name not in facts]
-    if missing or facts["dtype"] not in ("uint16", "uint32"):
-        message = f"a fact is missing: {missing[0]}" if missing else "the dtype is unknown"
-        raise _damaged(message, path)
+        raise _damaged(f"the corpus is of schema {found}; this version reads {SCHEMA}", path)
+    for name, kind in KINDS.items():
+        if type(facts.get(name)) is not kind:
+            raise _damaged(f"the fact {name} is missing or of the wrong kind", path)
+    if facts["dtype"] not in ("uint16", "uint32") or facts["tokens"] < 1:
+        raise _damaged("the facts are not those of a corpus", path)
+    if any(not isinstance(facts["sha256"].get(name), str) for name in HASHED):
+        raise _damaged("a SHA-256 is missing", path)
     return facts
 
 
@@ -145,7 +208,7 @@ def _array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None
-    if array.dtype != dtype or array.ndim != 1:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
         raise _damaged("the file does not hold what it should", path)
     return array
 
@@ -157,5 +220,12 @@ def _size(path: Path) -> int:
         raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
 
 
+def _no_corpus(folder: Path) -> LawdslError:
+    message = f"this is no corpus: it has no {FACTS}" if folder.is_dir() else "there is no corpus"
+    help = "give a folder that `lawdsl corpus` made"
+    return LawdslError(Diagnostic("R0207", message, place=str(folder), help=help))
+
+
 def _damaged(message: str, path: Path) -> LawdslError:
-    return LawdslError(Diagnostic("R0208", message, place=str(path), help=REBUILD))
+    help = "bring the file back from a copy, or make the corpus again with `lawdsl corpus --force`"
+    return LawdslError(Diagnostic("R0208", message, place=str(path), help=help))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +14,25 @@ from numpy.typing import NDArray
 SHORT = 32
 """A paragraph with fewer letters and digits is never left out: `SEE ALSO` may stand in each text."""
 
+Deduplicate = Literal["paragraphs", "documents", "none"]
 Keys = NDArray[np.uint64]
 
 _GAP = re.compile(r"(\n(?:[ \t\r]*\n)+)")
 _REST = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A document as it goes into a corpus, without paragraphs that were there before.
+
+    Attributes:
+        key: of the whole document, before any paragraph was taken out.
+        paragraphs: keys of those that are left and not short.
+    """
+
+    text: str
+    key: int
+    paragraphs: tuple[int, ...]
 
 
 def paragraphs(text: str) -> list[str]:
@@ -58,9 +75,76 @@ class Seen:
             found |= level[at] == keys
         return found
 
-    def add(self, keys: Iterable[int] | Keys) -> None:
+    def add(self, keys: Iterable[int]) -> None:
         new = np.unique(np.fromiter(keys, dtype=np.uint64))
         while self.levels and len(self.levels[-1]) <= 2 * len(new):
             new = np.union1d(self.levels.pop(), new)
         if len(new):
             self.levels.append(new)
+
+
+class Sieve:
+    """Takes out of documents, as they come, what was there before.
+
+    Args:
+        what: every paragraph that was in a document before, or only whole documents, or nothing.
+        barred: keys of paragraphs that are taken out in any case.
+    """
+
+    def __init__(self, what: Deduplicate, barred: Sequence[Keys] = ()) -> None:
+        self.what = what
+        self.barred = Seen(*barred)
+        self.documents = Seen()
+        self.paragraphs = Seen()
+
+    def bar(self) -> None:
+        """From now on, take out the paragraphs that were met until now."""
+        self.barred = Seen(*self.barred.levels, *self.paragraphs.levels)
+        self.paragraphs = Seen()
+
+    def sift(self, documents: Sequence[tuple[str, int]]) -> list[Made]:
+        """What is left of some documents, given with their keys; those left without text, not."""
+        split = [[(text, key(text)) for text in paragraphs(whole)] for whole, _ in documents]
+        flat = np.array([k for parts in split for _, k in parts], dtype=np.uint64)
+        known = self.barred.has(flat)
+        if self.what == "paragraphs":
+            known |= self.paragraphs.has(flat)
+        old = {int(k) for k in flat[known]}
+        copies = self._copies([whole for _, whole in documents])
+        found, met = [], set[int]()
+        for (_, whole), parts, copy in zip(documents, split, copies, strict=True):
+            if not copy:
+                kept = list(self._fresh(parts, old))
+                met.update(k for _, k in kept)
+                if made := _made(whole, kept, cut=len(kept) < len(parts)):
+                    found.append(made)
+        self.paragraphs.add(met - {0})
+        return found
+
+    def _copies(self, keys: Sequence[int]) -> list[bool]:
+        """Which documents were there before."""
+        if self.what == "none":
+            return [False] * len(keys)
+        copies, met = [], set[int]()
+        for k, old in zip(keys, self.documents.has(np.array(keys, dtype=np.uint64)), strict=True):
+            copies.append(bool(old) or k in met)
+            met.add(k)
+        self.documents.add(met)
+        return copies
+
+    def _fresh(self, parts: Sequence[tuple[str, int]], old: set[int]) -> Iterator[tuple[str, int]]:
+        """The paragraphs that are short or not in `old`; where they may come only once, they are
+        added to it."""
+        for text, k in parts:
+            if not k or k not in old:
+                yield text, k
+                if k and self.what == "paragraphs":
+                    old.add(k)
+
+
+def _made(whole: int, kept: Sequence[tuple[str, int]], cut: bool) -> Made | None:
+    """A document of the paragraphs that are kept; None if they are blank, or only short ones are
+    left of what was cut."""
+    text = "".join(text for text, _ in kept)
+    keys = tuple(k for _, k in kept if k)
+    return Made(text, whole, keys) if text.strip() and (keys or not cut) else None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
-import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-JSON_LINES = (".jsonl", ".jsonl.gz")
-PARQUET = (".parquet", ".pq")
-LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cut at a line's end
+BLOCK = 1 << 20  # bytes that are read at once
+LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cut
 
 Progress = Callable[[int, int], None]
+Read = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -31,175 +34,254 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
     """The files that are named, and those in the folders that are named, in the order of names.
 
     Args:
-        glob: of the files in folders; names that begin with a dot are left out.
+        glob: of the files in folders; those whose names, or folders' names, begin with a dot are
+            left out.
     Raises:
-        LawdslError: there is no such file, or a folder has none that fits.
+        LawdslError: there is no such file, or a folder has none that fits (R0203).
     """
+    if not Path(glob).name:
+        raise _unreadable("the glob is empty", Path(glob), "give another one: --glob '*.txt'")
     found: list[Path] = []
     for given in map(Path, inputs):
         if given.is_dir():
-            inside = sorted(path for path in given.rglob(glob) if _is_plain(path, given))
+            inside = sorted(_inside(given, glob))
             if not inside:
                 message = f"the folder has no file that fits {glob}"
                 raise _unreadable(message, given, "give another folder, or another --glob")
             found += inside
-        elif given.exists():
+        elif given.is_file():
             found.append(given)
         else:
-            raise _unreadable("there is no such file", given, "give the path of a file or folder")
-    return found
+            there = given.exists()
+            message = "this is no regular file" if there else "there is no such file"
+            raise _unreadable(message, given, "give the path of a file or folder")
+    return list(dict.fromkeys(found))
 
 
 def read_documents(
     files: Sequence[Path], text_field: str = "text", progress: Progress | None = None
 ) -> Iterator[Document]:
-    """Every document of the files; a text file is one document.
+    """Every document of the files; a text file is one document, or more if it is very long.
+
+    `.jsonl` and `.parquet` are read as what they are, all else as text; `.gz` is unpacked.
 
     Args:
         text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
         progress: called with the bytes read so far, and the bytes of all files.
     Raises:
-        LawdslError: a file that is not UTF-8 or not of its kind, with the place.
+        LawdslError: text that is not UTF-8 (R0201), or not of its kind (R0202), with the place; a
+            file that cannot be read (R0203).
     """
-    total = sum(path.stat().st_size for path in files)
-    before = 0
-
-    for path in files:
+    with _readable(files):
+        sizes = [path.stat().st_size for path in files]
+    total, before = sum(sizes), 0
+    for path, size in zip(files, sizes, strict=True):
 
         def read(done: int, before: int = before) -> None:
             if progress:
                 progress(before + done, total)
 
-        try:
+        with _readable([path]):
             yield from _reader(path)(path, text_field, read)
-        except OSError as error:
-            raise _unreadable(f"the file cannot be read: {error.strerror or error}", path) from None
-        except EOFError:
-            raise _unreadable("the compressed file ends too early", path) from None
-        before += path.stat().st_size
+        before += size
         read(0, before)
 
 
-def _is_plain(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.is_file() and not hidden
+def part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """The progress of one reading of files, of several: `before` bytes were read until then."""
+    return progress and (lambda done, _: progress(before + done, total))
 
 
-def _reader(path: Path) -> Callable[[Path, str, Callable[[int], None]], Iterator[Document]]:
-    name = path.name.lower()
-    if name.endswith(JSON_LINES):
-        return _json_lines
-    return _parquet if name.endswith(PARQUET) else _text
+def end_of_piece(text: str, start: int, most: int) -> int:
+    """Where a piece of `text` of at most `most` characters ends: at a blank line if there is one,
+    else at the end of a line, else anywhere."""
+    if len(text) - start <= most:
+        return len(text)
+    for gap in ("\n\n", "\n"):
+        at = text.rfind(gap, start, start + most)
+        if at >= 0:
+            return at + len(gap)
+    return start + most
 
 
-def _text(path: Path, text_field: str, read: Callable[[int], None]) -> Iterator[Document]:
-    with path.open("rb") as file:
-        number = first = 1
-        lines: list[str] = []
-        size = start = 0
-        for content in file:
-            lines.append(_decoded(content, path, number, start))
-            size += len(lines[-1])
-            start += len(content)
-            number += 1
-            if size >= LONGEST:
-                yield Document("".join(lines), f"{path}:{first}")
-                lines, size, first = [], 0, number
-                read(start)
-        if lines:
-            yield Document("".join(lines), str(path))
+def _inside(folder: Path, glob: str) -> Iterator[Path]:
+    """The files in a folder and the folders in it that fit."""
+
+    def fail(error: OSError) -> None:
+        raise _unreadable(f"the folder cannot be read: {error.strerror}", Path(error.filename))
+
+    for home, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = (name for name in folders if not name.startswith("."))
+        for name in names:
+            path = Path(home, name)
+            fits = path.relative_to(folder).match(glob)
+            if fits and not name.startswith(".") and path.is_file():
+                yield path
 
 
-def _json_lines(path: Path, text_field: str, read: Callable[[int], None]) -> Iterator[Document]:
+@contextmanager
+def _readable(files: Iterable[Path]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = Path(error.filename) if error.filename else next(iter(files))
+        raise _unreadable(f"the file cannot be read: {error.strerror or error}", place) from None
+    except (EOFError, zlib.error):
+        raise _unreadable("the compressed file is damaged", next(iter(files))) from None
+
+
+def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[Document]]:
+    name = path.name.lower().removesuffix(".gz")
+    return next((reader for ending, reader in READERS if name.endswith(ending)), _text)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, Callable[[], int]]]:
+    """A file, unpacked if need be, and how many of its bytes have been read."""
     with path.open("rb") as raw:
-        packed = path.name.lower().endswith(".gz")
-        file: IO[bytes] = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if packed else raw  # type: ignore[type-var, assignment, arg-type]
+        if path.name.lower().endswith(".gz"):
+            with gzip.open(raw) as file:
+                yield file, raw.tell
+        else:
+            yield raw, raw.tell
+
+
+# ---- text ----
+
+
+def _text(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+    text, line = "", 1
+    with _opened(path) as (file, position):
+        for block in _decoded_blocks(file, path):
+            text += block
+            while len(text) > LONGEST:
+                end = end_of_piece(text, 0, LONGEST)
+                yield Document(text[:end], f"{path}:{line}")
+                line += text.count("\n", 0, end)
+                text = text[end:]
+            read(position())
+    if text:
+        yield Document(text, f"{path}:{line}" if line > 1 else str(path))
+
+
+def _decoded_blocks(file: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    before = 0
+    while True:
+        block = file.read(BLOCK)
+        pending = len(decoder.getstate()[0])  # bytes of a character that is not complete
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            byte = before - pending + error.start
+            raise _not_utf8(str(path), f"byte {byte:,}", error) from None
+        yield text if before else text.removeprefix("\ufeff")
+        before += len(block)
+        if not block:
+            return
+
+
+# ---- JSON lines ----
+
+
+def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+    with _opened(path) as (file, position):
         for number, content in enumerate(file, start=1):
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
-                text = _decoded(content, path, number, None)
-                yield Document(_field(text, text_field, path, number), f"{path}:{number}")
+                place = f"{path}:{number}"
+                try:
+                    line = content.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    where = f"byte {error.start:,} of the line"
+                    raise _not_utf8(place, where, error) from None
+                yield Document(_field(line, text_field, place), place)
             if number % 100 == 0:
-                read(raw.tell())
+                read(position())
 
 
-def _field(line: str, text_field: str, path: Path, number: int) -> str:
-    place = f"{path}:{number}"
+def _field(line: str, text_field: str, place: str) -> str:
+    """The text in a line of JSON."""
     try:
         value: Any = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        why = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    except (ValueError, RecursionError) as error:
+        nested = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        why = error.msg if isinstance(error, json.JSONDecodeError) else nested
         help = "write one JSON object a line, or name the file .txt if it is text"
-        raise LawdslError(
-            Diagnostic("R0202", f"the line is no JSON: {why}", place=place, help=help)
-        ) from None
+        raise _wrong(f"the line is no JSON: {why}", place, help) from None
     if not isinstance(value, dict):
         message = f"the line is no JSON object but a {type(value).__name__}"
-        help = f'write one object a line, with the text in the field "{text_field}"'
-        raise LawdslError(Diagnostic("R0202", message, place=place, help=help))
-    if not isinstance(value.get(text_field), str):
-        has = ", ".join(map(str, value)) or "none"
+        raise _wrong(message, place, f'write objects with the text in the field "{text_field}"')
+    text = value.get(text_field)
+    if not isinstance(text, str):
         kind = "is no text" if text_field in value else "is missing"
-        raise LawdslError(
-            Diagnostic(
-                "R0202",
-                f'the field "{text_field}" {kind}',
-                place=place,
-                notes=(f"the fields are: {has}",),
-                help="name the field of the text with --text-field",
-            )
-        )
-    return value[text_field]
+        has = ", ".join(value) or "none"
+        help = "name the field of the text with --text-field"
+        raise _wrong(f'the field "{text_field}" {kind}', place, help, f"the fields are: {has}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        message = f"the text is no Unicode: it has {half}, half of a surrogate pair"
+        raise _wrong(message, place, "leave the line out, or write the character whole") from None
+    return text
 
 
-def _parquet(path: Path, text_field: str, read: Callable[[int], None]) -> Iterator[Document]:
+# ---- Parquet ----
+
+
+def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
-        if text_field not in file.schema_arrow.names:
-            names = ", ".join(file.schema_arrow.names)
-            raise LawdslError(
-                Diagnostic(
-                    "R0202",
-                    f'the column "{text_field}" is missing',
-                    place=str(path),
-                    notes=(f"the columns are: {names}",),
-                    help="name the column of the text with --text-field",
-                )
-            )
-        rows, size = file.metadata.num_rows, path.stat().st_size
-        number = 0
-        for batch in file.iter_batches(batch_size=256, columns=[text_field]):
-            for text in batch.column(0).to_pylist():
-                number += 1
-                if not isinstance(text, str):
-                    message = f'the column "{text_field}" has no text in row {number}'
-                    help = "leave the row out, or name another column with --text-field"
-                    raise LawdslError(Diagnostic("R0202", message, place=str(path), help=help))
-                yield Document(text, f"{path}:{number}")
-            read(size * number // rows)
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if text_field not in names:
+                message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
+                help = "name the column of the text with --text-field"
+                raise _wrong(message, str(path), help, f"the columns are: {has}")
+            rows, size = file.metadata.num_rows, path.stat().st_size
+            number = 0
+            for batch in file.iter_batches(batch_size=256, columns=[text_field]):
+                for value in batch.column(0):
+                    number += 1
+                    yield Document(_cell(value, text_field, f"{path}:{number}"), f"{path}:{number}")
+                read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]
         raise _unreadable(f"this is no readable Parquet file: {why}", path) from None
 
 
-def _decoded(content: bytes, path: Path, line: int, start: int | None) -> str:
+def _cell(value: Any, text_field: str, place: str) -> str:
     try:
-        return content.decode("utf-8")
+        text = value.as_py()
     except UnicodeDecodeError as error:
-        where = f"byte {error.start}" + (" of the line" if start is None else "")
-        if start is not None:
-            where = f"byte {start + error.start}"
-        raise LawdslError(
-            Diagnostic(
-                "R0201",
-                f"the file is not UTF-8 ({where}: 0x{content[error.start]:02x})",
-                place=f"{path}:{line}",
-                help=f"convert it: iconv -f latin1 -t utf8 {path.name} > converted/{path.name}",
-            )
-        ) from None
+        raise _not_utf8(place, f"byte {error.start:,} of the row's text", error) from None
+    if not isinstance(text, str):
+        help = "leave the row out, or name another column with --text-field"
+        raise _wrong(f'the column "{text_field}" has no text in this row', place, help)
+    return text
+
+
+READERS = ((".jsonl", _json_lines), (".parquet", _parquet), (".pq", _parquet))
+"""By the ends of names; all other files are text."""
+
+
+# ---- what is wrong ----
+
+
+def _not_utf8(place: str, where: str, error: UnicodeDecodeError) -> LawdslError:
+    message = f"the text is not UTF-8: {where} is 0x{error.object[error.start]:02x}"
+    help = "convert it with iconv, or leave the file out with --glob"
+    return LawdslError(Diagnostic("R0201", message, place=place, help=help))
+
+
+def _wrong(message: str, place: str, help: str, *notes: str) -> LawdslError:
+    return LawdslError(Diagnostic("R0202", message, place=place, notes=notes, help=help))
 
 
 def _unreadable(message: str, path: Path, help: str | None = None) -> LawdslError:
+    help = help or "look at the file and its permissions, or leave it out"
     return LawdslError(Diagnostic("R0203", message, place=str(path), help=help))

@@ -6,25 +6,25 @@ falls into one part. Parts for validation are made first: what they have, no oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .corpora import Corpus, open_corpus, paragraph_keys
-from .corpus_files import Writer, new_folders, room
-from .deduplicating import Seen, document_key, key, paragraphs
+from .corpus_files import Writer
+from .deduplicating import Deduplicate, Made, Sieve, document_key
 from .documents import Document, Progress, find_files, read_documents
-from .tokenizing import Tokenizer, load_tokenizer
+from .new_folders import new_folders, room
+from .tokenizing import Tokenizer, numbered
 
-Deduplicate = Literal["paragraphs", "documents", "none"]
-BATCH = 256  # documents that are made tokens together
+# What is there twice in a batch goes to the first part that has it: another batch, other corpora.
+BATCH = 256  # documents
 CHARACTERS = 2 << 20  # of them, at most, unless one has more
 
 
@@ -43,35 +43,10 @@ class Part:
     first: bool = False
 
 
-@dataclass(frozen=True)
-class Made:
-    """A document as it goes into a corpus, without paragraphs that were there before."""
-
-    text: str
-    key: int
-    paragraphs: tuple[int, ...]
-
-
-def write_corpus(
-    inputs: Sequence[str | Path],
-    folder: str | Path,
-    tokenizer: str | Path | Tokenizer,
-    *,
-    name: str | None = None,
-    max_tokens: int | None = None,
-    max_document_tokens: int | None = None,
-    **options: object,
-) -> Corpus:
-    """One corpus of all documents, in `folder`; options as of `write_corpora`."""
-    folder = Path(folder)
-    part = Part(name or folder.name, Fraction(1), max_tokens, max_document_tokens)
-    return write_corpora(inputs, {folder: part}, tokenizer, **options)[0]  # type: ignore[arg-type]
-
-
 def write_corpora(
     inputs: Sequence[str | Path],
-    parts: dict[Path, Part],
-    tokenizer: str | Path | Tokenizer,
+    parts: Mapping[Path, Part],
+    tokenizer: Tokenizer,
     *,
     glob: str = "*",
     text_field: str = "text",
@@ -83,77 +58,135 @@ def write_corpora(
     """Corpora of the documents in files and folders, one for each part, each in its folder.
 
     The folders appear when all are complete. Text is read as it is needed and tokens are written
-    as they come; 16 to 40 bytes of memory a document and a paragraph are needed.
+    as they come; memory holds some documents, and 16 to 40 bytes for each document and paragraph.
 
     Args:
         parts: folder -> part; shares of less than 1 in all leave documents out.
         glob, text_field: of files in folders; of JSON lines and Parquet.
         deduplicate: leave out every paragraph, or only every document, that was there before.
-        against: corpora whose paragraphs are left out.
-        force: replace folders that exist.
+        against: corpora whose paragraphs are left out in any case.
+        force: replace corpora that exist.
         progress: called with how many bytes have been read, of how many.
     Raises:
-        LawdslError: text that cannot be read, no text, a folder that exists, a full disk.
+        LawdslError: text that cannot be read (R0201 to R0203), none of it (R0204), or a folder that
+            cannot be made (R0205, R0209, R0211 to R0213).
     """
-    encoder = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
+    _check_apart(parts, [*inputs, *against])
     files = find_files(inputs, glob)
-    foreign = Seen(*(paragraph_keys(folder) for folder in against))
-    seen_documents, seen_paragraphs = Seen(), Seen()
-    waves = [wave for first in (True, False) if (wave := _wave(parts, first))]
-    shares = _ranges(parts.values())
-    with ExitStack() as stack:
-        partial = stack.enter_context(new_folders(parts, force))
-        writers = {}
-        for number, wave in enumerate(waves):
-            for folder, part in wave.items():
-                writers[folder] = Writer(partial[folder], part.name, encoder)
-            documents = read_documents(files, text_field, _lap(progress, number, len(waves)))
-            with room(partial.values()):
-                for batch in _batches(documents):
-                    keyed = [(d, document_key(d.text)) for d in batch]
-                    for folder, part in wave.items():
-                        mine = [(d, k) for d, k in keyed if _falls(k, shares[part.name])]
-                        made = list(_freed(mine, seen_documents, seen_paragraphs, foreign, deduplicate))
-                        writers[folder].add(made, part.max_document_tokens)
-                for folder, part in wave.items():
-                    writers[folder].finish(part.max_tokens)
-        for folder, part in parts.items():
-            if not writers[folder].tokens:
-                raise _empty(part, len(parts) > 1)
-            origin = {"inputs": [str(path) for path in inputs], "glob": glob, "files": len(files)}
-            writers[folder].describe(origin | {"share": str(part.share), "deduplicate": deduplicate,
-                "against": [str(path) for path in against],
-                "max_tokens": part.max_tokens, "max_document_tokens": part.max_document_tokens})
+    sieve = Sieve(deduplicate, [paragraph_keys(folder) for folder in against])
+    laps = {first: share for first in (True, False) if (share := _share(parts.values(), first))}
+    work = Work(len(laps), progress)
+    with new_folders(parts, force) as partial, room(partial.values(), work.done):
+        drafts = [
+            Draft(part, keys, Writer(partial[folder], part.name, tokenizer))
+            for (folder, part), keys in zip(parts.items(), _ranges(parts.values()), strict=True)
+        ]
+        for first, share in laps.items():
+            some = [draft for draft in drafts if draft.part.first is first]
+            for batch in _batches(read_documents(files, text_field, work.lap(share))):
+                for draft in some:
+                    draft.add(batch, sieve)
+            for draft in some:
+                draft.writer.finish(draft.part.max_tokens)
+            sieve.bar()
+        source = {"inputs": [str(path) for path in inputs], "glob": glob, "files": len(files)}
+        others = {"deduplicate": deduplicate, "against": [str(path) for path in against]}
+        for draft in drafts:
+            draft.describe({**source, **others})
     return [open_corpus(folder) for folder in parts]
 
 
-def _wave(parts: dict[Path, Part], first: bool) -> dict[Path, Part]:
-    return {folder: part for folder, part in parts.items() if part.first is first}
+@dataclass
+class Draft:
+    """A part in the making: the documents with these hashes, and how many have been read."""
+
+    part: Part
+    keys: range
+    writer: Writer
+    read: int = 0
+
+    def add(self, batch: Sequence[tuple[str, int]], sieve: Sieve) -> None:
+        """Write those of some documents, given with their hashes, that fall to the part."""
+        mine = [(text, key) for text, key in batch if key in self.keys]
+        self.read += len(mine)
+        self.writer.add(sieve.sift(mine), self.part.max_document_tokens)
+
+    def describe(self, sources: dict[str, Any]) -> None:
+        """Write the facts.
+
+        Raises:
+            LawdslError: there is nothing in it (R0204).
+        """
+        if not self.writer.tokens:
+            raise _empty(self.part, self.read)
+        part = {
+            "share": str(self.part.share),
+            "documents": self.read,
+            "max_tokens": self.part.max_tokens,
+            "max_document_tokens": self.part.max_document_tokens,
+        }
+        self.writer.describe(sources | part)
 
 
-def _ranges(parts: Iterable[Part]) -> dict[str, tuple[int, int]]:
+def write_tokens(folder: Path, name: str, tokens: NDArray[Any], vocabulary: int) -> Corpus:
+    """A corpus of one document, of tokens from 1 to below `vocabulary` that stand for nothing.
+
+    Raises:
+        LawdslError: a folder that cannot be made (R0205, R0209, R0211, R0212).
+    """
+    with new_folders([folder]) as partial:
+        writer = Writer(partial[folder], name, numbered(vocabulary))
+        writer.write([(Made("", key=1, paragraphs=()), tokens, 0)])
+        writer.finish()
+        writer.describe({})
+    return open_corpus(folder)
+
+
+class Work:
+    """How much of it is done. The files are read once for each wave of parts, and a wave writes a
+    share of the text."""
+
+    def __init__(self, laps: int, progress: Progress | None) -> None:
+        self.laps, self.progress = laps, progress
+        self.begun = 0
+        self.earlier, self.share, self.part = 0.0, 0.0, 0.0
+
+    def lap(self, share: Fraction | int) -> Progress:
+        """The progress of the next reading of the files."""
+        before, self.begun = self.begun, self.begun + 1
+        self.earlier, self.share, self.part = self.earlier + self.share, float(share), 0.0
+
+        def read(done: int, total: int) -> None:
+            self.part = done / total if total else 1.0
+            if self.progress:
+                self.progress(before * total + done, self.laps * total)
+
+        return read
+
+    def done(self) -> float:
+        """The text that was written, as a share of all that was read."""
+        return self.earlier + self.share * self.part
+
+
+def _share(parts: Iterable[Part], first: bool) -> Fraction | int:
+    """Of all documents, those that are made first, or those that are not."""
+    return sum(part.share for part in parts if part.first is first)
+
+
+def _ranges(parts: Iterable[Part]) -> Iterator[range]:
     """The hashes, of 64 bits, that fall to each part."""
-    ranges, start = {}, Fraction(0)
+    start = Fraction(0)
     for part in parts:
-        ranges[part.name] = (int(start * 2**64), int((start + part.share) * 2**64))
+        yield range(int(start * 2**64), int((start + part.share) * 2**64))
         start += part.share
-    return ranges
 
 
-def _falls(key: int, range_: tuple[int, int]) -> bool:
-    return range_[0] <= key < range_[1]
-
-
-def _lap(progress: Progress | None, number: int, laps: int) -> Progress | None:
-    """The progress of one reading of the files, of several."""
-    return progress and (lambda done, total: progress(number * total + done, laps * total))
-
-
-def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
+def _batches(documents: Iterable[Document]) -> Iterator[list[tuple[str, int]]]:
+    """Texts with the hashes that decide to which part they fall."""
+    batch: list[tuple[str, int]] = []
     size = 0
     for document in documents:
-        batch.append(document)
+        batch.append((document.text, document_key(document.text)))
         size += len(document.text)
         if len(batch) == BATCH or size >= CHARACTERS:
             yield batch
@@ -162,45 +195,23 @@ def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def _freed(
-    documents: Sequence[tuple[Document, int]],
-    seen_documents: Seen,
-    seen_paragraphs: Seen,
-    foreign: Seen,
-    deduplicate: Deduplicate,
-) -> Iterator[Made]:
-    """The documents without what was there before; those of which no paragraph is left, not."""
-    split = [paragraphs(document.text) for document, _ in documents]
-    keys = [[key(paragraph) for paragraph in parts] for parts in split]
-    flat = np.array([k for some in keys for k in some], dtype=np.uint64)
-    known = foreign.has(flat)
-    if deduplicate == "paragraphs":
-        known |= seen_paragraphs.has(flat)
-    again = seen_documents.has(np.array([k for _, k in documents], dtype=np.uint64))
-    new_documents: set[int] = set()
-    new_paragraphs: set[int] = set()
-    at = 0
-    for (_, whole), parts, some, twice in zip(documents, split, keys, again, strict=True):
-        old = known[at : at + len(some)]
-        at += len(some)
-        if deduplicate != "none" and (twice or whole in new_documents):
-            continue
-        new_documents.add(whole)
-        kept = []
-        for paragraph, k, before in zip(parts, some, old, strict=True):
-            before = before or (deduplicate == "paragraphs" and k in new_paragraphs)
-            if not k or not before:
-                kept.append((paragraph, k))
-                new_paragraphs.update([k] if k else [])
-        text = "".join(paragraph for paragraph, _ in kept)
-        if text.strip() and (len(kept) == len(parts) or any(k for _, k in kept)):
-            yield Made(text, whole, tuple(k for _, k in kept if k))
-    seen_documents.add(new_documents)
-    seen_paragraphs.add(new_paragraphs)
+def _check_apart(parts: Mapping[Path, Part], sources: Sequence[str | Path]) -> None:
+    """Whether no corpus would be read as text, or replace what it is made of."""
+    for folder in parts:
+        for source in map(Path, sources):
+            place, other = folder.resolve(), source.resolve()
+            inside = other in place.parents
+            if inside or place == other or place in other.parents:
+                what = "lie in" if inside else "replace"
+                message = f"the corpus would {what} what it is made of: {source}"
+                help = "write it to another folder"
+                raise LawdslError(Diagnostic("R0213", message, place=str(folder), help=help))
 
 
-def _empty(part: Part, split: bool) -> LawdslError:
-    notes = ("every document fell to another part, or was there before",) if split else ()
-    message = f"the corpus {part.name} would be empty"
-    help = "give more text" + (", or a larger share" if split else "")
-    return LawdslError(Diagnostic("R0204", message, notes=notes, help=help))
+def _empty(part: Part, read: int) -> LawdslError:
+    why = "they are blank, or were there before" if read else "no document fell to it"
+    if read and part.max_tokens:
+        why = f"they are blank, were there before, or have more than {part.max_tokens:,} tokens"
+    message = f"the corpus {part.name} would be empty: of {read:,} documents nothing is left"
+    help = "give more text" if part.share == 1 else "give more text, or a larger share of it"
+    return LawdslError(Diagnostic("R0204", message, notes=(why,), help=help))

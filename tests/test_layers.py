@@ -32,6 +32,7 @@ ORDER = (
     "comparing",
     "reporting",
     "demo",
+    "runners",
     "cli",
 )
 TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}
