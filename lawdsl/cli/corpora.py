@@ -80,6 +80,7 @@ def tokenizer(
     if path.exists() and not force:
         help = "choose another name, or replace it with --force"
         raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))
+    _make_folder(path.parent)
     with progress(quiet or as_json, "MB read") as bar:
         text = sample(files, characters, glob=glob, text_field=text_field, progress=_megabytes(bar))
         write(path, train_tokenizer(text, vocabulary))
@@ -234,6 +235,14 @@ def _shown(command: str, made: Sequence[Corpus], said: Iterable[Diagnostic], as_
         as_json=as_json,
         show=lambda: show_corpora(rows, console()),
     )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message, help = f"the folder cannot be made: {error.strerror}", "choose another with -o"
+        raise LawdslError(Diagnostic("R0211", message, place=str(folder), help=help)) from None
 
 
 def _megabytes(bar: Any) -> Any:
