@@ -6,6 +6,7 @@ import codecs
 import gzip
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a character that JSON wrote as two; no text by itself
 
 BLOCK = 1 << 20  # bytes that are read at once
 LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cut
@@ -202,7 +205,7 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
 
 
 def _field(line: str, text_field: str, place: str) -> str:
-    """The text in a line of JSON."""
+    """The text in a line of JSON; halves of characters are replaced, as browsers do."""
     try:
         value: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -219,13 +222,7 @@ def _field(line: str, text_field: str, place: str) -> str:
         has = ", ".join(value) or "none"
         help = "name the field of the text with --text-field"
         raise _wrong(f'the field "{text_field}" {kind}', place, help, f"the fields are: {has}")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(text[error.start]):04x}"
-        message = f"the text is no Unicode: it has {half}, half of a surrogate pair"
-        raise _wrong(message, place, "leave the line out, or write the character whole") from None
-    return text
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 # ---- Parquet ----

@@ -21,7 +21,7 @@ from .corpus_files import Writer
 from .deduplicating import Deduplicate, Made, Sieve, document_key
 from .documents import Document, Progress, find_files, read_documents
 from .new_folders import new_folders, room
-from .tokenizing import Tokenizer, numbered
+from .tokenizing import Tokenizer, load_tokenizer, numbered
 
 # What is there twice in a batch goes to the first part that has it: another batch, other corpora.
 BATCH = 256  # documents
@@ -43,10 +43,21 @@ class Part:
     first: bool = False
 
 
+def write_corpus(
+    inputs: Sequence[str | Path],
+    folder: Path,
+    tokenizer: str | Path | Tokenizer,
+    **options: Any,
+) -> Corpus:
+    """One corpus of all documents; options as of `write_corpora`."""
+    part = Part(folder.resolve().name)
+    return write_corpora(inputs, {folder: part}, tokenizer, **options)[0]
+
+
 def write_corpora(
     inputs: Sequence[str | Path],
     parts: Mapping[Path, Part],
-    tokenizer: Tokenizer,
+    tokenizer: str | Path | Tokenizer,
     *,
     glob: str = "*",
     text_field: str = "text",
@@ -72,13 +83,14 @@ def write_corpora(
             cannot be made (R0205, R0209, R0211 to R0213).
     """
     _check_apart(parts, [*inputs, *against])
+    encoder = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
     files = find_files(inputs, glob)
     sieve = Sieve(deduplicate, [paragraph_keys(folder) for folder in against])
     laps = {first: share for first in (True, False) if (share := _share(parts.values(), first))}
     work = Work(len(laps), progress)
     with new_folders(parts, force) as partial, room(partial.values(), work.done):
         drafts = [
-            Draft(part, keys, Writer(partial[folder], part.name, tokenizer))
+            Draft(part, keys, Writer(partial[folder], part.name, encoder))
             for (folder, part), keys in zip(parts.items(), _ranges(parts.values()), strict=True)
         ]
         for first, share in laps.items():

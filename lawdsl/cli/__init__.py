@@ -19,7 +19,16 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
-from lawdsl.cli import checking, comparing, corpora, demonstration, files, fits
+from lawdsl.cli import (
+    checking,
+    comparing,
+    corpora,
+    demonstration,
+    files,
+    fits,
+    running,
+    validation,
+)
 from lawdsl.cli.options import LAST_WORDS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -38,7 +47,7 @@ def cli() -> None:
     """
 
 
-for room in (files, checking, fits, comparing, corpora, demonstration):
+for room in (files, checking, fits, comparing, corpora, validation, running, demonstration):
     for command in room.COMMANDS:
         cli.add_command(command)
 
