@@ -90,7 +90,7 @@ def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
     return Corpus(
         facts["name"],
         folder,
-        np.memmap(path, dtype=dtype, mode="r"),
+        _tokens(path, dtype),
         _documents(folder / "documents.npy", facts),
         fingerprint(facts),
         facts["vocabulary"],
@@ -194,6 +194,13 @@ def _facts(folder: Path) -> dict[str, Any]:
     if any(not isinstance(facts["sha256"].get(name), str) for name in HASHED):
         raise _damaged("a SHA-256 is missing", path)
     return facts
+
+
+def _tokens(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.memmap(path, dtype=dtype, mode="r")
+    except OSError as error:
+        raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
 
 
 def _documents(path: Path, facts: dict[str, Any]) -> NDArray[np.int64]:

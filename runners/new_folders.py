@@ -95,10 +95,10 @@ def _held(partial: Path, target: Path) -> Iterator[None]:
             _lock(handle, partial)
         if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(handle)):
             raise _made_by_another(target)  # it was moved to its place before this one held it
-        _put_back(target)
-        for path in partial.iterdir():
-            _discard(path)
         try:
+            _put_back(target)
+            for path in partial.iterdir():
+                _discard(path)
             yield
         except BaseException:
             _discard(partial)
@@ -115,7 +115,7 @@ def _lock(handle: int, partial: Path) -> None:
 
 
 def _put_back(target: Path) -> None:
-    """Undo the replacing of a folder, if a process died in the midst of it."""
+    """Undo the replacing of a folder that came to nothing, or complete it."""
     old = _beside(target, "replaced")
     if old.exists() and not target.exists():
         os.rename(old, target)
@@ -124,12 +124,13 @@ def _put_back(target: Path) -> None:
 
 def _move(partial: Path, target: Path) -> None:
     """Put a folder in the place of what is there."""
-    old = _beside(target, "replaced")
     if target.exists():
-        os.rename(target, old)
-    os.rename(partial, target)
-    _sync(target.parent)
-    _discard(old)
+        os.rename(target, _beside(target, "replaced"))
+    try:
+        os.rename(partial, target)
+        _sync(target.parent)
+    finally:
+        _put_back(target)
 
 
 def _sync(path: Path) -> None:
@@ -150,7 +151,7 @@ def _discard(path: Path) -> None:
 
 def _full(error: OSError, folders: list[Path], done: float, place: str) -> LawdslError:
     written = sum(path.stat().st_size for folder in folders for path in folder.iterdir())
-    notes = ["nothing was written"]
+    notes = []
     with suppress(OSError):
         free = shutil.disk_usage(place).free + written  # what was written is removed
         notes.append(f"{free:,} bytes are free")

@@ -1,0 +1,941 @@
+"""Corpora: what becomes of text, where it falls, what is left out, what is refused."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("tokenizers")
+
+import making_corpora
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lawdsl.cli import cli
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import documents, making, tokenizing
+from lawdsl.runners.corpora import Corpus, open_corpus
+from lawdsl.runners.corpus_files import Writer
+from lawdsl.runners.deduplicating import paragraphs
+from lawdsl.runners.making import Part, write_corpora, write_corpus, write_tokens
+from lawdsl.runners.tokenizing import load_tokenizer, numbered
+
+ROOT = Path(__file__).resolve().parent.parent
+RECIPE = ROOT / "runners" / "recipes" / "debian"
+WORDS = "law loss token model mixture ratio share step window seed corpus code text rate".split()
+
+
+def paragraph(seed: int) -> str:
+    """Ten words and a number of its own: more letters than a paragraph that may come twice."""
+    drawn = np.random.default_rng(seed).choice(WORDS, 10)
+    return f"{seed} " + " ".join(drawn)
+
+
+def text(*seeds: int) -> str:
+    return "\n\n".join(map(paragraph, seeds)) + "\n"
+
+
+def write_jsonl(path: Path, texts: Iterable[str]) -> Path:
+    lines = (json.dumps({"text": text}, ensure_ascii=False) for text in texts)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A byte-level BPE of 400 tokens."""
+    folder = tmp_path_factory.mktemp("tokenizer")
+    made = tokenizing.train_tokenizer((text(i) for i in range(200)), 400)
+    (folder / "tokenizer.json").write_text(made, encoding="utf-8")
+    return folder / "tokenizer.json"
+
+
+def texts_of(corpus: Corpus) -> list[str]:
+    """The documents of a corpus, as the tokenizer reads them back."""
+    inner = load_tokenizer(corpus.folder).inner
+    pairs = zip(corpus.documents, corpus.documents[1:], strict=False)
+    assert all(corpus.tokens[end - 1] == corpus.end_of_text for _, end in pairs)
+    bounds = corpus.documents.tolist()
+    return [
+        inner.decode(corpus.tokens[start : end - 1].tolist(), skip_special_tokens=False)
+        for start, end in zip(bounds, bounds[1:], strict=False)
+    ]
+
+
+def split(home: Path, first: bool = True, **shares: str) -> dict[Path, Part]:
+    """Parts by name and share; those called validation are made first."""
+    return {
+        home / name: Part(name, Fraction(share), first=first and name == "validation")
+        for name, share in shares.items()
+    }
+
+
+def said(action: Callable[[], object]) -> Any:
+    """The one diagnostic that an action ends with."""
+    with pytest.raises(LawdslError) as caught:
+        action()
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.help
+    return diagnostic
+
+
+def lawdsl(*arguments: object) -> int:
+    return cli.main([str(a) for a in arguments], prog_name="lawdsl", standalone_mode=False)
+
+
+# ---- what becomes of text
+
+ODD = {
+    "scripts": "Ελλάδα, Россия, 日本語, العربية, नमस्ते, 𝔘𝔫𝔦𝔠𝔬𝔡𝔢\n",
+    "emoji": "👩‍👩‍👧‍👦 🇩🇪 e\u0301 \u200b\ufeff within\n",
+    "controls": "nul \0, bell \a, escape \x1b[31m, \x85 \u2028 and \r\n carriage returns \r\n",
+    "blanks": "  \t two  blanks \n\n\n   and lines  \n",
+    "special": "a <|endoftext|> that is only spoken of\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_text_comes_back_as_it_was(name: str, tokenizer: Path, tmp_path: Path):
+    write_jsonl(tmp_path / "größe.jsonl", [ODD[name], text(1)])
+
+    corpus = write_corpus([tmp_path / "größe.jsonl"], tmp_path / "корпус", tokenizer)
+
+    assert texts_of(corpus) == [ODD[name], text(1)]
+    assert corpus.facts["bytes"] == sum(len(t.encode()) for t in (ODD[name], text(1)))
+    assert (corpus.tokens == corpus.end_of_text).sum() == 2
+
+
+def test_a_corpus_has_the_same_documents_from_every_kind_of_file(tokenizer: Path, tmp_path: Path):
+    texts = [text(i) for i in range(5)]
+    sources = [tmp_path / f"kind-{i}" for i in range(4)]
+    for folder in (*sources, sources[3] / "sub"):
+        folder.mkdir()
+    write_jsonl(sources[0] / "a.jsonl", texts)
+    (sources[1] / "a.jsonl.gz").write_bytes(gzip.compress((sources[0] / "a.jsonl").read_bytes()))
+    pq.write_table(pa.table({"n": range(5), "text": texts}), sources[2] / "a.parquet")
+    for i, one in enumerate(texts):
+        path = sources[3] / ("sub" if i > 2 else "") / f"{i}.txt"
+        path.write_text("\ufeff" + one if i == 1 else one, encoding="utf-8")
+    (sources[3] / ".hidden").write_bytes(b"\xff")
+
+    made = [
+        write_corpus([source], tmp_path / f"made-{i}", tokenizer)
+        for i, source in enumerate(sources)
+    ]
+
+    assert len({corpus.fingerprint for corpus in made}) == 1
+    assert texts_of(made[0]) == texts
+
+
+def test_files_of_folders_are_chosen_by_glob(tmp_path: Path):
+    for name in ("b.py", "a.py", "c.txt", "sub/d.py", "sub/.e.py", ".git/f.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    def found(glob: str) -> list[str]:
+        files = documents.find_files([tmp_path, tmp_path / "a.py"], glob)
+        return [str(path.relative_to(tmp_path)) for path in files]
+
+    assert found("*.py") == ["a.py", "b.py", "sub/d.py"]
+    assert found("sub/*.py") == ["sub/d.py", "a.py"]  # what is named is read in any case
+
+
+def test_halves_of_characters_in_json_are_replaced(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text(r'{"text": "\ud83d\ude00 \ud83d!"}')
+
+    (document,) = documents.read_documents([tmp_path / "a.jsonl"])
+
+    assert document.text == "\U0001f600 \ufffd!"
+
+
+def test_a_vocabulary_over_65536_takes_four_bytes_a_token(tmp_path: Path):
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+
+    inner = numbered(70_000).inner
+    inner.pre_tokenizer = WhitespaceSplit()
+    inner.save(str(tmp_path / "tokenizer.json"))
+    write_jsonl(tmp_path / "a.jsonl", ["<69999> <65536>"])
+
+    encoder = load_tokenizer(tmp_path, end_of_text="<3>")
+    corpus = write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", encoder)
+
+    assert corpus.tokens.dtype == np.uint32 and corpus.tokens.tolist() == [69999, 65536, 3]
+
+
+def test_windows_overlap_in_the_token_that_is_predicted_last(tmp_path: Path):
+    corpus = write_tokens(tmp_path / "corpus", "numbers", np.arange(1, 100), 100)
+
+    assert len(corpus.tokens) == 100 and corpus.tokens[-1] == corpus.end_of_text
+    assert [corpus.windows(n) for n in (1, 33, 34, 99, 100)] == [99, 3, 2, 1, 0]
+
+
+# ---- long documents
+
+
+def test_a_long_document_is_made_tokens_in_pieces(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = text(*range(300)) + "ж" * 500
+    monkeypatch.setattr(tokenizing, "PIECE", 100)
+    encoder = load_tokenizer(tokenizer)
+    (tokens,) = tokenizing.encoded(encoder, [whole], offsets=True)
+    assert tokens.offsets is not None
+
+    assert encoder.inner.decode(tokens.ids.tolist()) == whole
+    characters = [whole[a:b] for a, b in tokens.offsets[:1000]]
+    assert "".join(characters) == whole[: tokens.offsets[999, 1]]
+
+    whole = text(*range(300))
+    write_jsonl(tmp_path / "a.jsonl", [whole])
+    parts = {tmp_path / "cut": Part("cut", max_document_tokens=50)}
+    (cut,) = write_corpora([tmp_path / "a.jsonl"], parts, encoder)
+    (piece,) = texts_of(cut)
+    assert len(cut.tokens) == 50 and piece in whole
+    assert cut.facts["bytes"] == len(piece.encode())
+
+
+def test_a_long_text_file_is_cut_between_paragraphs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(documents, "LONGEST", 200)
+    monkeypatch.setattr(documents, "BLOCK", 7)  # which cuts characters
+    for name, whole in {
+        "paragraphs": "ä" + text(*range(50)),
+        "lines": "\n".join("жук" for _ in range(500)),
+        "nothing": "ж" * 1000,
+    }.items():
+        (tmp_path / name).write_text(whole, encoding="utf-8")
+        found = list(documents.read_documents([tmp_path / name]))
+
+        assert "".join(d.text for d in found) == whole and len(found) >= 5
+        assert all(len(d.text) <= 200 for d in found)
+        end = {"paragraphs": "\n\n", "lines": "\n", "nothing": "ж"}[name]
+        assert all(d.text.endswith(end) for d in found[:-1])
+        lines = [int(d.source.partition(f"{name}:")[2] or 1) for d in found]
+        if name == "paragraphs":
+            assert lines == [1 + whole[: whole.index(d.text)].count("\n") for d in found]
+
+
+def test_tokens_are_written_while_text_is_read(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(making, "BATCH", 4)
+    write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(1000)))
+    partial = tmp_path / ".corpus.partial" / "tokens.bin"
+    sizes: dict[int, int] = {}
+
+    def progress(done: int, total: int) -> None:
+        sizes[100 * done // total] = partial.stat().st_size
+
+    corpus = write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer, progress=progress)
+
+    half = max(size for percent, size in sizes.items() if percent <= 55)
+    assert 0.3 < half / corpus.tokens.nbytes < 0.6 and max(sizes) == 100
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_text(
+    tokenizer: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+):
+    shutil.copy(tokenizer, tmp_path)
+    write_jsonl(tmp_path / "text.jsonl", (text(*range(i, i + 40)) for i in range(1500)))
+
+    grown = making_corpora.ask("memory", tmp_path)
+
+    memory, more = grown["memory"] / 1e6, grown["text"] / 1e6
+    record_property("figure", f"corpora: {more:.0f} MB more text, {memory:.1f} MB more memory")
+    assert grown["memory"] < 0.25 * grown["text"]
+
+
+# ---- where documents fall
+
+
+@given(order=st.permutations(range(40)), copies=st.lists(st.integers(0, 39), max_size=10))
+def test_where_a_document_falls_is_decided_by_what_it_says(
+    order: list[int], copies: list[int], tmp_path_factory: pytest.TempPathFactory
+):
+    """Neither by its place, nor by the others; copies in other layouts fall together."""
+    folder = tmp_path_factory.mktemp("split")
+    texts = [text(i) for i in order] + [text(i).upper().replace(" ", "\n ") for i in copies]
+    write_jsonl(folder / "a.jsonl", texts)
+    parts = split(folder, train="0.5", validation="0.3")
+    drafts = [
+        {t for t, key in batch if key in keys}
+        for batch in making._batches(documents.read_documents([folder / "a.jsonl"]))
+        for keys in making._ranges(parts.values())
+    ]
+
+    for name, part in zip(("train", "validation"), drafts, strict=True):
+        numbers = {int(t.split()[0]) for t in part}
+        assert numbers == {i for i in range(40) if WHERE.get(i) == name}
+
+
+def _where() -> dict[int, str]:
+    """What the keys of the documents say, worked out here: letters and digits, hashed."""
+    from hashlib import blake2b
+
+    found = {}
+    for i in range(40):
+        plain = re.sub(r"[\W_]", "", text(i).lower()).encode()
+        at = int.from_bytes(blake2b(plain, digest_size=8).digest(), "little") / 2**64
+        found[i] = "train" if at < 0.5 else "validation" if at < 0.8 else ""
+    return found
+
+
+WHERE = _where()
+
+
+def test_shares_are_kept_and_the_rest_is_left_out(tokenizer: Path, tmp_path: Path):
+    write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(2000)))
+
+    corpora = write_corpora(
+        [tmp_path / "a.jsonl"], split(tmp_path, train="1/2", validation="0.3"), tokenizer
+    )
+
+    counts = [len(corpus.documents) - 1 for corpus in corpora]
+    assert abs(counts[0] - 1000) < 90 and abs(counts[1] - 600) < 82  # four standard deviations
+    assert not set(texts_of(corpora[0])) & set(texts_of(corpora[1]))
+
+
+def test_max_tokens_keeps_documents_spread_over_all(tokenizer: Path, tmp_path: Path):
+    write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(400)))
+    sizes = (1000, 2000)
+    made = [
+        write_corpora(
+            [tmp_path / "a.jsonl"], {tmp_path / f"{n}": Part("few", max_tokens=n)}, tokenizer
+        )[0]
+        for n in sizes
+    ]
+
+    for corpus, most in zip(made, sizes, strict=True):
+        assert most - 60 < len(corpus.tokens) <= most
+        numbers = [int(t.split()[0]) for t in texts_of(corpus)]
+        assert min(numbers) < 100 and max(numbers) > 300
+    small, large = map(texts_of, made)
+    assert large[: len(small)] == small
+
+
+# ---- what is left out
+
+
+def long_paragraphs(texts: Iterable[str]) -> set[str]:
+    """Letters and digits of the paragraphs with 32 of them or more."""
+    plain = (re.sub(r"[\W_]", "", p.lower()) for t in texts for p in re.split(r"\n\s*\n", t))
+    return {p for p in plain if len(p) >= 32}
+
+
+def shared_text(path: Path, count: int = 300) -> Path:
+    """Documents most of whose paragraphs stand in others too, some in other layouts."""
+    draw = np.random.default_rng(5)
+    texts = []
+    for i in range(count):
+        some = [paragraph(int(n)) for n in draw.integers(0, 200, 3)]
+        some[1] = some[1].upper().replace(" ", "  ")
+        texts.append("\n\n".join([paragraph(1000 + i), "SEE ALSO", *some]) + "\n")
+    return write_jsonl(path, texts + texts[:20])
+
+
+@pytest.mark.parametrize("deduplicate", ["paragraphs", "documents", "none"])
+def test_no_paragraph_of_validation_is_in_training(
+    deduplicate: Any, tokenizer: Path, tmp_path: Path
+):
+    shared_text(tmp_path / "a.jsonl")
+
+    train, validation = write_corpora(
+        [tmp_path / "a.jsonl"],
+        split(tmp_path, train="0.8", validation="0.2"),
+        tokenizer,
+        deduplicate=deduplicate,
+    )
+
+    mine, theirs = (long_paragraphs(texts_of(corpus)) for corpus in (train, validation))
+    assert len(mine) > 200 and len(theirs) > 50 and not mine & theirs
+
+
+@pytest.mark.parametrize(
+    ("deduplicate", "repeated", "copied"),
+    [("paragraphs", False, False), ("documents", True, False), ("none", True, True)],
+)
+def test_what_is_there_twice_is_left_out_as_asked(
+    deduplicate: Any, repeated: bool, copied: bool, tokenizer: Path, tmp_path: Path
+):
+    shared_text(tmp_path / "a.jsonl")
+
+    corpus = write_corpus(
+        [tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer, deduplicate=deduplicate
+    )
+
+    found = texts_of(corpus)
+    every = [plain for t in found for p in paragraphs(t) for plain in long_paragraphs([p])]
+    assert (len(every) > len(set(every))) is repeated
+    assert (len(found) > len(set(found))) is copied
+    assert sum("SEE ALSO" in t for t in found) >= 300  # short paragraphs stay
+
+
+def test_what_is_in_other_corpora_is_left_out(tokenizer: Path, tmp_path: Path):
+    shared_text(tmp_path / "a.jsonl")
+    write_jsonl(tmp_path / "b.jsonl", (text(i, 2000 + i) for i in range(0, 200, 3)))
+    one = write_corpus([tmp_path / "b.jsonl"], tmp_path / "one", tokenizer)
+    write_jsonl(tmp_path / "c.jsonl", [text(1), text(1001)])
+    two = write_corpus([tmp_path / "c.jsonl"], tmp_path / "two", tokenizer)
+
+    corpus = write_corpus(
+        [tmp_path / "a.jsonl"],
+        tmp_path / "corpus",
+        tokenizer,
+        deduplicate="none",
+        against=[one.folder, two.folder],
+    )
+
+    barred = long_paragraphs([*texts_of(one), *texts_of(two)])
+    assert len(barred) > 100 and not long_paragraphs(texts_of(corpus)) & barred
+    assert long_paragraphs(texts_of(corpus)) > long_paragraphs(map(paragraph, (2, 1002, 1299)))
+
+
+# ---- the same again
+
+
+def test_the_same_text_gives_the_same_corpora(tokenizer: Path, tmp_path: Path):
+    """In another process, with another name, on other threads."""
+    shared_text(tmp_path / "a.jsonl")
+    parts = split(tmp_path / "here", train="0.8", validation="0.2")
+    here = write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)
+
+    arguments = ["a.jsonl", "--tokenizer", tokenizer, "-o", "there", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "lawdsl", "corpus", *arguments, "--split=train=4/5,validation=.2"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAYON_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+    )
+
+    there = json.loads(done.stdout)["result"]["corpora"]
+    assert [c["fingerprint"] for c in there] == [c.fingerprint for c in here]
+    assert done.stderr == "" and sorted(os.listdir(tmp_path / "there")) == ["train", "validation"]
+
+
+def test_a_fingerprint_is_of_tokens_documents_and_tokenizer_alone(tokenizer: Path, tmp_path: Path):
+    write_jsonl(tmp_path / "a.jsonl", [text(1), text(2)])
+    write_jsonl(tmp_path / "b.jsonl", [text(1) + text(2)])
+    other = json.loads(tokenizer.read_text(encoding="utf-8"))
+    (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
+
+    def fingerprint(name: str, file: str, source: Path) -> str:
+        return write_corpus([tmp_path / file], tmp_path / name, source).fingerprint
+
+    one = fingerprint("one", "a.jsonl", tokenizer)
+    assert fingerprint("two", "a.jsonl", tokenizer) == one
+    assert fingerprint("three", "b.jsonl", tokenizer) != one
+    assert fingerprint("four", "a.jsonl", tmp_path / "other.json") != one
+
+
+# ---- whole or not at all
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_corpus_is_made_whole_or_not_at_all(
+    step: int, tokenizer: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+):
+    """Killed at operations on files, or with a full disk there: what opens is what was there before
+    or what was made, and the next time nothing is left of it."""
+    shutil.copy(tokenizer, tmp_path)
+    shared_text(tmp_path / "text.jsonl", 12)
+
+    done = making_corpora.ask("operations", tmp_path, step)
+
+    killed, full = done["counts"]["killed"], done["counts"]["full"]
+    record_property(
+        "figure", f"corpora: killed at {killed} operations on files, the disk full at {full}: whole"
+    )
+    assert done["wrong"] == []
+    assert killed >= 150 // step and full >= 60 // step
+
+
+def test_two_processes_do_not_make_one_corpus(tokenizer: Path, tmp_path: Path):
+    write_jsonl(tmp_path / "a.jsonl", [text(1)])
+    partial = tmp_path / ".corpus.partial"
+    partial.mkdir()
+    handle = os.open(partial, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        found = said(lambda: write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer))
+    finally:
+        os.close(handle)
+
+    assert found.code == "R0212"
+    assert write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer).tokens.size
+
+
+def test_a_folder_that_is_no_corpus_is_never_replaced(tokenizer: Path, tmp_path: Path):
+    write_jsonl(tmp_path / "a.jsonl", [text(1)])
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    (tmp_path / "empty").mkdir()
+
+    def make(name: str, force: bool) -> Any:
+        return write_corpus([tmp_path / "a.jsonl"], tmp_path / name, tokenizer, force=force)
+
+    assert [said(lambda f=f: make("mine", f)).code for f in (False, True)] == ["R0205"] * 2
+    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+    assert make("empty", force=False).fingerprint == make("empty", force=True).fingerprint
+    assert said(lambda: make("empty", force=False)).code == "R0205"
+
+
+MOUNTED = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        ("size=100k", "R0209", r"[\d,]+ bytes are free.*about [\d,]+ bytes are needed"),
+        ("ro", "R0211", "Read-only file system"),
+    ],
+)
+def test_a_disk_that_is_full_or_read_only_is_named(
+    options: str, code: str, says: str, tokenizer: Path, tmp_path: Path
+):
+    """On a real file system, where one can be mounted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = f"mount -t tmpfs -o {options} none {disk}"
+    if subprocess.run([*MOUNTED, mount], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    write_jsonl(tmp_path / "a.jsonl", (text(*range(i, i + 30)) for i in range(0, 6000, 30)))
+    command = f"{sys.executable} -m lawdsl corpus {tmp_path}/a.jsonl --json"
+    command += f" --tokenizer {tokenizer} -o {disk}/corpus --split=a=0.7,validation=0.3"
+
+    done = subprocess.run(
+        [*MOUNTED, f"{mount}; {command}; echo $?; ls -A {disk} {disk}/corpus"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+    document, _, rest = done.stdout.rpartition("}\n")
+    (found,) = json.loads(document + "}")["diagnostics"]
+    assert found["code"] == code
+    assert re.search(says, " ".join([found["message"], *found["notes"]]))
+    assert rest.split()[0] == "3" and "partial" not in rest
+
+
+def test_how_many_bytes_a_full_disk_lacks_is_about_right(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A third of the way through the second reading, with validation written."""
+    monkeypatch.setattr(making, "BATCH", 10)
+    write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(900)))
+    parts = split(tmp_path / "made", train="0.7", validation="0.3")
+    write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)
+    files = [p for p in (tmp_path / "made").rglob("*") if p.suffix != ".json"]
+    size = sum(path.stat().st_size for path in files)
+
+    tokens = len(open_corpus(tmp_path / "made" / "train").tokens)
+    write = Writer.write
+
+    def fill(writer: Writer, some: Any) -> None:
+        write(writer, some)
+        if writer.name == "train" and writer.tokens > tokens / 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Writer, "write", fill)
+    parts = split(tmp_path / "again", train="0.7", validation="0.3")
+    found = said(lambda: write_corpora([tmp_path / "a.jsonl"], parts, tokenizer))
+
+    needed = int(found.notes[-1].split()[1].replace(",", ""))
+    assert found.code == "R0209" and abs(needed / size - 1) < 0.15
+
+
+# ---- what is wrong
+
+
+def bad_utf8(folder: Path) -> Path:
+    path = folder / "a.txt"
+    path.write_bytes(b"fine\n" * 300_000 + b"caf\xe9")
+    return path
+
+
+def cut_utf8(folder: Path) -> Path:
+    path = folder / "a.txt"
+    path.write_bytes("fine ж".encode()[:-1])
+    return path
+
+
+def lines(*content: str | bytes) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / "a.jsonl"
+        raw = [line if isinstance(line, bytes) else line.encode() for line in content]
+        path.write_bytes(b"\n".join(raw))
+        return path
+
+    return write
+
+
+def table(**columns: list[Any]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        pq.write_table(pa.table(columns), folder / "a.parquet")
+        return folder / "a.parquet"
+
+    return write
+
+
+def raw(name: str, content: bytes) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_bytes(content)
+        return folder / name
+
+    return write
+
+
+def bad_parquet_text(folder: Path) -> Path:
+    """A column that calls itself text and is not."""
+    array = pa.array([b"fine", b"caf\xe9"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"text": array}), folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+def fifo(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe")
+    return folder / "pipe"
+
+
+def empty_folder(folder: Path) -> Path:
+    (folder / "empty").mkdir()
+    return folder / "empty"
+
+
+GOOD_LINE = json.dumps({"text": "good"})
+ZIPPED = gzip.compress(GOOD_LINE.encode() * 100)
+
+MISTAKES: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
+    "a byte that is no UTF-8": (bad_utf8, "R0201", "a.txt", "byte 1,500,003 is 0xe9"),
+    "a character that is cut off": (cut_utf8, "R0201", "a.txt", "byte 5 is 0xd0"),
+    "such a byte in a line": (lines(GOOD_LINE, b'{"text": "\xff"}'), "R0201", "a.jsonl:2", "byte 10"),
+    "no JSON": (lines(GOOD_LINE, "", "{'text'}"), "R0202", "a.jsonl:3", "no JSON"),
+    "a number too long for JSON": (lines('{"n": ' + "1" * 5000 + "}"), "R0202", "a.jsonl:1", ""),
+    "brackets without end": (lines("[" * 100_000), "R0202", "a.jsonl:1", "nested"),
+    "no object": (lines("[1]"), "R0202", "a.jsonl:1", "but a list"),
+    "no such field": (lines(GOOD_LINE, '{"body": ""}'), "R0202", "a.jsonl:2", "are: body"),
+    "a field that is no text": (lines('{"text": 1}'), "R0202", "a.jsonl:1", "is no text"),
+    "no such column": (table(body=["a"]), "R0202", "a.parquet", "are: body"),
+    "a row without text": (table(text=["a", None]), "R0202", "a.parquet:2", "has no text"),
+    "a column of numbers": (table(text=[1]), "R0202", "a.parquet:1", "has no text"),
+    "text in a table that is no UTF-8": (bad_parquet_text, "R0201", "a.parquet:2", "byte 3"),
+    "no Parquet": (raw("a.parquet", b"PAR1 and no more"), "R0203", "a.parquet", "no readable"),
+    "no gzip": (raw("a.jsonl.gz", b"plain"), "R0203", "a.jsonl.gz", "cannot be read"),
+    "half a gzip": (raw("a.jsonl.gz", ZIPPED[:-9]), "R0203", "a.jsonl.gz", "damaged"),
+    "a damaged gzip": (
+        raw("a.jsonl.gz", ZIPPED[:12] + b"\xff\xff\xff" + ZIPPED[15:]), "R0203", "a.jsonl.gz", ""
+    ),
+    "no file": (lambda folder: folder / "nowhere", "R0203", "nowhere", "no such file"),
+    "a pipe": (fifo, "R0203", "pipe", "no regular file"),
+    "an empty folder": (empty_folder, "R0203", "empty", "no file that fits"),
+    "no text": (raw("a.txt", b""), "R0204", "", "0 documents"),
+    "blank text": (raw("a.txt", b" \n\n "), "R0204", "", "blank"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_bad_text_is_refused_with_its_place(name: str, tokenizer: Path, tmp_path: Path):
+    write, code, place, says = MISTAKES[name]
+    source = write(tmp_path)
+
+    found = said(lambda: write_corpus([source], tmp_path / "made" / "corpus", tokenizer))
+
+    assert found.code == code
+    assert found.place.endswith(place)
+    assert says in " ".join([found.message, *found.notes])
+    assert not any((tmp_path / "made").glob("*")) and not any((tmp_path / "made").glob(".*"))
+
+
+def test_corpora_do_not_lie_in_what_they_are_made_of(tokenizer: Path, tmp_path: Path):
+    (tmp_path / "texts" / "sub").mkdir(parents=True)
+    source = write_jsonl(tmp_path / "texts" / "a.jsonl", [text(1)])
+    other = write_corpus([source], tmp_path / "other", tokenizer)
+
+    def refused(inputs: Sequence[Path], folder: Path, *against: Path) -> str:
+        found = said(lambda: write_corpus(inputs, folder, tokenizer, against=against, force=True))
+        assert found.code == "R0213"
+        return found.message
+
+    assert "lie in" in refused([tmp_path / "texts"], tmp_path / "texts" / "corpus")
+    assert "lie in" in refused([tmp_path / "texts"], tmp_path / "texts" / "sub" / ".." / "corpus")
+    assert "replace" in refused([source], tmp_path / "texts")
+    assert "replace" in refused([tmp_path / "texts"], tmp_path / "texts")
+    assert "replace" in refused([source], other.folder, other.folder)
+    assert source.exists() and open_corpus(other.folder, verify=True)
+
+
+def without_end(tokenizer: Path, folder: Path) -> None:
+    content = json.loads(tokenizer.read_text(encoding="utf-8").replace("<|endoftext|>", "<end>"))
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+TOKENIZERS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
+    "no file": (lambda tokenizer, folder: None, "No such file"),
+    "no JSON": (lambda tokenizer, folder: (folder / "tokenizer.json").touch(), "no tokenizer"),
+    "no tokenizer": (
+        lambda tokenizer, folder: (folder / "tokenizer.json").write_text("{}"), "no tokenizer"
+    ),
+    "no end of text": (without_end, "to end a document with"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_bad_tokenizer_is_refused(name: str, tokenizer: Path, tmp_path: Path):
+    write, says = TOKENIZERS[name]
+    write(tokenizer, tmp_path)
+
+    found = said(lambda: load_tokenizer(tmp_path))
+
+    assert found.code == "R0206" and says in found.message
+
+
+def test_end_of_text_may_have_another_name(tokenizer: Path, tmp_path: Path):
+    without_end(tokenizer, tmp_path)
+
+    assert load_tokenizer(tmp_path, end_of_text="<end>").end_of_text == 0
+
+
+def cut_off(folder: Path) -> None:
+    os.truncate(folder / "tokens.bin", 10)
+
+
+def flip(name: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        content = bytearray((folder / name).read_bytes())
+        content[-3] ^= 1
+        (folder / name).write_bytes(bytes(content))
+
+    return change
+
+
+def rewrite(**changes: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "corpus.json"
+        facts = json.loads(path.read_text(encoding="utf-8")) | changes
+        path.write_text(json.dumps(facts), encoding="utf-8")
+
+    return change
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str, bool]] = {
+    "tokens cut off": (cut_off, "has 10 bytes, not the", True),
+    "tokens gone": (lambda f: (f / "tokens.bin").unlink(), "cannot be read", True),
+    "documents gone": (lambda f: (f / "documents.npy").unlink(), "cannot be read", True),
+    "documents empty": (lambda f: (f / "documents.npy").write_bytes(b""), "cannot be read", True),
+    "other documents": (lambda f: np.save(f / "documents.npy", np.arange(3)), "add up", True),
+    "documents of floats": (
+        lambda f: np.save(f / "documents.npy", np.arange(4.0)), "what it should", True
+    ),
+    "facts cut off": (lambda f: os.truncate(f / "corpus.json", 30), "cannot be read", True),
+    "facts of a list": (lambda f: (f / "corpus.json").write_text("[]"), "schema None", True),
+    "another schema": (rewrite(schema=2), "schema 2", True),
+    "tokens as text": (rewrite(tokens="10"), "tokens is missing", True),
+    "no tokens": (rewrite(tokens=0), "not those of a corpus", True),
+    "an unknown dtype": (rewrite(dtype="float64"), "not those of a corpus", True),
+    "no hashes": (rewrite(sha256={}), "SHA-256 is missing", True),
+    "a token changed": (flip("tokens.bin"), "SHA-256 is another", False),
+    "a document changed": (flip("documents.npy"), "", False),
+    "the tokenizer changed": (flip("tokenizer.json"), "SHA-256 is another", False),
+    "a paragraph changed": (flip("paragraphs.npy"), "SHA-256 is another", False),
+}  # fmt: skip
+"""What is done to a corpus, what is said, and whether it is seen without reading it all."""
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_corpus_is_refused(name: str, tokenizer: Path, tmp_path: Path):
+    damage, says, at_once = DAMAGES[name]
+    write_jsonl(tmp_path / "a.jsonl", [text(1), text(2), text(3)])
+    corpus = write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer)
+    damage(corpus.folder)
+
+    found = said(lambda: open_corpus(corpus.folder, verify=not at_once))
+
+    assert found.code == "R0208" and says in found.message
+
+
+def test_changed_paragraphs_keep_nothing_out(tokenizer: Path, tmp_path: Path):
+    source = write_jsonl(tmp_path / "a.jsonl", [text(1), text(2)])
+    other = write_corpus([source], tmp_path / "other", tokenizer)
+    flip("paragraphs.npy")(other.folder)
+
+    against = [other.folder]
+    found = said(lambda: write_corpus([source], tmp_path / "new", tokenizer, against=against))
+
+    assert found.code == "R0208"
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_a_folder_that_is_no_corpus_is_told(name: str, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+
+    assert said(lambda: open_corpus(tmp_path / name)).code == "R0207"
+    assert said(lambda: lawdsl("corpora", tmp_path / name)).code == "R0207"
+
+
+# ---- commands
+
+
+def test_the_commands_make_a_tokenizer_and_corpora_and_show_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(300)))
+    os.chdir(tmp_path)
+    assert lawdsl("tokenizer", "a.jsonl", "--vocabulary", 300, "-o", "sub/tokenizer.json") == 0
+    assert "300 tokens" in capsys.readouterr().err
+
+    options = "--split", "train=0.7,my-validation=0.3", "--max-document-tokens", "30"
+    limits = "--max-tokens", "my-validation=500", "--max-tokens", "2000"
+    make = "corpus", "a.jsonl", "--tokenizer", "sub", "-o", "made", *options, *limits
+    assert lawdsl(*make, "--json") == 0
+    train, validation = json.loads(capsys.readouterr().out)["result"]["corpora"]
+    assert validation["tokens"] <= 500 < train["tokens"] <= 2000
+    assert validation["sources"]["max_document_tokens"] == 30
+    assert np.diff(open_corpus("made/train").documents).max() <= 30
+
+    assert said(lambda: lawdsl(*make)).code == "R0205"
+    assert lawdsl(*make, "--force") == 0
+    shown = capsys.readouterr().out
+    assert lawdsl("corpora", "made") == 0
+    assert sorted(capsys.readouterr().out.splitlines()[2:]) == sorted(shown.splitlines()[2:])
+    assert train["fingerprint"] in shown and "made/my-validation" in shown
+
+
+def test_all_damaged_corpora_are_named(tokenizer: Path, tmp_path: Path):
+    source = write_jsonl(tmp_path / "a.jsonl", [text(1), text(2)])
+    for name in ("a", "b", "c"):
+        write_corpus([source], tmp_path / "made" / name, tokenizer)
+    flip("tokens.bin")(tmp_path / "made" / "a")
+    cut_off(tmp_path / "made" / "c")
+
+    with pytest.raises(LawdslError) as caught:
+        lawdsl("corpora", tmp_path / "made")
+
+    places = [Path(d.place).parent.name for d in caught.value.diagnostics]
+    assert places == ["a", "c"]
+
+
+def test_corpora_of_different_tokenizers_are_told_apart(
+    tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    source = write_jsonl(tmp_path / "a.jsonl", [text(1), text(2)])
+    for name, encoder in (("a", load_tokenizer(tokenizer)), ("b", numbered(300))):
+        write_corpus([source], tmp_path / "made" / name, encoder)
+
+    lawdsl("corpora", tmp_path / "made", "--json")
+
+    (found,) = json.loads(capsys.readouterr().out)["diagnostics"]
+    assert found["code"] == "R0210" and found["notes"] == ["one of a", "one of b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--split", "a"], "not 'a'"),
+        (["--split", "a=b"], "not 'a=b'"),
+        (["--split", "a=1/0"], "not 'a=1/0'"),
+        (["--split", "a=0.5,a=0.5"], "twice"),
+        (["--split", "../a=0.5"], "name of a folder"),
+        (["--split", "=0.5"], "name of a folder"),
+        (["--split", "a=0"], "share of a is 0"),
+        (["--split", "a=0.6,b=0.5"], "add up to 1.1"),
+        (["--split", "a=0.6", "--name", "b"], "--name is for one"),
+        (["--max-tokens", "many"], "not 'many'"),
+        (["--max-tokens", "1"], "2 or more"),
+        (["--split", "a=1", "--max-tokens", "b=9"], "no part 'b'"),
+        (["--deduplicate", "words"], "words"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_option_is_told(options: list[str], says: str, tmp_path: Path):
+    with pytest.raises(click.UsageError, match=re.escape(says)):
+        lawdsl("corpus", "a.jsonl", "--tokenizer", "t.json", "-o", tmp_path / "made", *options)
+
+
+# ---- tokenizers
+
+
+def test_a_tokenizer_learns_from_each_input_alike(tmp_path: Path):
+    """Documents are spread over the whole of an input, however long it is."""
+    write_jsonl(tmp_path / "long.jsonl", ("x" * 100 for _ in range(1000)))
+    write_jsonl(tmp_path / "short.jsonl", ("y" * 50 for _ in range(10)))
+    seen: list[tuple[int, int]] = []
+
+    texts = list(
+        tokenizing.sample(
+            [tmp_path / "long.jsonl", tmp_path / "short.jsonl"],
+            5000,
+            progress=lambda done, total: seen.append((done, total)),
+        )
+    )
+
+    assert [t[0] for t in texts] == ["x"] * 50 + ["y"] * 10
+    assert seen == sorted(seen) and seen[-1][0] == seen[-1][1]
+
+
+@given(whole=st.integers(1, 60), data=st.data())
+def test_what_is_learnt_from_lies_at_even_distances(whole: int, data: st.DataObject):
+    part = data.draw(st.integers(0, whole))
+    chosen = [int(t) for t in tokenizing._spread(map(str, range(whole)), part, whole)]
+
+    gaps = np.diff([-1, *chosen])
+    assert len(chosen) == part
+    assert not part or set(gaps) <= {whole // part, -(-whole // part)}
+
+
+def test_a_tokenizer_of_little_text_says_that_it_is_smaller(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    write_jsonl(tmp_path / "a.jsonl", ["abcd abcd"])
+    make = "tokenizer", tmp_path / "a.jsonl", "--vocabulary", 1000, "-o", tmp_path / "t.json"
+
+    lawdsl(*make, "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] and found["result"]["vocabulary"] < 270
+    assert found["diagnostics"][0]["code"] == "R0214"
+    assert said(lambda: lawdsl(*make)).code == "R0205"
+
+
+def test_a_tokenizer_of_no_text_is_refused(tmp_path: Path):
+    (tmp_path / "a.txt").touch()
+    make = "tokenizer", tmp_path / "a.txt", "--vocabulary", 300, "-o", tmp_path / "t.json"
+
+    assert said(lambda: lawdsl(*make)).code == "R0204"
+    assert not (tmp_path / "t.json").exists()
+
+
+# ---- the recipe
+
+
+def test_the_recipe_makes_the_corpora_that_its_sweeps_read():
+    script = (RECIPE / "make.sh").read_text(encoding="utf-8")
+    made = {
+        f"../../../runs/debian/corpora/{pair.split('=')[0]}"
+        for pairs in re.findall(r"--split (\S+)", script)
+        for pair in pairs.split(",")
+    }
+
+    for name in ("base.toml", "cpt.toml"):
+        sweep = tomllib.loads((RECIPE / name).read_text(encoding="utf-8"))
+        assert {*sweep["corpora"].values(), *sweep["validation"].values()} <= made
+        assert f"lawdsl run $recipe/{name}" in script
