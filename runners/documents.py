@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import json
 import os
 import re
@@ -23,6 +24,7 @@ LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cu
 
 Progress = Callable[[int, int], None]
 Read = Callable[[int], None]
+Bytes = IO[bytes] | gzip.GzipFile | io.BufferedReader
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def read_documents(
 ) -> Iterator[Document]:
     """Every document of the files; a text file is one document, or more if it is very long.
 
-    `.jsonl` and `.parquet` are read as what they are, all else as text; `.gz` is unpacked.
+    JSON lines (.jsonl, .json) and Parquet are known by their names, all else is text; .gz and .zst
+    are unpacked.
 
     Args:
         text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
@@ -134,16 +137,24 @@ def _readable(files: Iterable[Path]) -> Iterator[None]:
 
 
 def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[Document]]:
-    name = path.name.lower().removesuffix(".gz")
-    return next((reader for ending, reader in READERS if name.endswith(ending)), _text)
+    name = path.name.lower()
+    if name.endswith(PACKED):
+        name = name.rpartition(".")[0]
+    return next((reader for ending, reader in READERS.items() if name.endswith(ending)), _text)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, Callable[[], int]]]:
+def _opened(path: Path) -> Iterator[tuple[Bytes, Callable[[], int]]]:
     """A file, unpacked if need be, and how many of its bytes have been read."""
     with path.open("rb") as raw:
-        if path.name.lower().endswith(".gz"):
+        ending = path.suffix.lower()
+        if ending == ".gz":
             with gzip.open(raw) as file:
+                yield file, raw.tell
+        elif ending == ".zst":
+            from pyarrow import CompressedInputStream
+
+            with io.BufferedReader(CompressedInputStream(raw, "zstd")) as file:
                 yield file, raw.tell
         else:
             yield raw, raw.tell
@@ -167,7 +178,7 @@ def _text(path: Path, text_field: str, read: Read) -> Iterator[Document]:
         yield Document(text, f"{path}:{line}" if line > 1 else str(path))
 
 
-def _decoded_blocks(file: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[str]:
+def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     before = 0
     while True:
@@ -211,7 +222,7 @@ def _field(line: str, text_field: str, place: str) -> str:
     except (ValueError, RecursionError) as error:
         nested = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         why = error.msg if isinstance(error, json.JSONDecodeError) else nested
-        help = "write one JSON object a line, or name the file .txt if it is text"
+        help = "write one JSON object a line, or leave the file out"
         raise _wrong(f"the line is no JSON: {why}", place, help) from None
     if not isinstance(value, dict):
         message = f"the line is no JSON object but a {type(value).__name__}"
@@ -262,8 +273,15 @@ def _cell(value: Any, text_field: str, place: str) -> str:
     return text
 
 
-READERS = ((".jsonl", _json_lines), (".parquet", _parquet), (".pq", _parquet))
+READERS = {
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json_lines,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+}
 """By the ends of names; all other files are text."""
+PACKED = (".gz", ".zst")
 
 
 # ---- what is wrong ----

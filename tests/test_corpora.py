@@ -125,20 +125,21 @@ def test_text_comes_back_as_it_was(name: str, tokenizer: Path, tmp_path: Path):
 
 def test_a_corpus_has_the_same_documents_from_every_kind_of_file(tokenizer: Path, tmp_path: Path):
     texts = [text(i) for i in range(5)]
-    sources = [tmp_path / f"kind-{i}" for i in range(4)]
-    for folder in (*sources, sources[3] / "sub"):
+    folders = [tmp_path / name for name in ("plain", "gzip", "zstd", "columns", "files")]
+    for folder in (*folders, tmp_path / "files" / "sub"):
         folder.mkdir()
-    write_jsonl(sources[0] / "a.jsonl", texts)
-    (sources[1] / "a.jsonl.gz").write_bytes(gzip.compress((sources[0] / "a.jsonl").read_bytes()))
-    pq.write_table(pa.table({"n": range(5), "text": texts}), sources[2] / "a.parquet")
+    content = write_jsonl(tmp_path / "plain" / "a.jsonl", texts).read_bytes()
+    (tmp_path / "gzip" / "a.json.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "zstd" / "a.jsonl.zst").write_bytes(pa.compress(content, "zstd", asbytes=True))
+    columns = pa.table({"n": range(5), "text": texts})
+    pq.write_table(columns, tmp_path / "columns" / "a.parquet")
     for i, one in enumerate(texts):
-        path = sources[3] / ("sub" if i > 2 else "") / f"{i}.txt"
+        path = tmp_path / "files" / ("sub" if i > 2 else "") / f"{i}.txt"
         path.write_text("\ufeff" + one if i == 1 else one, encoding="utf-8")
-    (sources[3] / ".hidden").write_bytes(b"\xff")
+    (tmp_path / "files" / ".hidden").write_bytes(b"\xff")
 
     made = [
-        write_corpus([source], tmp_path / f"made-{i}", tokenizer)
-        for i, source in enumerate(sources)
+        write_corpus([folder], tmp_path / f"made-{folder.name}", tokenizer) for folder in folders
     ]
 
     assert len({corpus.fingerprint for corpus in made}) == 1
@@ -470,6 +471,30 @@ def test_a_corpus_is_made_whole_or_not_at_all(
     assert killed >= 150 // step and full >= 60 // step
 
 
+def test_all_files_are_on_the_disk_before_they_take_their_places(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_jsonl(tmp_path / "a.jsonl", [text(1)])
+    synced, fsync, rename = set[int](), os.fsync, os.rename
+    moved: list[Path] = []
+
+    def sync(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def move(source: Path, target: Path) -> None:
+        moved.append(target)
+        assert {path.stat().st_ino for path in (source, *source.iterdir())} <= synced
+        synced.clear()
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "rename", move)
+    write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer)
+
+    assert moved == [tmp_path / "corpus"] and synced == {tmp_path.stat().st_ino}
+
+
 def test_two_processes_do_not_make_one_corpus(tokenizer: Path, tmp_path: Path):
     write_jsonl(tmp_path / "a.jsonl", [text(1)])
     partial = tmp_path / ".corpus.partial"
@@ -645,6 +670,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
     "a damaged gzip": (
         raw("a.jsonl.gz", ZIPPED[:12] + b"\xff\xff\xff" + ZIPPED[15:]), "R0203", "a.jsonl.gz", ""
     ),
+    "no zstd": (raw("a.zst", b"plain"), "R0203", "a.zst", "cannot be read"),
     "no file": (lambda folder: folder / "nowhere", "R0203", "nowhere", "no such file"),
     "a pipe": (fifo, "R0203", "pipe", "no regular file"),
     "an empty folder": (empty_folder, "R0203", "empty", "no file that fits"),

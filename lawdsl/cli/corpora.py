@@ -71,7 +71,8 @@ def tokenizer(
 ) -> int:
     """Train a tokenizer on text: a byte-level BPE, which knows every character.
 
-    FILE is text, JSON lines (.jsonl), Parquet, any of them with .gz, or a folder of such files.
+    FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
+    such files.
     """
     needs("tokenizers", "pydantic")
     from lawdsl.runners.tokenizing import load_tokenizer, sample, train_tokenizer
@@ -164,7 +165,8 @@ def corpus(
 ) -> int:
     """Make corpora, folders of tokens, of text.
 
-    FILE is text, JSON lines (.jsonl), Parquet, any of them with .gz, or a folder of such files.
+    FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
+    such files.
 
     \b
     lawdsl corpus text.jsonl --tokenizer tokenizer.json -o corpora \\
