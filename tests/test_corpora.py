@@ -31,10 +31,10 @@ from hypothesis import strategies as st
 
 from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners import documents, making, tokenizing
+from lawdsl.runners import documents, making, new_folders, tokenizing
 from lawdsl.runners.corpora import Corpus, open_corpus
 from lawdsl.runners.corpus_files import Writer
-from lawdsl.runners.deduplicating import paragraphs
+from lawdsl.runners.deduplicating import Seen, document_key, paragraphs
 from lawdsl.runners.making import Part, write_corpora, write_corpus, write_tokens
 from lawdsl.runners.tokenizing import load_tokenizer, numbered
 
@@ -331,7 +331,11 @@ def test_max_tokens_keeps_documents_spread_over_all(tokenizer: Path, tmp_path: P
         numbers = [int(t.split()[0]) for t in texts_of(corpus)]
         assert min(numbers) < 100 and max(numbers) > 300
     small, large = map(texts_of, made)
+    assert large == sorted((text(i) for i in range(400)), key=document_key)[: len(large)]
     assert large[: len(small)] == small
+    most = len(made[1].tokens)
+    parts = {tmp_path / "exact": Part("few", max_tokens=most)}
+    assert len(write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)[0].tokens) == most
 
 
 # ---- what is left out
@@ -351,7 +355,8 @@ def shared_text(path: Path, count: int = 300) -> Path:
         some = [paragraph(int(n)) for n in draw.integers(0, 200, 3)]
         some[1] = some[1].upper().replace(" ", "  ")
         texts.append("\n\n".join([paragraph(1000 + i), "SEE ALSO", *some]) + "\n")
-    return write_jsonl(path, texts + texts[:20])
+    left = f"{paragraph(1003)}\n\nSEE ALSO\n"  # of which nothing is left but a heading
+    return write_jsonl(path, [*texts[:10], *texts, *texts[:20], left])
 
 
 @pytest.mark.parametrize("deduplicate", ["paragraphs", "documents", "none"])
@@ -369,6 +374,29 @@ def test_no_paragraph_of_validation_is_in_training(
 
     mine, theirs = (long_paragraphs(texts_of(corpus)) for corpus in (train, validation))
     assert len(mine) > 200 and len(theirs) > 50 and not mine & theirs
+
+
+def test_validation_loses_nothing_to_training(tokenizer: Path, tmp_path: Path):
+    shared_text(tmp_path / "a.jsonl")
+
+    def validation(home: Path, train: str) -> str:
+        parts = split(home, validation="0.2", train=train)
+        return write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)[0].fingerprint
+
+    assert validation(tmp_path / "one", train="0.8") == validation(tmp_path / "two", train="0.05")
+
+
+@given(st.lists(st.sets(st.integers(1, 40), max_size=12), max_size=12), st.sets(st.integers(1, 40)))
+def test_what_was_seen_is_known(batches: list[set[int]], asked: set[int]):
+    seen = Seen()
+    for batch in batches:
+        seen.add(batch)
+
+    keys = sorted(asked)
+    assert seen.has(np.array(keys, dtype=np.uint64)).tolist() == [
+        any(k in batch for batch in batches) for k in keys
+    ]
+    assert len(seen.levels) <= 6
 
 
 @pytest.mark.parametrize(
@@ -389,6 +417,7 @@ def test_what_is_there_twice_is_left_out_as_asked(
     assert (len(every) > len(set(every))) is repeated
     assert (len(found) > len(set(found))) is copied
     assert sum("SEE ALSO" in t for t in found) >= 300  # short paragraphs stay
+    assert deduplicate != "paragraphs" or all(long_paragraphs([t]) for t in found)
 
 
 def test_what_is_in_other_corpora_is_left_out(tokenizer: Path, tmp_path: Path):
@@ -493,6 +522,32 @@ def test_all_files_are_on_the_disk_before_they_take_their_places(
     write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer)
 
     assert moved == [tmp_path / "corpus"] and synced == {tmp_path.stat().st_ino}
+
+
+def test_a_replacement_that_was_interrupted_is_undone(tokenizer: Path, tmp_path: Path):
+    """A process may die when the old corpus has been moved away and the new one is not there."""
+    source = write_jsonl(tmp_path / "a.jsonl", [text(1)])
+    corpus = write_corpus([source], tmp_path / "corpus", tokenizer)
+    (tmp_path / "corpus").rename(tmp_path / ".corpus.replaced")
+    write_jsonl(source, [text(2)])
+
+    assert said(lambda: write_corpus([source], tmp_path / "corpus", tokenizer)).code == "R0205"
+    assert open_corpus(tmp_path / "corpus").fingerprint == corpus.fingerprint
+
+
+def test_a_corpus_that_came_meanwhile_is_not_replaced(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    source = write_jsonl(tmp_path / "a.jsonl", [text(1)])
+    other = write_corpus([source], tmp_path / "other", tokenizer)
+
+    def lock(handle: int, partial: Path) -> None:
+        shutil.copytree(other.folder, tmp_path / "corpus")
+
+    monkeypatch.setattr(new_folders, "_lock", lock)
+
+    assert said(lambda: write_corpus([source], tmp_path / "corpus", tokenizer)).code == "R0205"
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "corpus", "other"]
 
 
 def test_two_processes_do_not_make_one_corpus(tokenizer: Path, tmp_path: Path):
