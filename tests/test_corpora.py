@@ -877,10 +877,10 @@ def test_a_folder_that_is_no_corpus_is_told(name: str, tmp_path: Path):
 
 
 def test_the_commands_make_a_tokenizer_and_corpora_and_show_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(300)))
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
     assert lawdsl("tokenizer", "a.jsonl", "--vocabulary", 300, "-o", "sub/tokenizer.json") == 0
     assert "300 tokens" in capsys.readouterr().err
 
