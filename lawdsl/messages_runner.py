@@ -17,6 +17,63 @@ _RUNS: dict[str, Message] = {
     ),
 }
 
+_SWEEPS: dict[str, Message] = {
+    "R0103": Message(
+        "a sweep that cannot be read",
+        "The file of a sweep is TOML in UTF-8: KEY = VALUE, [table], and [[table]] for one of "
+        "several. Correct the line that is named, or the path.",
+    ),
+    "R0104": Message(
+        "a name that stands for nothing",
+        "Mixtures are made of the corpora of [corpora], and runs of the models of [[models]], by "
+        "the names that stand there. Correct the name, or add what it stands for.",
+    ),
+    "R0105": Message(
+        "corpora and models that do not go together",
+        "All corpora and validation sets of a sweep are made with one tokenizer, for the losses of "
+        "two cannot be compared; the models must know its tokens and bear rows as long as they are "
+        "asked to. Make the corpora with the model's own tokenizer, or shorten the rows.",
+    ),
+    "R0106": Message(
+        "a corpus that is too small",
+        "A run would go through it more often than is allowed, by default once: text that is seen "
+        "again is worth less, and a law of the tokens does not know that. Train for fewer steps, "
+        "bring more text, or allow more passes with max_epochs.",
+    ),
+    "R0107": Message(
+        "a folder that cannot be used",
+        "A run's folder, or the one that its model is put in, cannot be written or holds something "
+        "that was not made by this sweep and is not written over. Move it away, or name another.",
+    ),
+    "R0108": Message(
+        "a run that failed",
+        "Its process died, and died again when it was taken up from its last checkpoint, or said "
+        "what is wrong; the end of its log is shown. Other runs go on. The next `lawdsl run` tries "
+        "it again from where it was.",
+    ),
+    "R0109": Message(
+        "a run that diverged",
+        "Its loss became infinite or no number. The rows until then are kept, and `lawdsl collect` "
+        "says that it diverged. It would do so again: lower its learning rate, which makes it "
+        "another run, or leave it out of the grid.",
+    ),
+    "R0110": Message(
+        "a run that ran out of memory",
+        "The model, its gradients and the activations of a micro-batch do not fit. A smaller "
+        "micro_batch in [run] gives the same losses but for rounding; `lawdsl run` then goes on from "
+        "the last checkpoint. With --halve it tries half of it by itself, once.",
+    ),
+    "R0111": Message(
+        "a run that another process holds",
+        "Another sweep does it at this moment, or something on another host has taken it and not let "
+        "go. It is left to that process; run the sweep again to see to what is left.",
+    ),
+    "R0112": Message(
+        "more GPUs than there are",
+        "A run of [run] processes takes as many GPUs. Ask for fewer, or run the sweep elsewhere.",
+    ),
+}
+
 _STORE: dict[str, Message] = {
     "R0401": Message(
         "a damaged checkpoint",
@@ -73,4 +130,102 @@ _STORE: dict[str, Message] = {
     ),
 }
 
-RUNNER_MESSAGES: dict[str, Message] = _RUNS | _STORE
+_SCHEDULES: dict[str, Message] = {
+    "R0701": Message(
+        "evaluations that do not fit into the run",
+        "The losses are measured at intervals longer than the part of the run they are for, or "
+        "after a step that the run does not reach. Step 0 and the last step are always measured: "
+        "name the ones between, at shorter intervals or in a list.",
+    ),
+    "R0702": Message(
+        "a learning rate that does not fit into the run",
+        "Warm-up and decay together are longer than the run, or the schedule lacks a decay that it "
+        "needs, or is given one that it does not have. Change `warmup`, `decay` or `schedule`; "
+        "nothing was started.",
+    ),
+}
+
+_VALIDATION: dict[str, Message] = {
+    "R0601": Message(
+        "no sample for a validation set",
+        "There is no document, or none of those that were drawn has the tokens that a sample must "
+        "have: what is shorter says little about a model. Give more text, or allow shorter samples.",
+    ),
+    "R0602": Message(
+        "a model without a tokenizer",
+        "Each model reads a sample as its own tokens, by the tokenizer.json in its folder. Older "
+        "forms such as vocab.json with merges.txt or a model of sentencepiece are not read; "
+        "transformers turns them into a tokenizer.json when it saves a tokenizer.",
+    ),
+    "R0603": Message(
+        "a tokenizer that is not the model's",
+        "It gives tokens that the model has no embedding of. Put the tokenizer that the model was "
+        "trained with in its folder.",
+    ),
+    "R0604": Message(
+        "scores that do not fit",
+        "Scores are kept as they come, so that a scoring can go on where it was interrupted. Those "
+        "that are there are of other samples, for the text, the tokenizer, the seed, the length or "
+        "the number of samples is another, or a line was damaged. Give what was given before, or "
+        "remove the folder that is named to begin again.",
+    ),
+    "R0605": Message(
+        "a model that cannot judge samples",
+        "It has no weights, gives losses that are no numbers, or is the same as another one. "
+        "Nothing could be learnt from its perplexities.",
+    ),
+    "R0606": Message(
+        "samples that do not fit in memory",
+        "Too many tokens went through a model at once. The scores so far are kept: the same command "
+        "with a smaller --batch-tokens goes on.",
+    ),
+    "R0607": Message(
+        "fewer samples than were asked for",
+        "The text has fewer documents, or fewer are left when the short ones and those that all "
+        "models find unlikely are gone. The set has what there is; a loss over few tokens is noisy.",
+    ),
+    "R0608": Message(
+        "fewer than two models",
+        "Samples are dropped that are among the worst under all models. Without models none is; "
+        "with one model, all that this one model dislikes are, which may be good text of a kind "
+        "that it has not seen.",
+    ),
+    "R0609": Message(
+        "a model that does worse than guessing",
+        "Its loss is higher than the logarithm of the number of its tokens. It is not trained, or "
+        "the tokenizer in its folder is another model's; its ranks of the samples mean little.",
+    ),
+}
+
+_TABLES: dict[str, Message] = {
+    "R0801": Message(
+        "no runs to collect",
+        "A table is made from folders of runs, which `lawdsl run` writes below the `folder` of a "
+        "sweep, as soon as something was measured after step 0.",
+    ),
+    "R0802": Message(
+        "runs that are not complete",
+        "Runs that diverged, failed or are not finished are in the table with the rows that they "
+        "have and their status, for to leave them out would make the rest look better than it is. "
+        "A fit without them says so: --where 'status = done'.",
+    ),
+    "R0803": Message(
+        "runs that do not belong into one table",
+        "One name stands for different corpora, validation sets or models in them, so their losses "
+        "cannot be compared. Collect each kind into a table of its own, or give things that differ "
+        "different names.",
+    ),
+    "R0804": Message(
+        "schedules of different lengths",
+        "Where the learning rate falls over a run, the loss on the way is not the one that a shorter "
+        "run ends with, so that equal D of runs of different lengths mean different things. Fit runs "
+        "of one length, or a law that has the learning rate in it.",
+    ),
+    "R0805": Message(
+        "a table that cannot be written",
+        "The end of its name says its form: .parquet, .csv or .sqlite. It is written whole or not at "
+        "all.",
+    ),
+}
+
+RUNNER_MESSAGES: dict[str, Message] = _RUNS | _SWEEPS | _STORE | _SCHEDULES | _VALIDATION | _TABLES

@@ -56,6 +56,30 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
                 file.truncate(0)
 
 
+def holder(run_folder: Path) -> str:
+    """Who holds a run, `host/pid since …`; empty where nobody does, as far as can be seen here.
+
+    Where nobody is named the lock is not touched, so that whoever takes it meanwhile can.
+    """
+    try:
+        with open(run_folder / "lock", "rb", buffering=0) as file:
+            found = _holder(file)
+            if not found or (found["host"] == socket.gethostname() and _free(file)):
+                return ""
+    except OSError:
+        return ""
+    return f"{found['host']}/{found['pid']} since {found['since']}"
+
+
+def _free(file: BinaryIO) -> bool:
+    """Whether the process that is named has ended; its number may be another's by now."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _write(file: BinaryIO, path: Path, label: str) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
     content = {"host": socket.gethostname(), "pid": os.getpid(), "since": since}

@@ -9,7 +9,31 @@ import math
 from array import array
 from functools import lru_cache
 
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
 from .spec import Training
+
+
+def check(training: Training) -> None:
+    """Refuse a schedule that does not fit into the run.
+
+    Raises:
+        LawdslError: a warm-up or a decay that is missing, longer than the run, or without effect
+            (R0702).
+    """
+    t, decays = training, training.schedule == "warmup-stable-decay"
+    if t.decay and not decays:
+        why = f"a decay over {t.decay:,} steps, which the schedule {t.schedule} does not have"
+        help = 'leave `decay` out, or choose schedule = "warmup-stable-decay"'
+    elif decays and not t.decay:
+        why = "the schedule warmup-stable-decay without its decay"
+        help = "say over how many of the last steps it falls, as decay = 2_000"
+    elif t.warmup + t.decay > t.steps or t.warmup == t.steps:
+        why = f"a warm-up over {t.warmup:,} steps and a decay over {t.decay:,}, of {t.steps:,}"
+        help = "shorten them, or train for more steps"
+    else:
+        return
+    raise LawdslError(Diagnostic("R0702", why, place="training", help=help))
 
 
 def learning_rate(training: Training, step: int) -> float:
@@ -48,10 +72,11 @@ def areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, f
     """What the learning rates of the first `step` updates come to: S1 and S2.
 
     The forward area S1 is their sum. The annealing area is
-    S2 = sum over updates i of sum over updates k <= i of (lr_(k-1) - lr_k) decay^(i-k),
-    where the first update has no difference (its predecessor had the same rate): what falls counts
-    up, a warm-up counts down. Tissue et al. 2024 (2408.11029), equation 1; Wang et al. 2025 (CPT
-    dynamics), equation 4, whose S2 of the pre-training goes on apart from this one.
+    S2 = sum over updates i of sum over updates k <= i of (lr_(k-1) - lr_k) decay^(i-k):
+    what falls counts up, a warm-up counts down. The first update has no difference: what the
+    learning rate was in an earlier training is not known here. Tissue et al. 2024 (2408.11029);
+    Wang et al. 2025 (CPT dynamics), equation 4, which has these two of the continual pre-training
+    beside those of the pre-training.
 
     The first call for a schedule goes through all of its updates, in one order, so the same
     numbers come out bit for bit whenever they are asked for; the others look them up.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Context
 
 import numpy as np
 import sympy as sp
@@ -22,7 +23,7 @@ from lawdsl.data.oddities import duplicates, two_scales
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
-from lawdsl.law import Law, Quantity, unit_text
+from lawdsl.law import Bound, Law, Quantity, unit_text
 from lawdsl.units import parse_unit, size_and_dimension
 
 Array = NDArray[np.float64]
@@ -262,9 +263,18 @@ def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str,
         unit = f" {unit_text(q.unit)}" if q.unit else ""
         shown = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {shown}"
-        change = f"change the setting: --set {b.text}=…" if b.limit.is_Symbol else ""
+        change = f"change the setting: {_reaching(b, numbers)}" if b.limit.is_Symbol else ""
         found.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
     return found
+
+
+def _reaching(bound: Bound, numbers: Array) -> str:
+    """The option that lets a domain reach all of these numbers, if it ends in a setting."""
+    above = numbers[np.isfinite(numbers) & (numbers > 0)]
+    if bound.relation != ">=" or not len(above):
+        return f"--set {bound.text}=…"
+    down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(float(above.min()))
+    return f"--set {bound.text}={float(down):g} takes in all that are above 0"
 
 
 def _conversion(

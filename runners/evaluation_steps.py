@@ -1,0 +1,128 @@
+"""The steps of a run after which its losses are measured.
+
+The schedules of D-CPT (Que et al. 2024), appendix I.1: dense, sparse, sectional and exponential,
+with its numbers for 200,000 steps as defaults, and lists. Whatever the schedule, step 0 is among
+them, which is the model before it is trained, and so is the last step, which is what was paid for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .spec import Positive, Record, Share
+
+
+class Dense(Record):
+    """Every so many steps: M1."""
+
+    schedule: Literal["dense"] = "dense"
+    every: Positive = 1000
+
+
+class Sparse(Record):
+    """Every so many steps, and fewer of them: M2."""
+
+    schedule: Literal["sparse"] = "sparse"
+    every: Positive = 5000
+
+
+def _inside(part: str) -> str:
+    if not 0 < Fraction(part) < 1:
+        raise ValueError(f"the first part of a run lies between 0 and 1, not at {part}")
+    return part
+
+
+class Sectional(Record):
+    """Every `every` steps in the first `part` of the run, and every `then` steps from there on: M3.
+
+    Of 200,000 steps that makes 30 + 10 points, step 0 not counted.
+    """
+
+    schedule: Literal["sectional"] = "sectional"
+    every: Positive = 4000
+    then: Positive = 8000
+    part: Annotated[Share, AfterValidator(_inside)] = "3/5"
+
+
+class Exponential(Record):
+    """Fewer and fewer: M4, each multiple x of `every` steps with probability exp(-rate x).
+
+    The paper gives f(x) = exp(-lambda x) (equation 59), lambda = 0.02 and 45 points, and does not
+    say how f became points. Here each multiple is drawn by itself, so that how many there are is
+    chance: of 200,000 steps 49.6 are expected, step 0 among them, with a standard deviation of 4.9;
+    the last step comes on top. The same seed draws the same, everywhere and always.
+    """
+
+    schedule: Literal["exponential"] = "exponential"
+    every: Positive = 1000
+    rate: float = Field(default=0.02, gt=0)
+    seed: int = 0
+
+
+class Listed(Record):
+    """These steps, in any order."""
+
+    schedule: Literal["list"] = "list"
+    steps: tuple[Annotated[int, Field(ge=0)], ...]
+
+
+Schedule = Annotated[
+    Dense | Sparse | Sectional | Exponential | Listed, Field(discriminator="schedule")
+]
+"""As a table of a sweep gives it: `schedule = "sectional"` and the numbers that differ."""
+
+
+def steps(schedule: Schedule, total: int) -> tuple[int, ...]:
+    """The steps of a run of `total` steps after which it is measured: increasing, from 0 to `total`.
+
+    Raises:
+        LawdslError: an interval longer than the part of the run it is for, or a listed step beyond
+            its end (R0701).
+    """
+    between = _between(schedule, total)
+    return tuple(sorted({0, total, *between}))
+
+
+def _between(schedule: Schedule, total: int) -> Iterable[int]:
+    match schedule:
+        case Dense(every=every) | Sparse(every=every):
+            _check(every, total, "run")
+            return range(every, total, every)
+        case Sectional(every=every, then=then, part=part):
+            border = math.floor(Fraction(part) * total)
+            _check(every, border, "first part of the run")
+            _check(then, total - border, "second part of the run")
+            return [*range(every, border + 1, every), *range(border + then, total, then)]
+        case Exponential(every=every, rate=rate, seed=seed):
+            _check(every, total, "run")
+            drawn = range(1, -(-total // every))
+            return [x * every for x in drawn if _uniform(seed, x) < math.exp(-rate * x)]
+        case Listed(steps=listed):
+            for step in listed:
+                if step > total:
+                    raise _refused(f"an evaluation after step {step:,} of {total:,}")
+            return listed
+
+
+def _check(every: int, length: int, what: str) -> None:
+    if every > length:
+        raise _refused(f"an evaluation every {every:,} steps, of a {what} of {length:,}")
+
+
+def _refused(what: str) -> LawdslError:
+    help = "evaluate more often, or train for more steps"
+    return LawdslError(Diagnostic("R0701", what, place="evaluation", help=help))
+
+
+def _uniform(seed: int, x: int) -> float:
+    """A number in [0, 1) for each x; by a hash, for streams of libraries change with versions."""
+    digest = blake2b(f"{seed} {x}".encode(), digest_size=8, person=b"evaluation").digest()
+    return (int.from_bytes(digest, "big") >> 11) / 2**53
