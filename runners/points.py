@@ -81,10 +81,10 @@ def open_points(path: Path) -> Points:
     """
     try:
         new = not path.exists()
-        file = open(path, "ab", buffering=0)  # noqa: SIM115
+        content = b"" if new else path.read_bytes()
+        file = open(path, "ab", buffering=0)
         if new:
             sync(path.parent)
-        content = path.read_bytes()
         size = content.rfind(b"\n") + 1
         if size < len(content):
             file.truncate(size)
