@@ -32,6 +32,7 @@ ORDER = (
     "comparing",
     "reporting",
     "demo",
+    "runners",  # beside this package in a checkout
     "cli",
 )
 TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}
