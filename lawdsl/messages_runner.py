@@ -145,6 +145,58 @@ _SCHEDULES: dict[str, Message] = {
     ),
 }
 
+_VALIDATION: dict[str, Message] = {
+    "R0601": Message(
+        "no sample for a validation set",
+        "There is no document, or none of those that were drawn has the tokens that a sample must "
+        "have: what is shorter says little about a model. Give more text, or allow shorter samples.",
+    ),
+    "R0602": Message(
+        "a model without a tokenizer",
+        "Each model reads a sample as its own tokens, by the tokenizer.json in its folder. Older "
+        "forms such as vocab.json with merges.txt or a model of sentencepiece are not read; "
+        "transformers turns them into a tokenizer.json when it saves a tokenizer.",
+    ),
+    "R0603": Message(
+        "a tokenizer that is not the model's",
+        "It gives tokens that the model has no embedding of. Put the tokenizer that the model was "
+        "trained with in its folder.",
+    ),
+    "R0604": Message(
+        "scores that do not fit",
+        "Scores are kept as they come, so that a scoring can go on where it was interrupted. Those "
+        "that are there are of other samples, for the text, the tokenizer, the seed, the length or "
+        "the number of samples is another, or a line was damaged. Give what was given before, or "
+        "remove the folder that is named to begin again.",
+    ),
+    "R0605": Message(
+        "a model that cannot judge samples",
+        "It has no weights, gives losses that are no numbers, or is the same as another one. "
+        "Nothing could be learnt from its perplexities.",
+    ),
+    "R0606": Message(
+        "samples that do not fit in memory",
+        "Too many tokens went through a model at once. The scores so far are kept: the same command "
+        "with a smaller --batch-tokens goes on.",
+    ),
+    "R0607": Message(
+        "fewer samples than were asked for",
+        "The text has fewer documents, or fewer are left when the short ones and those that all "
+        "models find unlikely are gone. The set has what there is; a loss over few tokens is noisy.",
+    ),
+    "R0608": Message(
+        "fewer than two models",
+        "Samples are dropped that are among the worst under all models. Without models none is; "
+        "with one model, all that this one model dislikes are, which may be good text of a kind "
+        "that it has not seen.",
+    ),
+    "R0609": Message(
+        "a model that does worse than guessing",
+        "Its loss is higher than the logarithm of the number of its tokens. It is not trained, or "
+        "the tokenizer in its folder is another model's; its ranks of the samples mean little.",
+    ),
+}
+
 _TABLES: dict[str, Message] = {
     "R0801": Message(
         "no runs to collect",
@@ -176,4 +228,4 @@ _TABLES: dict[str, Message] = {
     ),
 }
 
-RUNNER_MESSAGES: dict[str, Message] = _RUNS | _SWEEPS | _STORE | _SCHEDULES | _TABLES
+RUNNER_MESSAGES: dict[str, Message] = _RUNS | _SWEEPS | _STORE | _SCHEDULES | _VALIDATION | _TABLES

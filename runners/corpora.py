@@ -1,10 +1,10 @@
 """A corpus: a folder with the tokens of its documents, opened as memory-mapped arrays.
 
-    tokens.bin       the tokens of all documents, one after another, each ended by end-of-text
-    documents.npy    where each document begins, and where the last one ends
-    paragraphs.npy   keys of its paragraphs, for what must not overlap with it
-    tokenizer.json   the tokenizer they were made with
-    corpus.json      how many there are, and the SHA-256 of the first, second and fourth
+tokens.bin       the tokens of all documents, one after another, each ended by end-of-text
+documents.npy    where each document begins, and where the last one ends
+paragraphs.npy   keys of its paragraphs, for what must not overlap with it
+tokenizer.json   the tokenizer they were made with
+corpus.json      how many there are, and the SHA-256 of the first, second and fourth
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -43,7 +40,9 @@ class Writer:
             ids, text = encoding.ids, document.text
             if longest is not None and len(ids) >= longest:
                 first = document.key % (len(ids) - longest + 2)  # a piece from anywhere in it
-                ids, offsets = (list_[first : first + longest - 1] for list_ in (ids, encoding.offsets))
+                ids, offsets = (
+                    list_[first : first + longest - 1] for list_ in (ids, encoding.offsets)
+                )
                 text = text[offsets[0][0] : offsets[-1][1]]
             array = np.array([*ids, self.tokenizer.end_of_text], dtype=self.dtype)
             self.file.write(array.tobytes())
@@ -125,7 +124,9 @@ def new_folders(folders: Iterable[Path], force: bool) -> Iterator[dict[Path, Pat
     for folder, partial in places.items():
         if folder.exists() and not force:
             raise LawdslError(
-                Diagnostic("R0205", "the folder exists", place=str(folder), help="--force replaces it")
+                Diagnostic(
+                    "R0205", "the folder exists", place=str(folder), help="--force replaces it"
+                )
             )
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)

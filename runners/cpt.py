@@ -44,7 +44,7 @@ from .locks import hold
 from .parallel import gathered, placed, restore
 from .place import Place, all_of, any_of, join, leave, meet, peak_memory
 from .points import cut, open_points
-from .schedules import areas, learning_rate
+from .schedules import areas, check, learning_rate
 from .spec import Order, Run, Training, read_order
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
@@ -110,6 +110,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
     )
     tokens = [corpus.tokens for corpus in corpora.values()]
 
+    check(training)
     _check_supply(mix, run, training)
     tokens = [corpus.tokens for corpus in corpora.values()]
     rows = slice(place.rank, None, place.world)
@@ -124,7 +125,12 @@ def train(folder: Path, order: Order, place: Place) -> int:
     low = training.precision == "bfloat16"
     autocast = partial(torch.autocast, place.device.type, torch.bfloat16, enabled=low)
     flops = costs.flops_per_token(
-        facts.parameters, facts.embedding, facts.layers, facts.hidden, training.sequence
+        facts.parameters,
+        facts.embedding,
+        facts.layers,
+        facts.hidden,
+        training.sequence,
+        tied=facts.tied,
     )
 
     # ---- where we stand: the newest checkpoint that is whole, or the beginning
@@ -208,6 +214,8 @@ def train(folder: Path, order: Order, place: Place) -> int:
         clock.start()
         torch.manual_seed(_seed(run.seed, step, place.rank))  # of dropout, where there is any
         batch = torch.from_numpy(streams.batch(mix, tokens, training.sequence, step)[rows])
+        if place.device.type == "cuda":
+            batch = batch.pin_memory()
         pieces = batch.to(place.device, non_blocking=True).split(micro)
         for number, piece in enumerate(pieces):
             with synced(number == len(pieces) - 1):

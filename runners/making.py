@@ -113,7 +113,9 @@ def write_corpora(
                     keyed = [(d, document_key(d.text)) for d in batch]
                     for folder, part in wave.items():
                         mine = [(d, k) for d, k in keyed if _falls(k, shares[part.name])]
-                        made = list(_freed(mine, seen_documents, seen_paragraphs, foreign, deduplicate))
+                        made = list(
+                            _freed(mine, seen_documents, seen_paragraphs, foreign, deduplicate)
+                        )
                         writers[folder].add(made, part.max_document_tokens)
                 for folder, part in wave.items():
                     writers[folder].finish(part.max_tokens)
@@ -121,9 +123,16 @@ def write_corpora(
             if not writers[folder].tokens:
                 raise _empty(part, len(parts) > 1)
             origin = {"inputs": [str(path) for path in inputs], "glob": glob, "files": len(files)}
-            writers[folder].describe(origin | {"share": str(part.share), "deduplicate": deduplicate,
-                "against": [str(path) for path in against],
-                "max_tokens": part.max_tokens, "max_document_tokens": part.max_document_tokens})
+            writers[folder].describe(
+                origin
+                | {
+                    "share": str(part.share),
+                    "deduplicate": deduplicate,
+                    "against": [str(path) for path in against],
+                    "max_tokens": part.max_tokens,
+                    "max_document_tokens": part.max_document_tokens,
+                }
+            )
     return [open_corpus(folder) for folder in parts]
 
 

@@ -44,6 +44,7 @@ class Facts:
         parameters: all of them, those that are shared counted once.
         non_embedding: all but the input embedding and the head: the N of most laws.
         embedding: of the input embedding alone.
+        tied: whether the head is the input embedding.
     """
 
     fingerprint: str
@@ -51,6 +52,7 @@ class Facts:
     parameters: int
     non_embedding: int
     embedding: int
+    tied: bool
     layers: int
     hidden: int
     vocabulary: int
@@ -97,7 +99,8 @@ def inspect(source: str | Mapping[str, Any]) -> Facts:
     if head is None:
         raise _refused("R0302", source, "the model has no head that predicts the next token")
     total = sum(p.numel() for p in model.parameters())
-    apart = 0 if head.weight is embedding else head.weight.numel()
+    tied = head.weight is embedding
+    apart = 0 if tied else head.weight.numel()
     text = config.get_text_config()
     return Facts(
         fingerprint=_fingerprint(source, files),
@@ -105,6 +108,7 @@ def inspect(source: str | Mapping[str, Any]) -> Facts:
         parameters=total,
         non_embedding=total - embedding.numel() - apart,
         embedding=embedding.numel(),
+        tied=tied,
         layers=text.num_hidden_layers,
         hidden=text.hidden_size,
         vocabulary=embedding.shape[0],

@@ -32,7 +32,7 @@ ORDER = (
     "comparing",
     "reporting",
     "demo",
-    "runners",  # beside this package in a checkout
+    "runners",  # beside this package; only commands import it, and only where they run
     "cli",
 )
 TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}

@@ -19,7 +19,7 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
-from lawdsl.cli import checking, comparing, demonstration, files, fits, running
+from lawdsl.cli import checking, comparing, demonstration, files, fits, running, validation
 from lawdsl.cli.options import LAST_WORDS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -38,7 +38,7 @@ def cli() -> None:
     """
 
 
-for room in (files, checking, fits, comparing, running, demonstration):
+for room in (files, checking, fits, comparing, validation, running, demonstration):
     for command in room.COMMANDS:
         cli.add_command(command)
 

@@ -63,9 +63,7 @@ def order(folder: Path, size: str, steps: int, arguments: argparse.Namespace) ->
     shape = config(size, arguments.sequence)
     gpu = arguments.device != "cpu"
     run = Run(
-        model=Model(
-            name=size, fingerprint=fingerprint(shape), initialization="width-scaled"
-        ),
+        model=Model(name=size, fingerprint=fingerprint(shape), initialization="width-scaled"),
         corpora={"text": Source(fingerprint=corpus.fingerprint, share="1", max_epochs=1000)},
         validation={"text": open_corpus(folder / "validation").fingerprint},
         training=Training(
@@ -118,7 +116,9 @@ def trainer(folder: Path, size: str, steps: int, arguments: argparse.Namespace) 
 
         def __getitem__(self, index: int) -> dict[str, Any]:
             begin = chosen[index] * training.sequence
-            ids = torch.from_numpy(corpus.tokens[begin : begin + training.sequence].astype(np.int64))
+            ids = torch.from_numpy(
+                corpus.tokens[begin : begin + training.sequence].astype(np.int64)
+            )
             return {"input_ids": ids, "labels": ids}
 
     class InOrder(Trainer):
@@ -181,7 +181,12 @@ def pairs(size: str, folder: Path, arguments: argparse.Namespace, words: list[st
             rates[who].append(tokens / (seconds(who, size, many, folder, words) - few))
     ratios = sorted(a / b for a, b in zip(rates["lawdsl"], rates["Trainer"], strict=True))
     spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
-    return [size, *(f"{median(rates[who]):,.0f}" for who in CONTENDERS), f"{median(ratios):.3f}", spread]
+    return [
+        size,
+        *(f"{median(rates[who]):,.0f}" for who in CONTENDERS),
+        f"{median(ratios):.3f}",
+        spread,
+    ]
 
 
 def at_once(size: str, folder: Path, words: list[str]) -> float:
@@ -189,7 +194,16 @@ def at_once(size: str, folder: Path, words: list[str]) -> float:
     many = 4 * SHAPES[size][2]
 
     def clock(count: int, steps: int) -> float:
-        command = [sys.executable, __file__, *words, "--one", "lawdsl", size, str(steps), str(folder)]
+        command = [
+            sys.executable,
+            __file__,
+            *words,
+            "--one",
+            "lawdsl",
+            size,
+            str(steps),
+            str(folder),
+        ]
         begun = time.perf_counter()
         running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(count)]
         assert not any(process.wait() for process in running)
