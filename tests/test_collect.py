@@ -37,19 +37,24 @@ WIDE = TEXT.replace(
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Does the runs of a sweep in this process, with the fake worker; its file."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    handlers = fake_worker.signal.signal
-    monkeypatch.setattr(fake_worker.signal, "signal", lambda *_: handlers)
 
     def run(text: str = TEXT, folder: Path = tmp_path, **does: Any) -> Path:
         monkeypatch.setenv("FAKE", json.dumps(does))
         path = made(folder, text)
-        for planned_run in planned(path).to_do:
-            prepare(planned_run.folder, planned_run.order)
-            fake_worker.main(planned_run.folder)
+        work(path)
         return path
 
     return run
+
+
+def work(path: Path) -> None:
+    """Do what is left of a sweep."""
+    for run in planned(path).to_do:
+        prepare(run.folder, run.order)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OMP_NUM_THREADS", "1")
+            patch.setattr(fake_worker.signal, "signal", lambda *_: None)  # pytest keeps its own
+            fake_worker.main(run.folder)
 
 
 def folder(path: Path, label: str) -> Path:
@@ -231,9 +236,7 @@ def test_of_a_sweep_only_the_runs_are_collected_that_it_asks_for_now(ran):
 def test_two_runs_of_one_description_are_not_mixed_up(ran):
     path = ran()
     sweeps.corpus(path.parent / "corpora" / "code", 2100)
-    for run in planned(path).to_do:
-        prepare(run.folder, run.order)
-        fake_worker.main(run.folder)
+    work(path)
     with pytest.raises(LawdslError) as error:
         collect([path])
     (found,) = error.value.diagnostics
@@ -257,9 +260,7 @@ def test_domains_of_their_own_have_columns_in_common(ran, tmp_path: Path):
         sweeps.corpus(tmp_path / "corpora" / name)
     second = tmp_path / "math.toml"
     second.write_text(other)
-    for run in planned(second).to_do:
-        prepare(run.folder, run.order)
-        fake_worker.main(run.folder)
+    work(second)
     table = collect([path, second])
     assert table.rows == 48 and set(column(table, "domain")) == {"code", "math"}
     for name in ("code", "math"):
