@@ -21,7 +21,7 @@ import shutil
 import signal
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -64,8 +64,10 @@ def main(arguments: list[str]) -> int:
     try:
         order = read_order(folder)
         place = join(order.how)
-        with hold(folder, order.label) if place.first else nullcontext():
-            return train(folder, order, place)
+        with ExitStack() as held:
+            if place.first:
+                held.enter_context(hold(folder, order.label))
+            return train(folder, order, place, held)
     except LawdslError as error:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
@@ -79,8 +81,11 @@ def main(arguments: list[str]) -> int:
             leave(place)
 
 
-def train(folder: Path, order: Order, place: Place) -> int:
+def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
     """Begin the run or go on with it; the exit code.
+
+    Args:
+        held: what is to be closed at the end, whatever the end is.
 
     Raises:
         LawdslError: input that is not what the run was ordered with.
@@ -156,7 +161,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
         for left in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
             left.unlink(missing_ok=True)  # it was out of memory, or killed as it wrote this
         _cut(folder / POINTS, size, place)
-        points = open_points(folder / POINTS)
+        points = held.enter_context(open_points(folder / POINTS))
     meet(place)
 
     clock = _Clock(seconds)
