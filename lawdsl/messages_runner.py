@@ -304,6 +304,78 @@ _TABLES: dict[str, Message] = {
     ),
 }
 
+_MODELS: dict[str, Message] = {
+    "R0301": Message(
+        "a folder that holds no model",
+        "A model is a folder on this machine with a config.json, as transformers writes it, or a "
+        "configuration of which the weights are drawn. Nothing is fetched from a hub.",
+    ),
+    "R0302": Message(
+        "a model that transformers does not take",
+        "Its configuration is damaged, or of a family that the installed transformers does not "
+        "know as a causal language model, or names code of its own (auto_map): code from a "
+        "model's folder is never run. The message says what transformers said.",
+    ),
+    "R0303": Message(
+        "weights that cannot be used",
+        "Weights are read from safetensors alone. A pickle can run any program when it is read, "
+        "so convert it where you trust it: load the model there and call save_pretrained. Weights "
+        "that are damaged, missing or not those of the configuration are refused too: transformers "
+        "would draw what is missing at random, and the run would begin with another model.",
+    ),
+    "R0304": Message(
+        "a model that changes its logits",
+        "The loss is computed from the last hidden states and the head, without ever holding all "
+        "logits. Families that scale or cap them (Gemma 2, Granite, Cohere) would be trained on "
+        "another loss than their own; the runner compares both before it begins, and refuses.",
+    ),
+}
+
+_TRAINING: dict[str, Message] = {
+    "R0501": Message(
+        "a device that is not there",
+        "The run asks for a device that torch does not see, or that there is no such kind of. On "
+        'the CPU everything runs too: device = "cpu".',
+    ),
+    "R0502": Message(
+        "a number of processes that does not go",
+        "A run is done by as many processes as it was ordered with, for only that number gives the "
+        "same numbers bit for bit; the batch must be a multiple of it. torchrun starts them.",
+    ),
+    "R0503": Message(
+        "a run whose model, data or checkpoint has changed",
+        "A run is known by the hash of all that decides its losses. What lies in the folder that is "
+        "named is not what the run was ordered with, so its rows would belong to no run: put back "
+        "what was there, or order another run.",
+    ),
+    "R0504": Message(
+        "rows that the model cannot take",
+        "The corpus has tokens that the model does not know, or rows are longer than the model has "
+        "positions. Make the corpus with the model's own tokenizer, or train on shorter sequences.",
+    ),
+    "R0505": Message(
+        "a corpus that is too small for the run",
+        "Text that is seen more often teaches less, and laws are about fresh text; so how often a "
+        "corpus may be gone through is said beforehand, once by default. Train for fewer steps, "
+        "bring more text, or allow a larger max_epochs.",
+    ),
+    "R0506": Message(
+        "a corpus that is shorter than one row",
+        "A row is a sequence of tokens and the one after them. The corpus or validation set that "
+        "is named holds not even one.",
+    ),
+    "R0507": Message(
+        "memory that did not suffice",
+        "The run is recorded as out of memory and its checkpoints stay. With a smaller micro_batch "
+        "it goes on from the last one; the batch, and so the losses but for rounding, are the same.",
+    ),
+    "R0508": Message(
+        "a trained model that cannot be written",
+        "The disk or the quota is full, or the folder cannot be written. The rows are all there; "
+        "make room, start the run again, and it goes on from its last checkpoint to the end.",
+    ),
+}
+
 RUNNER_MESSAGES: dict[str, Message] = (
-    _RUNS | _SWEEPS | _CORPORA | _STORE | _SCHEDULES | _VALIDATION | _TABLES
+    _RUNS | _SWEEPS | _CORPORA | _MODELS | _STORE | _TRAINING | _VALIDATION | _SCHEDULES | _TABLES
 )

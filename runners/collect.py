@@ -184,7 +184,7 @@ def _finite(row: Row) -> bool:
 def _in_order(rows: Iterable[Row]) -> list[str]:
     """All columns: what a run is, what the laws take, family by family, and the rest."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    families = [name for family in FAMILIES for name in names if name.startswith(family)]
+    families = [n for family in FAMILIES for n in sorted(names) if n.startswith(family)]
     return [*FIRST, *families, *(n for n in names if n not in (*FIRST, *families))]
 
 

@@ -1,6 +1,6 @@
 """One continual pre-training run, from the order in its folder to its last row.
 
-    python -m lawdsl.runners.cpt FOLDER
+    python -m lawdsl.runners.cpt [--steal] FOLDER
     torchrun --nproc-per-node 2 -m lawdsl.runners.cpt FOLDER
 
 begins the run, or goes on where it was stopped, by whatever: killed at any moment and resumed it
@@ -9,6 +9,7 @@ has the same losses and the same weights, bit for bit, as if it had not been. On
 
 Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too;
 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT, saved. A second signal ends it at once.
+`--steal` takes a run that another machine held when it was last heard of, and that is not at work.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import shutil
 import signal
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -39,37 +41,43 @@ from lawdsl.files import write
 
 from . import checkpoints, costs, models, streams
 from .corpora import Corpus, open_corpus
+from .disk import room, sync
 from .evaluation import measure
 from .locks import hold
-from .parallel import gathered, placed, restore
-from .place import Place, all_of, any_of, join, leave, meet, peak_memory
+from .parallel import gathered, placed, restore, settle
+from .place import Place, all_of, any_of, join, leave, meet, out_of_memory, peak_memory
 from .points import cut, open_points
 from .schedules import areas, check, learning_rate
 from .spec import Order, Run, Training, read_order
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 FINISHED, POINTS = "done.json", "points.jsonl"
+SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the run is part of
 LOOK = 50  # steps between looks at whether the loss is still a number
 
 
 def main(arguments: list[str]) -> int:
     """Do the run in a folder; the exit code."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
+    steal = "--steal" in arguments
+    names = [argument for argument in arguments if argument != "--steal"]
+    if len(names) != 1 or names[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
-    folder = Path(arguments[0])
+    folder = Path(names[0])
     place = None
     try:
         order = read_order(folder)
         place = join(order.how)
-        with hold(folder, order.label) if place.first else nullcontext():
-            return train(folder, order, place)
+        with ExitStack() as held:
+            if place.first:
+                held.enter_context(hold(folder, order.label, steal))
+            return train(folder, order, place, held)
     except LawdslError as error:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
         return WRONG
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
         return _record_memory(folder, place, error)
     finally:
@@ -77,8 +85,11 @@ def main(arguments: list[str]) -> int:
             leave(place)
 
 
-def train(folder: Path, order: Order, place: Place) -> int:
+def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
     """Begin the run or go on with it; the exit code.
+
+    Args:
+        held: what is to be closed at the end, whatever the end is.
 
     Raises:
         LawdslError: input that is not what the run was ordered with.
@@ -86,35 +97,35 @@ def train(folder: Path, order: Order, place: Place) -> int:
     run, training, how = order.run, order.run.training, order.how
     if status := _finished(folder):
         _say(place, f"{order.label} is {status}")
+        _forget(folder, place)
         return DONE if status == "done" else DIVERGED
-    stop = _Stop()
+    stop = _Stop(place)
 
     # ---- data: memory-mapped, each what the run was ordered with
     source = order.paths.model
     facts = models.inspect(source)
     _same("the model", run.model.fingerprint, facts.fingerprint)
-    corpora = {
-        name: _opened(order.paths.corpora[name], part.fingerprint, facts)
-        for name, part in run.corpora.items()
+    corpora = {  # in an order of their own, whatever that of the file is
+        name: _opened(order.paths.corpora[name], part.fingerprint, facts, training)
+        for name, part in sorted(run.corpora.items())
     }
     validation = {
-        name: _opened(order.paths.validation[name], fingerprint, facts)
+        name: _opened(order.paths.validation[name], fingerprint, facts, training)
         for name, fingerprint in run.validation.items()
     }
     mix = streams.mixture(
-        {name: part.fraction for name, part in run.corpora.items()},
+        {name: run.corpora[name].fraction for name in corpora},
         {name: corpus.windows(training.sequence) for name, corpus in corpora.items()},
         {name: corpus.fingerprint for name, corpus in corpora.items()},
         training.batch,
         run.seed,
     )
-    tokens = [corpus.tokens for corpus in corpora.values()]
-
     check(training)
     _check_supply(mix, run, training)
+    _check_rows(training, facts, place)
     tokens = [corpus.tokens for corpus in corpora.values()]
     rows = slice(place.rank, None, place.world)
-    micro = how.micro_batch or math.ceil(training.batch / place.world)
+    micro = how.micro_batch or training.batch // place.world
     due = frozenset(run.evaluate)
 
     # ---- model and optimizer
@@ -133,6 +144,9 @@ def train(folder: Path, order: Order, place: Place) -> int:
         tied=facts.tied,
     )
 
+    with autocast():
+        settle(loss_of, torch.zeros((micro, training.sequence + 1), dtype=torch.long), place)
+
     # ---- where we stand: the newest checkpoint that is whole, or the beginning
     step, measured, seconds, size = 0, 0, 0.0, 0
     running = torch.zeros(1, dtype=torch.float64, device=place.device)  # losses since the last row
@@ -144,17 +158,28 @@ def train(folder: Path, order: Order, place: Place) -> int:
         restore(model, optimizer, checkpoints.load(found))
         step, measured = found.step, found.state["measured"]
         seconds, size = found.state["seconds"], found.state["points"]
-        running[0] = found.state["running"][place.rank]
+        parts = found.state["running"]  # of each process, as many as there were
+        running[0] = parts[place.rank] if len(parts) == place.world else sum(parts) / place.world
     points = None
     if place.first:
+        for left in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
+            left.unlink(missing_ok=True)  # it was out of memory, or killed as it wrote this
         _cut(folder / POINTS, size, place)
-        points = open_points(folder / POINTS)
+        points = held.enter_context(open_points(folder / POINTS))
     meet(place)
 
     clock = _Clock(seconds)
 
-    def record() -> None:
-        """Measure the losses on all validation sets, and write the row of this step."""
+    def finite() -> bool:
+        """Whether the losses since the last row are numbers."""
+        return math.isfinite(sum(all_of(place, float(running))))
+
+    def record() -> bool:
+        """Measure the losses on all validation sets, and write the row of this step.
+
+        Returns:
+            Whether all of them are numbers.
+        """
         nonlocal measured
         rate = clock.pause(place, training.batch * training.sequence)
         model.eval()
@@ -168,33 +193,30 @@ def train(folder: Path, order: Order, place: Place) -> int:
         measured = step
         running.zero_()
         s1, s2 = areas(training, step)
-        if points is None:
-            return
-        points.append(
-            {
-                "step": step,
-                "tokens": step * training.batch * training.sequence,
-                "learning_rate": learning_rate(training, max(step - 1, 0)),
-                "S1": s1,
-                "S2": s2,
-                "rows": dict(zip(mix.names, streams.drawn(mix, step), strict=True)),
-                "epochs": streams.epochs(mix, step),
-                "losses": {name: asdict(found) for name, found in losses.items()},
-                "train_loss": trained if step else None,
-                "tokens_per_second": rate,
-                "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world)
-                if rate
-                else None,
-                "peak_memory_bytes": peak_memory(place),
-                "device": place.name,
-                "seconds": clock.seconds,
-            }
-        )
+        row = {
+            "step": step,
+            "tokens": step * training.batch * training.sequence,
+            "learning_rate": learning_rate(training, max(step - 1, 0)),
+            "S1": s1,
+            "S2": s2,
+            "rows": dict(zip(mix.names, streams.drawn(mix, step), strict=True)),
+            "epochs": streams.epochs(mix, step),
+            "losses": {name: asdict(found) for name, found in losses.items()},
+            "train_loss": trained if step else None,
+            "tokens_per_second": rate,
+            "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world) if rate else None,
+            "peak_memory_bytes": peak_memory(place),
+            "device": place.name,
+            "seconds": clock.seconds,
+        }
+        if points is not None:
+            points.append(row)
+        return all(math.isfinite(found.loss) for found in losses.values())
 
     def save() -> None:
         """Write a checkpoint: what is done after it is done again in the same way, if it must be."""
         clock.pause(place)
-        tensors = gathered(model, optimizer)
+        tensors = gathered(loss_of, model, optimizer)
         losses = all_of(place, float(running))
         if points is not None:
             state = {
@@ -208,8 +230,8 @@ def train(folder: Path, order: Order, place: Place) -> int:
         meet(place)
 
     # ---- the loop
-    if step == 0:
-        record()
+    if step == 0 and not record():
+        return _diverged(folder, step, clock, place)
     while step < training.steps:
         clock.start()
         torch.manual_seed(_seed(run.seed, step, place.rank))  # of dropout, where there is any
@@ -231,33 +253,33 @@ def train(folder: Path, order: Order, place: Place) -> int:
         optimizer.zero_grad()
         step += 1
 
-        looking = step in due or step % LOOK == 0
-        if looking and not math.isfinite(sum(all_of(place, float(running)))):
+        last = step == training.steps
+        if (step in due or step % LOOK == 0 or last) and not finite():
             return _diverged(folder, step, clock, place)
-        if step in due:
-            record()
-        signalled = any_of(place, stop.signal)
-        if signalled or (step % how.checkpoint_every == 0 and step < training.steps):
+        if step in due and not record():
+            return _diverged(folder, step, clock, place)
+        signalled = any_of(place, stop.asked())
+        if signalled or (step % how.checkpoint_every == 0 and not last):
+            if not finite():
+                return _diverged(folder, step, clock, place)
             save()
-        if signalled and step < training.steps:
-            _say(
-                place, f"{order.label} stopped after step {step} of {training.steps}, and is saved"
-            )
+        if signalled and not last:
+            _say(place, f"{order.label} stopped after step {step} of {training.steps}, saved")
             return INTERRUPTED if signalled == signal.SIGINT else STOPPED
 
     # ---- the end
     clock.pause(place)
-    tensors = gathered(model, None)["model"]
-    if place.first:
-        if how.save_final:
-            _export(folder / "model", model, tensors, order)
-        _finish(folder, "done", step, clock, place, weights=_digest(tensors))
+    tensors = gathered(loss_of, model, None)["model"]
+    if place.first and how.save_final:
+        _export(folder / "model", model, tensors, order)
+    _finish(folder, "done", step, clock, place, weights=_digest(tensors))
     return DONE
 
 
 def _check_supply(mix: streams.Mixture, run: Run, training: Training) -> None:
     """Refuse a run that would go through a corpus more often than it was allowed to."""
-    for number, (name, part) in enumerate(run.corpora.items()):
+    for number, name in enumerate(mix.names):
+        part = run.corpora[name]
         needed = streams.drawn(mix, training.steps)[number]
         have = mix.windows[number]
         if needed > part.max_epochs * have:
@@ -271,18 +293,53 @@ def _check_supply(mix: streams.Mixture, run: Run, training: Training) -> None:
             )
 
 
-class _Stop:
-    """The signal that asked to stop, 0 as long as none has; a second one ends the process."""
+def _check_rows(training: Training, facts: models.Facts, place: Place) -> None:
+    """Refuse rows that the model has no positions for, or of which each process has not as many."""
+    if facts.positions is not None and training.sequence > facts.positions:
+        raise LawdslError(
+            Diagnostic(
+                "R0504",
+                f"rows have {training.sequence} tokens, the model has {facts.positions} positions",
+                help="train on shorter sequences",
+            )
+        )
+    if training.batch % place.world:
+        raise LawdslError(
+            Diagnostic(
+                "R0502",
+                f"{place.world} processes cannot share a batch of {training.batch} rows evenly",
+                help="use a number of processes that divides the batch",
+            )
+        )
 
-    def __init__(self) -> None:
+
+class _Stop:
+    """The signal that asked to stop, 0 as long as none has; a second one ends the process.
+
+    torchrun hands on to its processes what a terminal or a scheduler has sent to all of them: what
+    comes within a second of the first is the same one.
+    """
+
+    def __init__(self, place: Place) -> None:
         self.signal = 0
+        self.since = 0.0
+        self.sweep = os.environ.get(SWEEP, "") if Path("/proc/self").exists() else ""
+        self.alike = 1.0 if place.world > 1 else 0.0
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             signal.signal(number, self)
 
+    def asked(self) -> int:
+        """The signal; SIGTERM where the sweep that this run was started by is gone."""
+        if not self.signal and self.sweep and not Path(f"/proc/{self.sweep}").exists():
+            return signal.SIGTERM
+        return self.signal
+
     def __call__(self, number: int, frame: object) -> None:
-        if self.signal:
+        now = time.monotonic()
+        if not self.signal:
+            self.signal, self.since = number, now
+        elif now - self.since >= self.alike:
             os._exit(INTERRUPTED if number == signal.SIGINT else STOPPED)
-        self.signal = number
 
 
 class _Clock:
@@ -337,10 +394,19 @@ def _optimizer(model: nn.Module, training: Training) -> torch.optim.AdamW:
     )
 
 
-def _opened(folder: str, fingerprint: str, facts: models.Facts) -> Corpus:
-    """A corpus, if it is the one that the run was ordered with and the model has its vocabulary."""
+def _opened(folder: str, fingerprint: str, facts: models.Facts, training: Training) -> Corpus:
+    """A corpus, if it is the one that the run was ordered with and the model can read it."""
     corpus = open_corpus(folder)
     _same(folder, fingerprint, corpus.fingerprint)
+    if corpus.windows(training.sequence) == 0:
+        raise LawdslError(
+            Diagnostic(
+                "R0506",
+                f"{folder} has {len(corpus.tokens)} tokens, and a row takes"
+                f" {training.sequence} and the one after them",
+                help="bring more text, or train on shorter sequences",
+            )
+        )
     if corpus.vocabulary > facts.vocabulary:
         raise LawdslError(
             Diagnostic(
@@ -400,7 +466,13 @@ def _finish(
         "peak_memory_bytes": peak_memory(place),
     }
     write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
-    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    _forget(folder, place)
+
+
+def _forget(folder: Path, place: Place) -> None:
+    """Remove the checkpoints of a run that has ended."""
+    if place.first:
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
 
 def _finished(folder: Path) -> str | None:
@@ -415,31 +487,45 @@ def _finished(folder: Path) -> str | None:
 def _record_memory(folder: Path, place: Place | None, error: BaseException) -> int:
     """Record that memory did not suffice; the checkpoints stay, for a smaller micro-batch."""
     used = peak_memory(place) if place is not None else None
-    message = str(error).splitlines()[0] if str(error) else "out of memory"
-    if place is None or place.first:
-        done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
-        write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
-    print(f"out of memory, {used} bytes at most were held: {message}", file=sys.stderr)
+    message = str(error).splitlines()[0] if str(error) else "no memory is left"
+    done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
+    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+    found = Diagnostic(
+        "R0507",
+        f"memory did not suffice: {message}",
+        place=str(folder),
+        notes=(f"{used:,} bytes were held at most",) if used else (),
+        help="give a smaller micro_batch, or a place with more memory; the run goes on from its last"
+        " checkpoint",
+    )
+    print(render(found), file=sys.stderr)
     return MEMORY
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-        return True
-    return "can't allocate memory" in str(error) or "out of memory" in str(error)
 
 
 def _export(folder: Path, model: Any, tensors: dict[str, Tensor], order: Order) -> None:
     """The trained model as a folder that transformers loads, whole or not at all."""
     temporary = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    model.config.save_pretrained(temporary)
-    save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
     tokenizer = Path(next(iter(order.paths.corpora.values()))) / "tokenizer.json"
-    shutil.copy(tokenizer, temporary / "tokenizer.json")
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        model.config.save_pretrained(temporary)
+        save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
+        shutil.copy(tokenizer, temporary / "tokenizer.json")
+        for path in (*temporary.iterdir(), temporary):
+            sync(path)
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.rename(folder)
+    except (OSError, SafetensorError) as error:
+        raise LawdslError(
+            Diagnostic(
+                "R0508",
+                f"the trained model cannot be written: {error}",
+                place=str(folder),
+                notes=(room(folder.parent, sum(tensor.nbytes for tensor in tensors.values())),),
+                help="make room, then start the run again: it goes on from its last checkpoint",
+            )
+        ) from None
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:
@@ -447,7 +533,7 @@ def _digest(tensors: dict[str, Tensor]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].view(torch.uint8).numpy().tobytes())
+        digest.update(tensors[name].flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -15,6 +15,13 @@ from .spec import ORDER, Order, canonical, read_order
 from .sweep import Cell, Sweep, read_sweep
 
 SHOWN = 5  # runs that are named in one message
+ENDS = {
+    "diverged": "diverged",
+    "oom": "ran out of memory",
+    "failed": "failed",
+    "unfinished": "not finished",
+}
+"""Status of a run -> what is said of it."""
 
 
 @dataclass(frozen=True)
@@ -209,16 +216,15 @@ def _check_alike(runs: Sequence[Gathered]) -> None:
 def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
     """What is said of runs that are not done, whose rows are in the table all the same."""
     found = []
-    for status in ("diverged", "oom", "failed", "unfinished"):
+    for status, words in ENDS.items():
         labels = [run.label for run in runs if run.status == status]
         if labels:
-            what = {"oom": "ran out of memory", "unfinished": "unfinished"}.get(status, status)
             more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-            runs_ = "1 run is" if len(labels) == 1 else f"{len(labels)} runs are"
+            several = f"{len(labels)} run{'s' if len(labels) > 1 else ''}"
             found.append(
                 Diagnostic(
                     "R0802",
-                    f"{runs_} {what}: their rows until then are in the table",
+                    f"{several} {words}: the rows until then are in the table",
                     "warning",
                     notes=(", ".join(labels[:SHOWN]) + more,),
                     help="leave them out of a fit with --where 'status = done'",

@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +41,7 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(open(path, "a+b", buffering=0))
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError:
             raise LawdslError(_held(path, label, _holder(file))) from None
         except OSError as error:
@@ -52,7 +53,8 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
         try:
             yield
         finally:
-            file.truncate(0)
+            with contextlib.suppress(OSError):
+                file.truncate(0)
 
 
 def holder(run_folder: Path) -> str:
@@ -68,6 +70,19 @@ def holder(run_folder: Path) -> str:
     except OSError:
         return ""
     return f"{found['host']}/{found['pid']} since {found['since']}"
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock, or fail after a moment: longer than `holder` of another process looks at the lock.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    for _ in range(25):
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(0.01)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _free(file: BinaryIO) -> bool:
@@ -101,7 +116,9 @@ def _holder(file: BinaryIO) -> dict[str, Any]:
 
 
 def _held(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
-    by = f"{holder['host']}/{holder['pid']} since {holder['since']}" if holder else "another"
+    by = (
+        f"{holder['host']}/{holder['pid']} since {holder['since']}" if holder else "another process"
+    )
     return Diagnostic(
         "R0408",
         f"run {label} is held by {by}",
@@ -117,7 +134,7 @@ def _elsewhere(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
         f"run {label} is held by {host}/{holder['pid']} since {holder['since']}",
         place=str(path),
         notes=(f"from here nobody can tell whether that process on {host} still runs",),
-        help="if it does not, remove the file or steal the run",
+        help="if it does not, start the run again with --steal",
     )
 
 

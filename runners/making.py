@@ -20,7 +20,7 @@ from .corpora import Corpus, open_corpus, paragraph_keys
 from .corpus_files import Writer
 from .deduplicating import Deduplicate, Made, Sieve, document_key
 from .documents import Document, Progress, find_files, read_documents
-from .new_folders import new_folders, room
+from .new_folders import new_folders, writing
 from .tokenizing import Tokenizer, load_tokenizer, numbered
 
 # What is there twice in a batch goes to the first part that has it: another batch, other corpora.
@@ -88,7 +88,7 @@ def write_corpora(
     sieve = Sieve(deduplicate, [paragraph_keys(folder) for folder in against])
     laps = {first: share for first in (True, False) if (share := _share(parts.values(), first))}
     work = Work(len(laps), progress)
-    with new_folders(parts, force) as partial, room(partial.values(), work.done):
+    with new_folders(parts, force) as partial, writing(partial.values(), work.done):
         drafts = [
             Draft(part, keys, Writer(partial[folder], part.name, encoder))
             for (folder, part), keys in zip(parts.items(), _ranges(parts.values()), strict=True)

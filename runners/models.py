@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,16 @@ from transformers.utils import logging as transformers_logging
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .losses import chunked_loss, token_losses
+from .place import out_of_memory
 from .spec import canonical
 
 transformers_logging.disable_progress_bar()
 
 CONFIG = "config.json"
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
+PICKLES = ("pytorch_model*.bin", "pytorch_model*.json", "model*.pt", "*.pth", "*.ckpt")
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
 TOLERANCE = 1e-3  # nats: how far the losses may be from those of the model's own logits
+LARGE = 100.0  # what the logits are multiplied with to see whether they are capped
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def inspect(source: str | Mapping[str, Any]) -> Facts:
             would run code of its own (R0302), weights only as a pickle (R0303).
     """
     config, files = _configuration(source), _weights(source)
-    with torch.device("meta"):
+    with _understood(source, "R0302"), torch.device("meta"):
         model = _from_config(config)
     embedding = model.get_input_embeddings().weight
     head = model.get_output_embeddings()
@@ -134,14 +137,7 @@ def load(source: str | Mapping[str, Any], initialization: str, seed: int) -> Pre
     if initialization == "loaded":
         if not files:
             raise _refused("R0303", source, "the folder holds no weights")
-        model = AutoModelForCausalLM.from_pretrained(
-            str(source),
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            attn_implementation="sdpa",
-            dtype=torch.float32,
-        )
+        model = _from_weights(source)
     else:
         text = config.get_text_config()
         if initialization == "width-scaled":
@@ -158,9 +154,36 @@ def fingerprint(source: str | Mapping[str, Any]) -> str:
 
 
 def _from_config(config: Any) -> PreTrainedModel:
-    return AutoModelForCausalLM.from_config(
-        config, trust_remote_code=False, attn_implementation="sdpa", dtype=torch.float32
-    )
+    # attention is torch's own (SDPA), by default, in all families that can have it
+    return AutoModelForCausalLM.from_config(config, trust_remote_code=False, dtype=torch.float32)
+
+
+def _from_weights(source: Any) -> PreTrainedModel:
+    with _understood(source, "R0303"):
+        model, said = AutoModelForCausalLM.from_pretrained(
+            source,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    if missing := sorted(said["missing_keys"]):
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise _refused("R0303", source, f"its files lack the weights {missing[0]}{more}")
+    return model
+
+
+@contextmanager
+def _understood(source: Any, code: str) -> Iterator[None]:
+    """Whatever transformers makes of a configuration or of weights that are wrong, in one message."""
+    try:
+        yield
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise _refused(code, source, f"transformers does not take it: {said}") from error
 
 
 def _configuration(source: str | Mapping[str, Any]) -> Any:
@@ -174,11 +197,8 @@ def _configuration(source: str | Mapping[str, Any]) -> Any:
             help="use a model that transformers itself knows",
         )
     kind = plain.pop("model_type", None)
-    try:
+    with _understood(source, "R0302"):
         return AutoConfig.for_model(kind, **plain)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        said = str(error).splitlines()[0][:200]
-        raise _refused("R0302", source, f"transformers does not take it: {said}") from error
 
 
 def _plain(source: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +229,7 @@ def _weights(source: str | Mapping[str, Any]) -> list[Path]:
     if not isinstance(source, str):
         return []
     files = sorted(Path(source).glob("*.safetensors"))
-    pickles = [name for name in PICKLES if (Path(source) / name).exists()]
+    pickles = [path.name for like in PICKLES for path in sorted(Path(source).glob(like))]
     if pickles and not files:
         raise _refused(
             "R0303",
@@ -235,16 +255,24 @@ def _fingerprint(source: str | Mapping[str, Any], files: list[Path]) -> str:
 def _check_head(model: PreTrainedModel, source: Any) -> None:
     """Refuse a model that does more to its logits than a product with the head.
 
-    Some families scale or cap them; their losses would be silently wrong here.
+    Some families scale or cap them; their losses would be silently wrong here. A cap hardly changes
+    the small logits of a model that is not trained, so they are made large for this.
     """
     vocabulary = model.get_input_embeddings().weight.shape[0]
     tokens = (torch.arange(2 * 9).view(2, 9) * 7919 + 1) % vocabulary
     training = model.training
     model.eval()
-    logits = model(input_ids=tokens[:, :-1], use_cache=False).logits.float()
-    own = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
-    ours = Loss(model)(tokens, each=True).flatten()
+    enlarged = model.get_output_embeddings().register_forward_hook(lambda *call: call[-1] * LARGE)
+    try:
+        with _understood(source, "R0302"):
+            logits = model(input_ids=tokens[:, :-1], use_cache=False).logits.float() / LARGE
+            ours = Loss(model)(tokens, each=True).flatten()
+    finally:
+        enlarged.remove()
     model.train(training)
+    own = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    if not ours.isfinite().all():
+        raise _refused("R0303", source, "with its weights its losses are no numbers")
     if not torch.allclose(own, ours, rtol=0, atol=TOLERANCE):
         worst = float((own - ours).abs().max())
         raise _refused(

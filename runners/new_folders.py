@@ -13,6 +13,7 @@ from pathlib import Path
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .corpora import is_corpus
+from .disk import discard, sync
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -32,7 +33,7 @@ def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[P
     """
     targets = {folder: folder.resolve() for folder in folders}
     places = {folder: _beside(target, "partial") for folder, target in targets.items()}
-    with ExitStack() as held, room(places.values()):
+    with ExitStack() as held, writing(places.values()):
         for target in targets.values():
             _check(target, force)
         for folder, partial in places.items():
@@ -41,13 +42,13 @@ def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[P
         yield places
         for partial in places.values():
             for path in (*partial.iterdir(), partial):
-                _sync(path)
+                sync(path)
         for folder, partial in places.items():
             _move(partial, targets[folder])
 
 
 @contextmanager
-def room(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
+def writing(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
     """A message about what cannot be written, and how many bytes it would take.
 
     Args:
@@ -98,10 +99,10 @@ def _held(partial: Path, target: Path) -> Iterator[None]:
         try:
             _put_back(target)
             for path in partial.iterdir():
-                _discard(path)
+                discard(path)
             yield
         except BaseException:
-            _discard(partial)
+            discard(partial)
             raise
     finally:
         os.close(handle)
@@ -119,7 +120,7 @@ def _put_back(target: Path) -> None:
     old = _beside(target, "replaced")
     if old.exists() and not target.exists():
         os.rename(old, target)
-    _discard(old)
+    discard(old)
 
 
 def _move(partial: Path, target: Path) -> None:
@@ -128,25 +129,9 @@ def _move(partial: Path, target: Path) -> None:
         os.rename(target, _beside(target, "replaced"))
     try:
         os.rename(partial, target)
-        _sync(target.parent)
+        sync(target.parent)
     finally:
         _put_back(target)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _discard(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _full(error: OSError, folders: list[Path], done: float, place: str) -> LawdslError:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -54,11 +54,31 @@ def placed(loss: nn.Module, place: Place, how: How) -> tuple[nn.Module, Synced]:
     return copied, lambda last: nullcontext() if last else copied.no_sync()
 
 
-def gathered(model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
+def settle(loss: nn.Module, tokens: Tensor, place: Place) -> None:
+    """Let the processes settle now in which order they add up their gradients.
+
+    DDP goes by its first backward pass in all that follow, so the first update after a run is
+    resumed would add up in another order than in the unbroken run: with three processes or more
+    that gives other last bits.
+
+    Args:
+        tokens: a micro-batch, (rows, T + 1); which tokens does not matter.
+    """
+    if isinstance(loss, DistributedDataParallel):
+        loss(tokens.to(place.device)).backward()
+        loss.zero_grad()
+
+
+def gathered(loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
     """All parameters, buffers that are saved, and moments, whole and on the CPU, by their names.
 
     Every process must ask, for the parts of sharded ones come from all of them.
+
+    Args:
+        loss: what `placed` gave for the model.
     """
+    if isinstance(loss, FSDPModule):
+        loss.reshard()  # an evaluation leaves its own parameters whole, which have no moments
     weights = dict(model.named_parameters())
     found = {name: _whole(p) for name, p in weights.items()}
     moments = {}

@@ -10,13 +10,13 @@ import contextlib
 import json
 import math
 import os
-import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
+from .disk import room, sync
 from .spec import canonical
 
 WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -49,12 +49,14 @@ class Points:
             while left:
                 left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
-        except OSError as error:
+            self.size += len(line)
+            self.lines += 1
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(self.size)
-            raise LawdslError(_unwritten(self.path, len(line), error)) from None
-        self.size += len(line)
-        self.lines += 1
+            if isinstance(error, OSError):
+                raise LawdslError(_unwritten(self.path, len(line), error)) from None
+            raise
 
     def close(self) -> None:
         self._file.close()
@@ -79,10 +81,10 @@ def open_points(path: Path) -> Points:
     """
     try:
         new = not path.exists()
-        file = open(path, "ab", buffering=0)  # noqa: SIM115
+        content = b"" if new else path.read_bytes()
+        file = open(path, "ab", buffering=0)
         if new:
-            _sync(path.parent)
-        content = path.read_bytes()
+            sync(path.parent)
         size = content.rfind(b"\n") + 1
         if size < len(content):
             file.truncate(size)
@@ -107,7 +109,7 @@ def cut(path: Path, size: int) -> int:
     """
     try:
         content = path.read_bytes() if path.exists() else b""
-        if len(content) < size or (size and content[size - 1 : size] != b"\n"):
+        if size and content[size - 1 : size] != b"\n":
             raise LawdslError(_missing(path, len(content), size))
         if len(content) > size:
             with path.open("r+b") as file:
@@ -177,14 +179,6 @@ def _meant(value: Any) -> Any:
     return WORDS.get(value, value) if isinstance(value, str) else value
 
 
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _missing(path: Path, size: int, wanted: int) -> Diagnostic:
     short = f"{size:,} bytes of {wanted:,}" if size < wanted else "no row ends where it counts"
     return Diagnostic(
@@ -196,14 +190,13 @@ def _missing(path: Path, size: int, wanted: int) -> Diagnostic:
 
 
 def _unwritten(path: Path, needed: int, error: OSError) -> Diagnostic:
-    notes = []
-    with contextlib.suppress(OSError):
-        free = shutil.disk_usage(path.parent).free
-        notes = [f"it needs {needed:,} bytes; {free:,} are free"] if needed else []
     return Diagnostic(
         "R0407",
         f"the rows cannot be written: {error.strerror}",
         place=str(path),
-        notes=(*notes, "the rows from before are as they were"),
+        notes=(
+            *([room(path.parent, needed)] if needed else []),
+            "the rows from before are as they were",
+        ),
         help="make room or mend the permissions, then start the run again: it goes on",
     )

@@ -27,7 +27,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from .corpora import Corpus, open_corpus
 from .corpus_files import Writer
 from .deduplicating import Made
-from .new_folders import new_folders, room
+from .new_folders import new_folders, writing
 from .samples import Drawn
 from .scorebook import SCORES, scorebook
 from .selecting import Selection
@@ -198,7 +198,7 @@ def write_set(
     scores = work_folder(folder) / SCORES
     with new_folders((folder,), force) as places:
         partial = places[folder]
-        with room(places.values()):
+        with writing(places.values()):
             writer = Writer(partial, name, tokenizer)
             for begin in range(0, len(kept), BATCH):
                 batch = kept[begin : begin + BATCH]

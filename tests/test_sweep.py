@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +19,8 @@ from lawdsl.runners.grid import folder_of, orders_of
 from lawdsl.runners.inputs import describe, inputs_of
 from lawdsl.runners.spec import Order
 from lawdsl.runners.sweep import Sweep, read_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def mistakes(folder: Path, text: str) -> list[Diagnostic]:
@@ -454,3 +458,13 @@ def test_models_that_cannot_be_used_are_named_before_anything_starts(tmp_path: P
     with pytest.raises(LawdslError) as error:
         describe([str(tmp_path / name) for name in ("pickle", "code", "nothing")])
     assert [d.code for d in error.value.diagnostics] == ["R0303", "R0302", "R0301"]
+
+
+def test_no_torch_is_loaded_for_sweeps_and_tables():
+    names = "exporting gathering grid inputs local machine plan run_folders sweep table_files"
+    program = (
+        f"import sys; from lawdsl.runners import {', '.join(names.split())}\n"
+        "print({'torch', 'transformers', 'scipy', 'sympy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr

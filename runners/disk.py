@@ -1,0 +1,39 @@
+"""What runs ask of a disk: that a thing is on it, that a thing is gone, how much room there is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, is on the disk.
+
+    Raises:
+        OSError: it is not there, or the disk fails.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def discard(path: Path) -> None:
+    """Remove a file, a link or a folder with all that is in it, as far as that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def room(folder: Path, needed: int) -> str:
+    """A note: how many bytes it takes, and how many are free where the folder is or would be."""
+    note = f"it needs about {needed:,} bytes"
+    with contextlib.suppress(OSError, StopIteration):
+        there = next(path for path in (folder, *folder.parents) if path.is_dir())
+        note += f"; {shutil.disk_usage(there).free:,} are free"
+    return note

@@ -1,0 +1,527 @@
+"""Whenever the process dies and whatever the disk does, the newest whole checkpoint is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import dying
+import pytest
+import torch
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import checkpoints
+
+ROOT = Path(__file__).resolve().parent.parent
+MANIFEST = "manifest.json"
+
+
+def save(folder: Path, *steps: int, keep: int = 2) -> Path:
+    for step in steps:
+        place = checkpoints.save(folder, step, dying.tensors(step), dying.state(step), keep)
+    return place
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def code_of(call: Callable[[], object]) -> tuple[str, str]:
+    """The code of the error that a call ends with, and all of its text."""
+    with pytest.raises(LawdslError) as error:
+        call()
+    return error.value.diagnostics[0].code, str(error.value)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoints of the steps 100 and 200; to be copied."""
+    folder = tmp_path_factory.mktemp("pair")
+    save(folder, 100, 200)
+    return folder
+
+
+@pytest.fixture
+def folder(pair: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(pair, tmp_path / "checkpoints"))
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory if there is one: to sync takes no time, and a killed process is no cut
+    of power."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+    else:
+        with tempfile.TemporaryDirectory(dir=memory) as folder:
+            yield Path(folder)
+
+
+# --- what is saved is found
+
+
+def test_what_is_loaded_is_what_was_saved_bit_for_bit(folder: Path):
+    found, warnings = checkpoints.latest(folder)
+
+    assert found and not warnings
+    assert found.step == 200 and found.state == dying.state(200)
+    assert dying.same(checkpoints.load(found), dying.tensors(200))
+
+
+def test_no_folder_and_an_empty_one_hold_no_checkpoint(tmp_path: Path):
+    assert checkpoints.latest(tmp_path) == (None, [])
+    assert checkpoints.latest(tmp_path / "none") == (None, [])
+
+
+@pytest.mark.parametrize(("keep", "left"), [(1, [4]), (2, [3, 4]), (3, [2, 3, 4])])
+def test_only_the_newest_are_kept(keep: int, left: list[int], tmp_path: Path):
+    save(tmp_path, 1, 2, 3, 4, keep=keep)
+
+    assert names(tmp_path) == [f"step-{step:08d}" for step in left]
+
+
+def test_a_step_is_saved_again_in_its_place(folder: Path):
+    state = {**dying.state(200), "rows_bytes": 9}
+    checkpoints.save(folder, 200, dying.tensors(200), state)
+
+    found, _ = checkpoints.latest(folder)
+    assert found and found.state["rows_bytes"] == 9
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_of_two_of_one_step_the_later_is_used_if_it_is_whole(folder: Path):
+    """What is there when a process died that saved a step again."""
+    shutil.copytree(folder / "step-00000200", folder / "step-00000200-old")
+    found, _ = checkpoints.latest(folder)
+    assert found and found.folder.name == "step-00000200"
+
+    (found.folder / "state.json").unlink()
+    found, warnings = checkpoints.latest(folder)
+    assert found and found.folder.name == "step-00000200-old" and len(warnings) == 1
+    save(folder, 200)
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_a_step_is_saved_again_though_two_of_it_are_there(folder: Path):
+    shutil.copytree(folder / "step-00000200", folder / "step-00000200-old")
+    save(folder, 200)
+
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_going_back_removes_the_later_ones(folder: Path):
+    save(folder, 150)
+
+    assert names(folder) == ["step-00000100", "step-00000150"]
+
+
+def test_steps_of_more_than_eight_digits_come_in_order(tmp_path: Path):
+    save(tmp_path, 99_999_999, 100_000_000)
+
+    found, _ = checkpoints.latest(tmp_path)
+    assert found and found.step == 100_000_000
+
+
+def test_tensors_that_share_memory_are_each_saved(tmp_path: Path):
+    w = torch.arange(12.0).reshape(3, 4)
+    model = {"w": w, "tied": w, "turned": w.T, "part": w[1:, 1:], "one": torch.tensor(2)}
+    parameter = {"p": torch.nn.Parameter(w.clone())}
+    checkpoints.save(tmp_path, 1, {"model": model, "more": parameter, "none": {}}, {})
+
+    found, _ = checkpoints.latest(tmp_path)
+    assert found
+    loaded = checkpoints.load(found)
+    assert set(loaded) == {"model", "more", "none"}
+    assert dying.same(loaded, {"model": model, "more": {"p": w}, "none": {}})
+
+
+def test_what_is_loaded_does_not_hang_on_the_file(folder: Path):
+    """Else a checkpoint that is removed or written over would change the run's own memory."""
+    found, _ = checkpoints.latest(folder)
+    assert found
+    loaded = checkpoints.load(found)
+    for path in found.folder.iterdir():
+        path.write_bytes(b"")
+
+    assert dying.same(loaded, dying.tensors(200))
+
+
+def test_every_file_is_synced_before_the_name_and_the_manifest_is_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    done: list[tuple[str, int]] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def synced(handle: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        done.append((path.name, path.stat().st_size if path.is_file() else -1))
+        fsync(handle)
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append(("rename", -1))
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    place = save(tmp_path / "checkpoints", 1)
+
+    temporary = f".tmp-{os.getpid()}"
+    files = ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"]
+    sizes = [(name, (place / name).stat().st_size) for name in files]
+    ends = [(temporary, -1), ("rename", -1), ("checkpoints", -1)]
+    assert done == [(tmp_path.name, -1), *sizes, *ends]
+
+
+# --- what dies, and what fails
+
+
+def test_a_process_killed_while_it_saves_leaves_whole_checkpoints(quick: Path):
+    answer = dying.ask("moments", quick, seed=1, count=30)
+
+    assert answer["wrong"] == []
+    assert answer["partial"] > 0, "no kill hit a checkpoint that was being written"
+
+
+@pytest.mark.slow
+def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object], None]):
+    answer = dying.ask("moments", tmp_path, seed=2, count=1000)
+
+    record_property(
+        "figure",
+        f"1,000 kills of a process that saves: {answer['saved']} checkpoints acknowledged, "
+        f"{answer['partial']} partial left behind, {len(answer['wrong'])} wrong",
+    )
+    assert answer["wrong"] == []
+    assert answer["partial"] > 100
+
+
+def test_every_operation_on_a_file_may_fail_or_be_the_last(quick: Path):
+    """The disk is full at the first, the second, the third ... operation, or the process dies at
+    it, or the power is cut and what is not synced is lost."""
+    answer = dying.ask("operations", quick)
+
+    assert answer["wrong"] == []
+    assert min(answer["operations"].values()) > 30
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_what_is_interrupted_leaves_nothing(
+    error: type[BaseException], folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(error):
+        save(folder, 300)
+
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_file_that_may_not_grow_leaves_the_checkpoints_from_before(folder: Path):
+    with largest_file(50_000):
+        code, text = code_of(lambda: save(folder, 300))
+
+    assert code == "R0403" and "File too large" in text and "step 300" in text
+    assert names(folder) == ["step-00000100", "step-00000200"]
+    save(folder, 300)
+    assert names(folder) == ["step-00000200", "step-00000300"]
+
+
+DISK = """
+import subprocess, sys
+from pathlib import Path
+import dying
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import checkpoints
+
+disk = Path(sys.argv[1])
+folder = disk / "checkpoints"
+
+def attempt(step):
+    try:
+        checkpoints.save(folder, step, dying.tensors(step), dying.state(step), keep=2)
+        print("saved", step)
+    except LawdslError as error:
+        print(error)
+    print(dying.faults(folder, {2}))
+
+attempt(2)
+(disk / "other").write_bytes(bytes(400_000))
+attempt(3)
+(disk / "other").unlink()
+subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+attempt(3)
+"""
+
+
+def test_a_full_and_a_read_only_disk_keep_the_last_checkpoint(tmp_path: Path):
+    """On a disk of its own, in memory, which only a process that may mount can have."""
+    mounted = f'mount -t tmpfs -o size=700k none "{tmp_path}" && exec "$0" -c "$1" "{tmp_path}"'
+    command = ["unshare", "-m", "sh", "-c", mounted, sys.executable, DISK]
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"]).returncode:
+        pytest.skip("needs the right to mount")
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if "mount:" in done.stderr:
+        pytest.skip("needs the right to mount")
+
+    assert done.stderr == ""
+    first, full, read_only = done.stdout.split("([], 2)\n")[:3]
+    needed = sum(t.nbytes for of in dying.tensors(3).values() for t in of.values())
+    assert first == "saved 2\n"
+    assert "R0403" in full and "No space left on device" in full
+    assert f"it needs about {needed:,} bytes; " in full and " are free" in full
+    assert "R0403" in read_only and "Read-only file system" in read_only
+
+
+def test_a_file_where_the_folder_should_be_is_an_error(tmp_path: Path):
+    path = tmp_path / "checkpoints"
+    path.write_text("")
+
+    assert code_of(lambda: save(path, 1))[0] == "R0403"
+    assert code_of(lambda: save(path / "deeper", 1))[0] == "R0403"
+    assert code_of(lambda: checkpoints.latest(path))[0] == "R0404"
+
+
+# --- what is damaged
+
+
+def flip(path: Path, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
+def test_a_flipped_bit_is_found_and_the_checkpoint_before_used(name: str, folder: Path):
+    draw = random.Random(name)
+    path = folder / "step-00000200" / name
+    bits = path.stat().st_size * 8
+    for bit in (0, bits - 1, *(draw.randrange(bits) for _ in range(10))):
+        flip(path, bit)
+        found, warnings = checkpoints.latest(folder)
+
+        assert found and found.step == 100, bit
+        assert [d.code for d in warnings] == ["R0401"]
+        assert f"step-00000200 is damaged: {name}" in warnings[0].message
+        assert dying.same(checkpoints.load(found), dying.tensors(100))
+        (folder / "damaged-step-00000200").rename(path.parent)
+        flip(path, bit)
+    assert checkpoints.latest(folder)[1] == []
+
+
+def test_a_flipped_bit_in_any_byte_of_the_manifest_is_found(folder: Path):
+    draw = random.Random(7)
+    path = folder / "step-00000200" / MANIFEST
+    for byte in range(path.stat().st_size):
+        bit = 8 * byte + draw.randrange(8)
+        flip(path, bit)
+        found, _ = checkpoints.latest(folder)
+        assert found and found.step == 100, bit
+        (folder / "damaged-step-00000200").rename(path.parent)
+        flip(path, bit)
+
+
+def changed(path: Path, change: Callable[[dict], object]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def swapped(folder: Path) -> None:
+    a, b, c = (folder / name for name in ("model.safetensors", "optimizer.safetensors", "c"))
+    a.rename(c)
+    b.rename(a)
+    c.rename(b)
+
+
+DAMAGE: list[tuple[str, Callable[[Path], object], str]] = [
+    ("truncated", lambda f: os.truncate(f / "model.safetensors", 99), "model.safetensors has 99"),
+    ("emptied", lambda f: os.truncate(f / "state.json", 0), "state.json has 0 bytes, not"),
+    ("longer", lambda f: (f / "state.json").write_text("x" * 999), "state.json has 999 bytes, not"),
+    ("no file", lambda f: (f / "optimizer.safetensors").unlink(), "optimizer.safetensors is miss"),
+    ("no state", lambda f: (f / "state.json").unlink(), "state.json is missing"),
+    ("no manifest", lambda f: (f / MANIFEST).unlink(), "manifest.json is missing"),
+    ("empty manifest", lambda f: os.truncate(f / MANIFEST, 0), "manifest.json is not what was"),
+    ("half a manifest", lambda f: os.truncate(f / MANIFEST, 150), "manifest.json is not what was"),
+    ("no object", lambda f: (f / MANIFEST).write_text("[1]"), "manifest.json is not what was"),
+    ("deep", lambda f: (f / MANIFEST).write_text("[" * 10**5), "manifest.json is not what was"),
+    ("binary", lambda f: (f / MANIFEST).write_bytes(b"\xff\xfe"), "manifest.json is not what"),
+    (
+        "another step's manifest",
+        lambda f: shutil.copy(f.parent / "step-00000100" / MANIFEST, f),
+        "manifest.json is of step 100",
+    ),
+    (
+        "another step's model",
+        lambda f: shutil.copy(f.parent / "step-00000100" / "model.safetensors", f),
+        "model.safetensors is not what was written, by its SHA-256",
+    ),
+    ("swapped files", swapped, "safetensors has "),
+    (
+        "a later schema",
+        lambda f: changed(f / MANIFEST, lambda content: content.update(schema=2)),
+        "manifest.json is of schema 2, and 1 is known here",
+    ),
+    (
+        "no files",
+        lambda f: changed(f / MANIFEST, lambda content: content.update(files="none")),
+        "manifest.json is not what was written",
+    ),
+    (
+        "a state nobody vouches for",
+        lambda f: changed(f / MANIFEST, lambda content: content["files"].pop("state.json")),
+        "manifest.json is not what was written",
+    ),
+    (
+        "a folder for a file",
+        lambda f: (f / "state.json").unlink() or (f / "state.json").mkdir(),
+        "state.json cannot be read: Is a directory",
+    ),
+    (
+        "a file for the folder",
+        lambda f: shutil.rmtree(f) or f.write_text(""),
+        "manifest.json cannot be read: Not a directory",
+    ),
+]
+
+
+@pytest.mark.parametrize(("damage", "said"), [d[1:] for d in DAMAGE], ids=[d[0] for d in DAMAGE])
+def test_a_damaged_checkpoint_is_named_and_set_aside(
+    damage: Callable[[Path], object], said: str, folder: Path
+):
+    damage(folder / "step-00000200")
+    found, warnings = checkpoints.latest(folder)
+
+    assert found and found.step == 100
+    assert dying.same(checkpoints.load(found), dying.tensors(100))
+    (warning,) = warnings
+    assert (warning.code, warning.severity) == ("R0401", "warning")
+    assert said in warning.message
+    assert warning.notes == ("the run goes on from the checkpoint of step 100",)
+    assert names(folder) == ["damaged-step-00000200", "step-00000100"]
+    assert checkpoints.latest(folder) == (found, [])
+
+    save(folder, 200)
+    again, warnings = checkpoints.latest(folder)
+    assert again and again.step == 200 and warnings == []
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_one_more_that_is_damaged_takes_the_place_of_the_first(folder: Path):
+    damaged = folder / "step-00000200"
+    (damaged / "state.json").unlink()
+    shutil.copytree(damaged, folder / "damaged-step-00000200")
+    (damaged / MANIFEST).unlink()
+    checkpoints.latest(folder)
+
+    assert names(folder) == ["damaged-step-00000200", "step-00000100"]
+    assert not (folder / "damaged-step-00000200" / MANIFEST).exists()
+
+
+def test_a_damaged_one_does_not_count_among_those_that_are_kept(folder: Path):
+    """Else the whole one from before would go, and the run hang on a single one."""
+    (folder / "step-00000200" / "state.json").unlink()
+    checkpoints.latest(folder)
+    save(folder, 300)
+
+    assert names(folder) == ["step-00000100", "step-00000300"]
+
+
+def test_a_run_without_a_whole_checkpoint_does_not_begin_again_by_itself(folder: Path):
+    flip(folder / "step-00000200" / "state.json", 3)
+    (folder / "step-00000100" / "manifest.json").unlink()
+    for _ in range(2):
+        code, text = code_of(lambda: checkpoints.latest(folder))
+
+        assert code == "R0402"
+        assert "step-00000200: state.json is not what was written" in text
+        assert "step-00000100: manifest.json is missing" in text
+        assert f"remove the folder {folder}" in text
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_one_that_was_set_aside_is_no_beginning_either(folder: Path):
+    (folder / "step-00000200" / "state.json").unlink()
+    checkpoints.latest(folder)
+    shutil.rmtree(folder / "step-00000100")
+
+    assert code_of(lambda: checkpoints.latest(folder))[0] == "R0402"
+
+
+def test_what_has_another_name_is_left_alone(folder: Path):
+    for name in ("step-1", "step-00000300x", "notes", "best-step-00000200"):
+        (folder / name).mkdir()
+
+    found, warnings = checkpoints.latest(folder)
+    save(folder, 201)
+    assert found and found.step == 200 and not warnings
+    assert {"step-1", "step-00000300x", "notes", "best-step-00000200"} <= set(names(folder))
+
+
+def test_what_a_killed_process_left_is_removed(folder: Path):
+    (folder / ".tmp-77").mkdir()
+    (folder / ".tmp-77" / "model.safetensors").write_text("half")
+    (folder / f".tmp-{os.getpid()}").mkdir()
+    (folder / ".tmp-step-00000001").write_text("")
+    save(folder, 300)  # numbers of processes come again
+    assert not (folder / f".tmp-{os.getpid()}").exists()
+
+    checkpoints.latest(folder)
+    assert names(folder) == ["step-00000200", "step-00000300"]
+
+
+# --- never a pickle
+
+
+class Canary:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path):
+    canary = tmp_path / "ran"
+    path = folder / "step-00000200" / "model.safetensors"
+    torch.save({"w": torch.ones(2), "canary": Canary(canary)}, path)
+    manifest = json.loads((path.parent / MANIFEST).read_text())
+    manifest["files"][path.name] = checkpoints._described(path)
+    (path.parent / MANIFEST).write_text(json.dumps(manifest))
+
+    found, warnings = checkpoints.latest(folder)
+    assert found and found.step == 200 and not warnings  # it is what the manifest says
+    code, text = code_of(lambda: checkpoints.load(found))
+    assert code == "R0404" and "a pickle is never read" in text
+    assert not canary.exists()
+
+
+def test_a_file_that_is_gone_since_is_an_error(folder: Path):
+    found, _ = checkpoints.latest(folder)
+    assert found
+    gone = replace(found, folder=folder / "step-00000300")
+
+    assert code_of(lambda: checkpoints.load(gone))[0] == "R0404"
