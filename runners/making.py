@@ -12,16 +12,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .corpora import Corpus, open_corpus, paragraph_keys
 from .corpus_files import Writer
-from .deduplicating import Deduplicate, Made, Sieve, document_key
+from .deduplicating import Deduplicate, Sieve, document_key
 from .documents import Document, Progress, find_files, read_documents
 from .new_folders import new_folders, writing
-from .tokenizing import Tokenizer, load_tokenizer, numbered
+from .tokenizing import Tokenizer, load_tokenizer
 
 # What is there twice in a batch goes to the first part that has it: another batch, other corpora.
 BATCH = 256  # documents
@@ -138,20 +136,6 @@ class Draft:
             "max_document_tokens": self.part.max_document_tokens,
         }
         self.writer.describe(sources | part)
-
-
-def write_tokens(folder: Path, name: str, tokens: NDArray[Any], vocabulary: int) -> Corpus:
-    """A corpus of one document, of tokens from 1 to below `vocabulary` that stand for nothing.
-
-    Raises:
-        LawdslError: a folder that cannot be made (R0205, R0209, R0211, R0212).
-    """
-    with new_folders([folder]) as partial:
-        writer = Writer(partial[folder], name, numbered(vocabulary))
-        writer.write([(Made("", key=1, paragraphs=()), tokens, 0)])
-        writer.finish()
-        writer.describe({})
-    return open_corpus(folder)
 
 
 class Work:

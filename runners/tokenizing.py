@@ -153,15 +153,6 @@ def train_tokenizer(texts: Iterator[str], size: int) -> str:
     return inner.to_str(pretty=True)
 
 
-def numbered(size: int) -> Tokenizer:
-    """A tokenizer whose tokens are named by their numbers; 0 ends a document."""
-    from tokenizers import Tokenizer as Inner
-    from tokenizers.models import WordLevel
-
-    inner = Inner(WordLevel({f"<{i}>": i for i in range(size)}, unk_token="<0>"))
-    return Tokenizer(inner, Path(), size, 0, inner.to_str().encode())
-
-
 def sample(
     inputs: Sequence[str | Path],
     characters: int = CHARACTERS,
