@@ -314,8 +314,19 @@ def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
     return {"wrong": wrong, "killed": killed, "losses": losses, "codes": codes}
 
 
+def stopped(place: Path, seed: int, count: int) -> dict[str, Any]:
+    """Exit codes of a run on `count` processes whose last one is asked to stop in update `seed`."""
+    with runs.at_step(seed - 1, lambda: last_one(count)):
+        return {"codes": [ended(process) for process in together(place, count, lambda: None)]}
+
+
+def last_one(world: int) -> None:
+    if os.environ["RANK"] == str(world - 1):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 if __name__ == "__main__":
-    asked = {each.__name__: each for each in (kills, every, signals, memory, shared)}
+    asked = {each.__name__: each for each in (kills, every, signals, memory, shared, stopped)}
     preload()
     for request in sys.stdin:
         what, folder, seed, count = json.loads(request)

@@ -463,3 +463,21 @@ def test_a_run_in_a_process_of_its_own(data: Path, unbroken: Path, tmp_path: Pat
     spec.write_order(tmp_path, runs.order(data))
     assert started(str(tmp_path)) == (DONE, "")
     assert not runs.differences(tmp_path, unbroken)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler of C++")
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+def test_a_compiled_run_has_the_same_losses_and_resumes_exactly(
+    data: Path, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    order = runs.order(data, how={"compile": True})
+    assert runs.do(tmp_path / "whole", order) == DONE
+    np.testing.assert_allclose(
+        runs.losses(tmp_path / "whole"), runs.losses(unbroken), rtol=1e-5, atol=0
+    )
+    spec.write_order(tmp_path / "broken", order)
+    assert runs.stopped(tmp_path / "broken", 12) == STOPPED
+    assert runs.do(tmp_path / "broken") == DONE
+    assert not runs.differences(tmp_path / "broken", tmp_path / "whole")
