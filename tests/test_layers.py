@@ -27,6 +27,7 @@ ORDER = (
     "proof",
     "symmetries",
     "data",
+    "observing",
     "fitting",
     "regressor",
     "comparing",
