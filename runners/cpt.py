@@ -40,7 +40,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError, render
 from lawdsl.files import write
 
 from . import checkpoints, costs, models, streams
-from .corpora import Corpus, open_corpus
+from .corpora.corpus import Corpus, open_corpus
 from .disk import room, sync
 from .evaluation import measure
 from .locks import hold

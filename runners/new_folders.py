@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .corpora import is_corpus
+from .corpora.corpus import is_corpus
 from .disk import discard, sync
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

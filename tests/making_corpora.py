@@ -35,7 +35,7 @@ def ask(what: str, folder: Path, *numbers: int) -> dict[str, Any]:
 
 def make(text: Path, home: Path, force: bool, last: int | None = None) -> list[str]:
     """Two corpora, the second for validation; their fingerprints."""
-    from lawdsl.runners.making import Part, write_corpora
+    from lawdsl.runners.corpora.making import Part, write_corpora
 
     parts = {
         home / "train": Part("train", Fraction(4, 5), max_tokens=last),
@@ -48,7 +48,7 @@ def make(text: Path, home: Path, force: bool, last: int | None = None) -> list[s
 def found(home: Path) -> list[str | None]:
     """The fingerprints of the corpora that open, None where none does."""
     from lawdsl.diagnostics import LawdslError
-    from lawdsl.runners.corpora import open_corpus
+    from lawdsl.runners.corpora.corpus import open_corpus
 
     fingerprints: list[str | None] = []
     for name in NAMES:

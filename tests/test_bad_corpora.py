@@ -21,9 +21,9 @@ pytest.importorskip("tokenizers")
 from texts import lawdsl, said, text, write_jsonl, write_numbered, write_tokenizer
 
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners.corpora import open_corpus
-from lawdsl.runners.making import write_corpus
-from lawdsl.runners.tokenizing import load_tokenizer
+from lawdsl.runners.corpora.corpus import open_corpus
+from lawdsl.runners.corpora.making import write_corpus
+from lawdsl.runners.corpora.tokenizing import load_tokenizer
 
 
 @pytest.fixture(scope="module")

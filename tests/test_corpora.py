@@ -38,12 +38,13 @@ from texts import (
     write_tokenizer,
 )
 
-from lawdsl.runners import documents, making, new_folders, tokenizing
-from lawdsl.runners.corpora import Corpus, open_corpus
-from lawdsl.runners.corpus_files import Writer
-from lawdsl.runners.deduplicating import Seen, document_key, paragraphs
-from lawdsl.runners.making import Part, write_corpora, write_corpus
-from lawdsl.runners.tokenizing import load_tokenizer
+from lawdsl.runners import new_folders
+from lawdsl.runners.corpora import documents, making, tokenizing
+from lawdsl.runners.corpora.corpus import Corpus, open_corpus
+from lawdsl.runners.corpora.deduplicating import Seen, document_key, paragraphs
+from lawdsl.runners.corpora.files import Writer
+from lawdsl.runners.corpora.making import Part, write_corpora, write_corpus
+from lawdsl.runners.corpora.tokenizing import load_tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = ROOT / "runners" / "recipes" / "debian"

@@ -16,8 +16,8 @@ from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.runners.corpora import Corpus
-    from lawdsl.runners.making import Part
+    from lawdsl.runners.corpora.corpus import Corpus
+    from lawdsl.runners.corpora.making import Part
 
 NAME = re.compile(r"\w[\w.-]*")
 MEGABYTE = 1_000_000
@@ -75,7 +75,7 @@ def tokenizer(
     such files.
     """
     needs("tokenizers", "pydantic")
-    from lawdsl.runners.tokenizing import load_tokenizer, sample, train_tokenizer
+    from lawdsl.runners.corpora.tokenizing import load_tokenizer, sample, train_tokenizer
 
     path = Path(output)
     if path.exists() and not force:
@@ -177,8 +177,8 @@ def corpus(
     may leave a rest, which is left out.
     """
     needs("tokenizers", "pydantic")
-    from lawdsl.runners.making import write_corpora
-    from lawdsl.runners.tokenizing import load_tokenizer
+    from lawdsl.runners.corpora.making import write_corpora
+    from lawdsl.runners.corpora.tokenizing import load_tokenizer
 
     parts = _parts(Path(output), name, split, max_tokens, max_document_tokens)
     encoder = load_tokenizer(source, end_of_text)
@@ -206,7 +206,7 @@ def corpora(folders: tuple[str, ...], as_json: bool) -> int:
     FOLDER is that of a corpus, or holds some.
     """
     needs("pydantic")
-    from lawdsl.runners.corpora import find_corpora, mixed_tokenizers, open_corpus
+    from lawdsl.runners.corpora.corpus import find_corpora, mixed_tokenizers, open_corpus
 
     found: list[Corpus] = []
     mistakes: list[Diagnostic] = []
@@ -264,7 +264,7 @@ def _parts(
     Raises:
         click.UsageError: a name, share or number that cannot be one.
     """
-    from lawdsl.runners.making import Part
+    from lawdsl.runners.corpora.making import Part
 
     shares = _shares(split) if split is not None else {name or output.resolve().name: Fraction(1)}
     if split is not None and name is not None:

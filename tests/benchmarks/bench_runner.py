@@ -28,7 +28,7 @@ import numpy as np
 from runs import write_corpus
 
 from lawdsl.reporting.terminal import console, show_rows
-from lawdsl.runners.corpora import open_corpus
+from lawdsl.runners.corpora.corpus import open_corpus
 from lawdsl.runners.spec import How, Model, Order, Paths, Run, Source, Training, write_order
 
 SHAPES = {  # width, layers, steps

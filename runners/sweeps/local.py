@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
+from ..spec import How
 from .machine import Machine
 from .plan import Planned
 from .run_folders import LOG, POINTS, ended, fail, last_row, prepare, stamp, state, tail
-from .spec import How
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone")

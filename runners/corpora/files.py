@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .corpora import FACTS, HASHED, SCHEMA, file_hash, fingerprint
+from .corpus import FACTS, HASHED, SCHEMA, file_hash, fingerprint
 from .deduplicating import Made
 from .tokenizing import Encoded, Tokenizer, encoded
 

@@ -22,12 +22,12 @@ from tokenizers import Tokenizer as Inner
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from . import models
-from .corpora import file_hash
-from .place import Place
+from .. import models
+from ..corpora.corpus import file_hash
+from ..corpora.tokenizing import ENDS
+from ..place import Place
+from ..spec import canonical
 from .scorebook import Scores
-from .spec import canonical
-from .tokenizing import ENDS
 
 BATCH = 64  # samples that are made tokens together
 TOKENIZER = "tokenizer.json"

@@ -19,9 +19,9 @@ from lawdsl.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language.tree import Span
 from lawdsl.language.words import nearest
 
-from .evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
-from .spec import How, Training
-from .sweep_file import Also, Columns, Corpus, File, Grid, Learnability, Model
+from ..evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
+from ..spec import How, Training
+from .file import Also, Columns, Corpus, File, Grid, Learnability, Model
 
 SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .spec import canonical
+from ..spec import canonical
 
 SCHEMA = 1
 FACTS = "corpus.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .spec import How
+from ..spec import How
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds in a period, or max
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .corpora import open_corpus
+from ..corpora.corpus import open_corpus
 from .sweep import Sweep
 
-INSPECT = (sys.executable, "-m", "lawdsl.runners.inspecting")
+INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
 
 Source = str | Mapping[str, Any]  # the folder of a model, or a configuration
 

@@ -24,18 +24,18 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .corpora import Corpus, open_corpus
-from .corpus_files import Writer
-from .deduplicating import Made
-from .new_folders import new_folders, writing
+from ..corpora.corpus import Corpus, open_corpus
+from ..corpora.deduplicating import Made
+from ..corpora.files import Writer
+from ..corpora.tokenizing import Tokenizer
+from ..new_folders import new_folders, writing
 from .samples import Drawn
 from .scorebook import SCORES, scorebook
 from .selecting import Selection
-from .tokenizing import Tokenizer
 
 if TYPE_CHECKING:
+    from ..place import Place
     from .perplexities import Judge
-    from .place import Place
 
 SELECTION = "selection.json"
 BATCH = 256  # documents that are written together
@@ -183,7 +183,7 @@ def write_set(
     does not have the other half of a paragraph that was cut.
 
     Args:
-        found: as `selection_report.report` gives it.
+        found: as `report.report` gives it.
         force: replace the folder if there is one.
     Raises:
         LawdslError: a folder that exists, a disk that is full.

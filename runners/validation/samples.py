@@ -18,11 +18,11 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .corpora import Corpus, open_corpus
-from .deduplicating import key as paragraph_key
-from .deduplicating import paragraphs
-from .documents import Document, Progress, find_files, read_documents
-from .tokenizing import Tokenizer, load_tokenizer
+from ..corpora.corpus import Corpus, open_corpus
+from ..corpora.deduplicating import key as paragraph_key
+from ..corpora.deduplicating import paragraphs
+from ..corpora.documents import Document, Progress, find_files, read_documents
+from ..corpora.tokenizing import Tokenizer, load_tokenizer
 
 CHARACTERS = 16
 """A token, of the stretch of a long document that is made tokens; text has three to five."""

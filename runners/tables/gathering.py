@@ -9,10 +9,10 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .points import read
-from .run_folders import POINTS, state
-from .spec import ORDER, Order, canonical, read_order
-from .sweep import Cell, Sweep, read_sweep
+from ..points import read
+from ..spec import ORDER, Order, canonical, read_order
+from ..sweeps.run_folders import POINTS, state
+from ..sweeps.sweep import Cell, Sweep, read_sweep
 
 SHOWN = 5  # runs that are named in one message
 ENDS = {

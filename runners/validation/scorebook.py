@@ -16,8 +16,8 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .locks import hold
-from .points import Points, open_points, read
+from ..locks import hold
+from ..points import Points, open_points, read
 
 SCHEMA = 1
 SCORES = "scores.jsonl"

@@ -17,8 +17,8 @@ from typing import Any
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import write
 
-from .locks import holder
-from .spec import ORDER, Order, read_order, write_order
+from ..locks import holder
+from ..spec import ORDER, Order, read_order, write_order
 
 FINISHED, POINTS, LOG = "done.json", "points.jsonl", "log.txt"
 MODEL = "model"  # of a run that is done, as transformers loads it

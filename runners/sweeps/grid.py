@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..spec import Model, Order, Paths, Run, Source
 from .inputs import Inputs
-from .spec import Model, Order, Paths, Run, Source
 from .sweep import Cell, Sweep
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from . import costs, streams
+from .. import costs, streams
+from ..spec import Order
 from .grid import folder_of
 from .inputs import Inputs, ModelFacts
 from .machine import Machine
 from .run_folders import State, others, state
-from .spec import Order
 from .sweep import Sweep
 
 CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32

@@ -11,7 +11,7 @@ from lawdsl.diagnostics import Diagnostic
 
 from .samples import Drawn
 from .selecting import Selection, spread
-from .validation import Measured, Wanted
+from .sets import Measured, Wanted
 
 SCHEMA = 1
 PERPLEXITY = (
