@@ -76,8 +76,8 @@ _GRID = (
 _TABLES = {
     "D0101": Message(
         "a table that cannot be read",
-        "Tables are CSV files in UTF-8 and Parquet files, read from a file or a pipe. Save the "
-        "table in one of these forms, or correct the path.",
+        "Tables are CSV files in UTF-8, Parquet files, read from a file or a pipe, and the table "
+        "`runs` of a SQLite file. Save the table in one of these forms, or correct the path.",
         ("N,D,L\n1e8,2e9,\0\n",),
         _GOOD,
     ),

@@ -10,7 +10,7 @@ import sys
 import sweeps
 
 from lawdsl.cli import main
-from lawdsl.runners import inputs, local
+from lawdsl.runners.sweeps import inputs, local
 
 inputs.describe = sweeps.inspect
 local.WORKER = sweeps.WORKER

@@ -19,11 +19,11 @@ from sweeps import TEXT, engine, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners import exporting, inputs, local
-from lawdsl.runners.local import Outcome, Stop
-from lawdsl.runners.machine import Machine
-from lawdsl.runners.run_folders import state
-from lawdsl.runners.sweep import read_sweep
+from lawdsl.runners.sweeps import exporting, inputs, local
+from lawdsl.runners.sweeps.local import Outcome, Stop
+from lawdsl.runners.sweeps.machine import Machine
+from lawdsl.runners.sweeps.run_folders import state
+from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = (sys.executable, str(ROOT / "tests" / "sweep_command.py"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 from fractions import Fraction
 from pathlib import Path
@@ -12,11 +14,14 @@ import sweeps
 from sweeps import TEXT, made, sweep_in
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.runners import sweep_file
-from lawdsl.runners.grid import folder_of, orders_of
-from lawdsl.runners.inputs import describe, inputs_of
 from lawdsl.runners.spec import Order
-from lawdsl.runners.sweep import Sweep, read_sweep
+from lawdsl.runners.sweeps import file as sweep_file
+from lawdsl.runners.sweeps.grid import folder_of, orders_of
+from lawdsl.runners.sweeps.inputs import describe, inputs_of
+from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNNERS = ROOT / "runners"
 
 
 def mistakes(folder: Path, text: str) -> list[Diagnostic]:
@@ -454,3 +459,15 @@ def test_models_that_cannot_be_used_are_named_before_anything_starts(tmp_path: P
     with pytest.raises(LawdslError) as error:
         describe([str(tmp_path / name) for name in ("pickle", "code", "nothing")])
     assert [d.code for d in error.value.diagnostics] == ["R0303", "R0302", "R0301"]
+
+
+def test_no_torch_is_loaded_for_sweeps_and_tables():
+    rooms = [path for room in ("sweeps", "tables") for path in (RUNNERS / room).glob("[a-z]*.py")]
+    names = [f"lawdsl.runners.{path.parent.name}.{path.stem}" for path in rooms]
+    names.remove("lawdsl.runners.sweeps.inspecting")  # which is a process of its own
+    program = (
+        f"import sys, {', '.join(names)}\n"
+        "print({'torch', 'transformers', 'scipy', 'sympy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr

@@ -22,6 +22,7 @@ from lawdsl import __version__
 from lawdsl.cli import (
     checking,
     comparing,
+    corpora,
     demonstration,
     files,
     fits,
@@ -48,7 +49,17 @@ def cli() -> None:
     """
 
 
-for room in (files, checking, observing, fits, comparing, validation, running, demonstration):
+for room in (
+    files,
+    checking,
+    observing,
+    fits,
+    comparing,
+    corpora,
+    validation,
+    running,
+    demonstration,
+):
     for command in room.COMMANDS:
         cli.add_command(command)
 

@@ -15,9 +15,9 @@ from lawdsl.cli.options import as_json, finish, tell
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.runners.local import Outcome
-    from lawdsl.runners.plan import Plan
-    from lawdsl.runners.sweep import Sweep
+    from lawdsl.runners.sweeps.local import Outcome
+    from lawdsl.runners.sweeps.plan import Plan
+    from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
     "failed": ("R0108", "error", "look at log.txt in its folder; `lawdsl run` tries it again"),
@@ -79,11 +79,11 @@ def run(
     _needs_runner()
     from lawdsl.reporting.runs import show_outcomes, show_plan
     from lawdsl.reporting.terminal import console
-    from lawdsl.runners import exporting, local, machine
-    from lawdsl.runners.grid import orders_of
-    from lawdsl.runners.inputs import inputs_of
-    from lawdsl.runners.plan import plan_of
-    from lawdsl.runners.sweep import read_sweep
+    from lawdsl.runners.sweeps import exporting, local, machine
+    from lawdsl.runners.sweeps.grid import orders_of
+    from lawdsl.runners.sweeps.inputs import inputs_of
+    from lawdsl.runners.sweeps.plan import plan_of
+    from lawdsl.runners.sweeps.sweep import read_sweep
 
     read = read_sweep(Path(sweep))
     here = machine.this_machine()
@@ -148,8 +148,8 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
     _needs_runner()
-    from lawdsl.runners.collect import collect as collected
-    from lawdsl.runners.table_files import check_form, write_table
+    from lawdsl.runners.tables.collect import collect as collected
+    from lawdsl.runners.tables.files import check_form, write_table
 
     path = Path(output)
     check_form(path)
@@ -185,7 +185,7 @@ def _finding(outcome: Outcome) -> Diagnostic | None:
 
 
 def _exported(sweep: Sweep, run: Any, silent: bool) -> None:
-    from lawdsl.runners import exporting
+    from lawdsl.runners.sweeps import exporting
 
     folder = exporting.export(sweep, run)
     if folder is not None and not silent:

@@ -274,7 +274,7 @@ def _reaching(bound: Bound, numbers: Array) -> str:
     if bound.relation != ">=" or not len(above):
         return f"--set {bound.text}=…"
     down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(float(above.min()))
-    return f"--set {bound.text}={float(down):g} takes in all that are above 0"
+    return f"--set {bound.text}={float(down):g}, the smallest here"
 
 
 def conversion(
