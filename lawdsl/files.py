@@ -16,17 +16,24 @@ def write(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; a file that was there before is as it was.
     """
+    # names of files may hold bytes that are no UTF-8, which JSON writes as \udc80
+    write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same for what is no text.
+
+    Raises:
+        OSError: as `write` does.
+    """
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "this is no regular file")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        # names of files may hold bytes that are no UTF-8, which JSON writes as \udc80
-        with os.fdopen(
-            handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n"
-        ) as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, mode)

@@ -17,6 +17,139 @@ _RUNS: dict[str, Message] = {
     ),
 }
 
+_CORPORA: dict[str, Message] = {
+    "R0201": Message(
+        "text that is not UTF-8",
+        "Corpora are made of UTF-8 and nothing is guessed: bytes of another encoding would become "
+        "tokens that mean nothing. Convert the file, `iconv -f latin1 -t utf8`, or leave it out. "
+        "In a folder of many kinds of files --glob says which are text.",
+    ),
+    "R0202": Message(
+        "a line or row without its text",
+        "Every line of a .jsonl file is a JSON object, and it or the row of a Parquet file has the "
+        "text in the field that --text-field names. The line or row that is named does not.",
+    ),
+    "R0203": Message(
+        "a file that cannot be read",
+        "It is not there, is none of the kind that its name says, is damaged, or may not be read. "
+        "Nothing is left out in silence: mend it, or do not name it.",
+    ),
+    "R0204": Message(
+        "a corpus that would be empty",
+        "Of the text that was read nothing is left for it: it is blank, was in a part or corpus "
+        "before, or fell to another part, which is decided by what a document says. Give more "
+        "text, or a larger share.",
+    ),
+    "R0205": Message(
+        "a folder or file that exists",
+        "Runs may be using what is there, so it is replaced only with --force, and then only if "
+        "it is what it would be replaced by: a corpus.",
+    ),
+    "R0206": Message(
+        "a tokenizer that cannot be used",
+        "It is no tokenizer.json, cannot be read, or has no token that ends a document; documents "
+        "would run into each other. --end-of-text names that token where it has an unusual name.",
+    ),
+    "R0207": Message(
+        "a folder that is no corpus",
+        "A corpus is a folder with a corpus.json, which is written last: one that was interrupted "
+        "has none. Name a folder that `lawdsl corpus` has made, or make it.",
+    ),
+    "R0208": Message(
+        "a corpus that is not what was written",
+        "A file is missing, has another length, or is not the one whose SHA-256 stands in "
+        "corpus.json: it was changed, or cut off while it was copied. Losses on it could not be "
+        "compared with those before. Copy it again, or make it again.",
+    ),
+    "R0209": Message(
+        "a full disk",
+        "The disk or the quota is full. What was written of the corpus has been removed, and "
+        "nothing else was changed. Make room for as much as the note says, or write elsewhere.",
+    ),
+    "R0210": Message(
+        "corpora of different tokenizers",
+        "A number stands for another token in each, so no model can be trained on both, and "
+        "losses per token cannot be compared. Make them all with one tokenizer.",
+    ),
+    "R0211": Message(
+        "a place that cannot be written",
+        "The file system is read-only or the permissions do not allow it, as the message says. "
+        "Nothing was written; choose another place.",
+    ),
+    "R0212": Message(
+        "a corpus that another process is making",
+        "Two processes would write into one folder. Wait for the other one, or end it: what it "
+        "leaves is removed by the next.",
+    ),
+    "R0213": Message(
+        "a corpus in or over what it is made of",
+        "Its files would be read as text the next time, or --force would remove the text. Write "
+        "it to a folder of its own.",
+    ),
+    "R0214": Message(
+        "a smaller vocabulary than was asked for",
+        "The text that was learnt from has no more pairs that come twice. Give more text, or "
+        "take the tokenizer as it is: nothing else is wrong with it.",
+    ),
+}
+
+_SWEEPS: dict[str, Message] = {
+    "R0103": Message(
+        "a sweep that cannot be read",
+        "The file of a sweep is TOML in UTF-8: KEY = VALUE, [table], and [[table]] for one of "
+        "several. Correct the line that is named, or the path.",
+    ),
+    "R0104": Message(
+        "a name that stands for nothing",
+        "Mixtures are made of the corpora of [corpora], and runs of the models of [[models]], by "
+        "the names that stand there. Correct the name, or add what it stands for.",
+    ),
+    "R0105": Message(
+        "corpora and models that do not go together",
+        "All corpora and validation sets of a sweep are made with one tokenizer, for the losses of "
+        "two cannot be compared; the models must know its tokens and bear rows as long as they are "
+        "asked to. Make the corpora with the model's own tokenizer, or shorten the rows.",
+    ),
+    "R0106": Message(
+        "a corpus that is too small",
+        "A run would go through it more often than is allowed, by default once: text that is seen "
+        "again is worth less, and a law of the tokens does not know that. Train for fewer steps, "
+        "bring more text, or allow more passes with max_epochs.",
+    ),
+    "R0107": Message(
+        "a folder that cannot be used",
+        "A run's folder, or the one that its model is put in, cannot be written or holds something "
+        "that was not made by this sweep and is not written over. Move it away, or name another.",
+    ),
+    "R0108": Message(
+        "a run that failed",
+        "Its process died, and died again when it was taken up from its last checkpoint, or said "
+        "what is wrong; the end of its log is shown. Other runs go on. The next `lawdsl run` tries "
+        "it again from where it was.",
+    ),
+    "R0109": Message(
+        "a run that diverged",
+        "Its loss became infinite or no number. The rows until then are kept, and `lawdsl collect` "
+        "says that it diverged. It would do so again: lower its learning rate, which makes it "
+        "another run, or leave it out of the grid.",
+    ),
+    "R0110": Message(
+        "a run that ran out of memory",
+        "The model, its gradients and the activations of a micro-batch do not fit. A smaller "
+        "micro_batch in [run] gives the same losses but for rounding; `lawdsl run` then goes on from "
+        "the last checkpoint. With --halve it tries half of it by itself, once.",
+    ),
+    "R0111": Message(
+        "a run that another process holds",
+        "Another sweep does it at this moment, or something on another host has taken it and not let "
+        "go. It is left to that process; run the sweep again to see to what is left.",
+    ),
+    "R0112": Message(
+        "more GPUs than there are",
+        "A run of [run] processes takes as many GPUs. Ask for fewer, or run the sweep elsewhere.",
+    ),
+}
+
 _STORE: dict[str, Message] = {
     "R0401": Message(
         "a damaged checkpoint",
@@ -85,6 +218,89 @@ _SCHEDULES: dict[str, Message] = {
         "Warm-up and decay together are longer than the run, or the schedule lacks a decay that it "
         "needs, or is given one that it does not have. Change `warmup`, `decay` or `schedule`; "
         "nothing was started.",
+    ),
+}
+
+_VALIDATION: dict[str, Message] = {
+    "R0601": Message(
+        "no sample for a validation set",
+        "There is no document, or none of those that were drawn has the tokens that a sample must "
+        "have: what is shorter says little about a model. Give more text, or allow shorter samples.",
+    ),
+    "R0602": Message(
+        "a model without a tokenizer",
+        "Each model reads a sample as its own tokens, by the tokenizer.json in its folder. Older "
+        "forms such as vocab.json with merges.txt or a model of sentencepiece are not read; "
+        "transformers turns them into a tokenizer.json when it saves a tokenizer.",
+    ),
+    "R0603": Message(
+        "a tokenizer that is not the model's",
+        "It gives tokens that the model has no embedding of. Put the tokenizer that the model was "
+        "trained with in its folder.",
+    ),
+    "R0604": Message(
+        "scores that do not fit",
+        "Scores are kept as they come, so that a scoring can go on where it was interrupted. Those "
+        "that are there are of other samples, for the text, the tokenizer, the seed, the length or "
+        "the number of samples is another, or a line was damaged. Give what was given before, or "
+        "remove the folder that is named to begin again.",
+    ),
+    "R0605": Message(
+        "a model that cannot judge samples",
+        "It has no weights, gives losses that are no numbers, or is the same as another one. "
+        "Nothing could be learnt from its perplexities.",
+    ),
+    "R0606": Message(
+        "samples that do not fit in memory",
+        "Too many tokens went through a model at once. The scores so far are kept: the same command "
+        "with a smaller --batch-tokens goes on.",
+    ),
+    "R0607": Message(
+        "fewer samples than were asked for",
+        "The text has fewer documents, or fewer are left when the short ones and those that all "
+        "models find unlikely are gone. The set has what there is; a loss over few tokens is noisy.",
+    ),
+    "R0608": Message(
+        "fewer than two models",
+        "Samples are dropped that are among the worst under all models. Without models none is; "
+        "with one model, all that this one model dislikes are, which may be good text of a kind "
+        "that it has not seen.",
+    ),
+    "R0609": Message(
+        "a model that does worse than guessing",
+        "Its loss is higher than the logarithm of the number of its tokens. It is not trained, or "
+        "the tokenizer in its folder is another model's; its ranks of the samples mean little.",
+    ),
+}
+
+_TABLES: dict[str, Message] = {
+    "R0801": Message(
+        "no runs to collect",
+        "A table is made from folders of runs, which `lawdsl run` writes below the `folder` of a "
+        "sweep, as soon as something was measured after step 0.",
+    ),
+    "R0802": Message(
+        "runs that are not complete",
+        "Runs that diverged, failed or are not finished are in the table with the rows that they "
+        "have and their status, for to leave them out would make the rest look better than it is. "
+        "A fit without them says so: --where 'status = done'.",
+    ),
+    "R0803": Message(
+        "runs that do not belong into one table",
+        "One name stands for different corpora, validation sets or models in them, so their losses "
+        "cannot be compared. Collect each kind into a table of its own, or give things that differ "
+        "different names.",
+    ),
+    "R0804": Message(
+        "schedules of different lengths",
+        "Where the learning rate falls over a run, the loss on the way is not the one that a shorter "
+        "run ends with, so that equal D of runs of different lengths mean different things. Fit runs "
+        "of one length, or a law that has the learning rate in it.",
+    ),
+    "R0805": Message(
+        "a table that cannot be written",
+        "The end of its name says its form: .parquet, .csv or .sqlite. It is written whole or not at "
+        "all.",
     ),
 }
 
@@ -160,4 +376,6 @@ _TRAINING: dict[str, Message] = {
     ),
 }
 
-RUNNER_MESSAGES: dict[str, Message] = _RUNS | _STORE | _SCHEDULES | _MODELS | _TRAINING
+RUNNER_MESSAGES: dict[str, Message] = (
+    _RUNS | _SWEEPS | _CORPORA | _MODELS | _STORE | _TRAINING | _VALIDATION | _SCHEDULES | _TABLES
+)

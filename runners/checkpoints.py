@@ -161,7 +161,9 @@ def _fill(
     for name, named in zip(names, tensors.values(), strict=True):
         save_file(_apart(named), folder / name)
     (folder / STATE).write_text(canonical(state), encoding="utf-8")
-    files = {name: _synced(folder / name) for name in (*names, STATE)}
+    for name in (*names, STATE):
+        sync(folder / name)
+    files = {name: _described(folder / name) for name in (*names, STATE)}
     manifest = {"schema": SCHEMA, "step": step, "files": files}
     (folder / MANIFEST).write_text(canonical(manifest), encoding="utf-8")
     sync(folder / MANIFEST)
@@ -180,12 +182,10 @@ def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return apart
 
 
-def _synced(path: Path) -> dict[str, Any]:
-    """What the manifest says of a file, which is on the disk then."""
+def _described(path: Path) -> dict[str, Any]:
+    """What the manifest says of a file."""
     with path.open("rb") as file:
-        os.fsync(file.fileno())
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"sha256": digest, "bytes": file.tell()}
+        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
 
 
 def _publish(temporary: Path, place: Path) -> Path:
@@ -239,8 +239,11 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
             return f"{name} is of step {manifest['step']}"
         files = {STATE: manifest["files"].pop(STATE), **manifest["files"]}
         for name, wanted in files.items():
-            if fault := _compare(folder / name, wanted):
-                return fault
+            found = _described(folder / name)
+            if found["bytes"] != wanted["bytes"]:
+                return f"{name} has {found['bytes']:,} bytes, not {wanted['bytes']:,}"
+            if found != wanted:
+                return f"{name} is not what was written, by its SHA-256"
         names = tuple(name.removesuffix(SUFFIX) for name in manifest["files"])
         return Checkpoint(step, folder, json.loads((folder / STATE).read_bytes()), names)
     except FileNotFoundError:
@@ -251,22 +254,12 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
         return f"{name} is not what was written"
 
 
-def _compare(path: Path, wanted: dict[str, Any]) -> str:
-    """What is wrong with a file; nothing where it is what the manifest says."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size != wanted["bytes"]:
-            return f"{path.name} has {size:,} bytes, not {wanted['bytes']:,}"
-        if hashlib.file_digest(file, "sha256").hexdigest() != wanted["sha256"]:
-            return f"{path.name} is not what was written, by its SHA-256"
-    return ""
-
-
 def _set_aside(path: Path, fault: str, step: int) -> Diagnostic:
     aside = path.with_name(f"{DAMAGED}{path.name}")
     with contextlib.suppress(OSError):
-        discard(aside)
-        path.rename(aside)
+        if path.exists():  # of several processes that look at once, another may have done it
+            discard(aside)
+            path.rename(aside)
     return Diagnostic(
         "R0401",
         f"the checkpoint {path.name} is damaged: {fault}",

@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +41,7 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(open(path, "a+b", buffering=0))
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError:
             raise LawdslError(_held(path, label, _holder(file))) from None
         except OSError as error:
@@ -54,6 +55,43 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
         finally:
             with contextlib.suppress(OSError):
                 file.truncate(0)
+
+
+def holder(run_folder: Path) -> str:
+    """Who holds a run, `host/pid since …`; empty where nobody does, as far as can be seen here.
+
+    Where nobody is named the lock is not touched, so that whoever takes it meanwhile can.
+    """
+    try:
+        with open(run_folder / "lock", "rb", buffering=0) as file:
+            found = _holder(file)
+            if not found or (found["host"] == socket.gethostname() and _free(file)):
+                return ""
+    except OSError:
+        return ""
+    return f"{found['host']}/{found['pid']} since {found['since']}"
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock, or fail after a moment: longer than `holder` of another process looks at the lock.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    for _ in range(25):
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(0.01)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _free(file: BinaryIO) -> bool:
+    """Whether the process that is named has ended; its number may be another's by now."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _write(file: BinaryIO, path: Path, label: str) -> None:

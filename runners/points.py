@@ -81,10 +81,10 @@ def open_points(path: Path) -> Points:
     """
     try:
         new = not path.exists()
-        file = open(path, "ab", buffering=0)  # noqa: SIM115
+        content = b"" if new else path.read_bytes()
+        file = open(path, "ab", buffering=0)
         if new:
             sync(path.parent)
-        content = path.read_bytes()
         size = content.rfind(b"\n") + 1
         if size < len(content):
             file.truncate(size)
@@ -109,7 +109,7 @@ def cut(path: Path, size: int) -> int:
     """
     try:
         content = path.read_bytes() if path.exists() else b""
-        if len(content) < size or (size and content[size - 1 : size] != b"\n"):
+        if size and content[size - 1 : size] != b"\n":
             raise LawdslError(_missing(path, len(content), size))
         if len(content) > size:
             with path.open("r+b") as file:
@@ -194,6 +194,9 @@ def _unwritten(path: Path, needed: int, error: OSError) -> Diagnostic:
         "R0407",
         f"the rows cannot be written: {error.strerror}",
         place=str(path),
-        notes=(*([room(path.parent, needed)] if needed else []), "the rows from before are as they were"),
+        notes=(
+            *([room(path.parent, needed)] if needed else []),
+            "the rows from before are as they were",
+        ),
         help="make room or mend the permissions, then start the run again: it goes on",
     )

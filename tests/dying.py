@@ -111,8 +111,12 @@ def faults(folder: Path, allowed: set[int]) -> tuple[list[str], int]:
         wrong.append(f"the state {found.state}")
     if found and not same(checkpoints.load(found), tensors(step)):
         wrong.append(f"other tensors at step {step}")
-    if folder.is_dir():
-        wrong += [f"{name} is left" for name in os.listdir(folder) if not name.startswith("step-")]
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        match = checkpoints.NAME.fullmatch(path.name)
+        if not match:
+            wrong.append(f"{path.name} is left")
+        elif isinstance(fault := checkpoints._examine(path, int(match[1])), str):
+            wrong.append(f"{path.name} has the name of a checkpoint, and {fault}")
     return wrong, step
 
 

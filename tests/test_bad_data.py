@@ -620,7 +620,7 @@ def test_a_domain_made_of_a_setting_says_how_to_change_it():
     diagnostic = refusal(table, "dcpt.l3")
 
     assert "0.01 is outside the domain D >= D_min = 0.1311 Gtoken" in diagnostic.message
-    assert "--set D_min=…" in (diagnostic.help or "")
+    assert "--set D_min=0.01, the smallest here" in (diagnostic.help or "")
     lawdsl.fit("dcpt.l3", table, settings={"D_min": 0.01}, starts=1)
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import dying
 import pytest
 import torch
-from lawdsl.runners import checkpoints
 
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import checkpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = "manifest.json"
@@ -97,6 +97,26 @@ def test_a_step_is_saved_again_in_its_place(folder: Path):
 
     found, _ = checkpoints.latest(folder)
     assert found and found.state["rows_bytes"] == 9
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_of_two_of_one_step_the_later_is_used_if_it_is_whole(folder: Path):
+    """What is there when a process died that saved a step again."""
+    shutil.copytree(folder / "step-00000200", folder / "step-00000200-old")
+    found, _ = checkpoints.latest(folder)
+    assert found and found.folder.name == "step-00000200"
+
+    (found.folder / "state.json").unlink()
+    found, warnings = checkpoints.latest(folder)
+    assert found and found.folder.name == "step-00000200-old" and len(warnings) == 1
+    save(folder, 200)
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
+def test_a_step_is_saved_again_though_two_of_it_are_there(folder: Path):
+    shutil.copytree(folder / "step-00000200", folder / "step-00000200-old")
+    save(folder, 200)
+
     assert names(folder) == ["step-00000100", "step-00000200"]
 
 
@@ -366,6 +386,11 @@ DAMAGE: list[tuple[str, Callable[[Path], object], str]] = [
         "manifest.json is of schema 2, and 1 is known here",
     ),
     (
+        "no files",
+        lambda f: changed(f / MANIFEST, lambda content: content.update(files="none")),
+        "manifest.json is not what was written",
+    ),
+    (
         "a state nobody vouches for",
         lambda f: changed(f / MANIFEST, lambda content: content["files"].pop("state.json")),
         "manifest.json is not what was written",
@@ -484,7 +509,7 @@ def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path):
     path = folder / "step-00000200" / "model.safetensors"
     torch.save({"w": torch.ones(2), "canary": Canary(canary)}, path)
     manifest = json.loads((path.parent / MANIFEST).read_text())
-    manifest["files"][path.name] = checkpoints._synced(path)
+    manifest["files"][path.name] = checkpoints._described(path)
     (path.parent / MANIFEST).write_text(json.dumps(manifest))
 
     found, warnings = checkpoints.latest(folder)

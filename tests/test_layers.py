@@ -27,11 +27,13 @@ ORDER = (
     "proof",
     "symmetries",
     "data",
+    "observing",
     "fitting",
     "regressor",
     "comparing",
     "reporting",
     "demo",
+    "runners",  # beside this package; only commands import it, and only where they run
     "cli",
 )
 TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}

@@ -11,14 +11,15 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from lawdsl.runners import locks
 
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import locks
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -182,6 +183,34 @@ def test_a_holder_that_has_not_said_who_it_is_still_holds(tmp_path: Path):
         code, text = refused(tmp_path)
 
     assert code == "R0408" and "run r1 is held by another process" in text
+
+
+def test_who_holds_a_run_is_told_to_whoever_asks(tmp_path: Path):
+    assert locks.holder(tmp_path / "none") == locks.holder(tmp_path) == ""
+    with holder(tmp_path) as (process, _):
+        since = json.loads(content(tmp_path))["since"]
+        who = f"{socket.gethostname()}/{process.pid} since {since}"
+        assert locks.holder(tmp_path) == who
+        process.kill()
+        process.wait()
+        assert locks.holder(tmp_path) == ""
+    with locks.hold(tmp_path, "r1"):
+        assert locks.holder(tmp_path).startswith(f"{socket.gethostname()}/{os.getpid()} since ")
+    assert locks.holder(tmp_path) == ""
+
+    left = {"host": "node-17", "pid": 4711, "since": "2026-01-02T03:04:05+00:00"}
+    (tmp_path / "lock").write_text(json.dumps(left))
+    assert locks.holder(tmp_path) == "node-17/4711 since 2026-01-02T03:04:05+00:00"
+
+
+def test_a_look_at_the_lock_does_not_keep_another_from_taking_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with open(tmp_path / "lock", "w") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+        with locks.hold(tmp_path, "r1"):
+            assert json.loads(content(tmp_path))["pid"] == os.getpid()
 
 
 def test_processes_take_turns(tmp_path: Path):

@@ -12,9 +12,9 @@ from typing import Any
 
 import dying
 import pytest
-from lawdsl.runners import points
 
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import points
 
 
 @pytest.fixture

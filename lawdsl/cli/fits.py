@@ -106,7 +106,7 @@ def fit(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Fit LAW to the table DATA (CSV or Parquet).
+    """Fit LAW to the table DATA (CSV, Parquet or SQLite).
 
     NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
     What the law claims is decided for the fitted values too, on the whole domain. Exits with 1

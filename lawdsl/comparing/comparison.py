@@ -15,6 +15,7 @@ from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
 from lawdsl.comparing.trials import Entry
+from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
@@ -67,7 +68,7 @@ def compare(
 
     Args:
         laws: laws, or names or paths of them; with one law alone it is cross-validated.
-        table: a path (CSV, Parquet), a data frame, an Arrow table or a mapping of arrays.
+        table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         protocols: which; those of `all`, `leave-one-out:N`, `segments:D` and `leave-two-out:r`
             that the data allow where none is given.
         starts: how many starts each fit has.
@@ -87,14 +88,16 @@ def compare(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    read = _held(_changed(_laws(laws), settings or {}, without), fix or {}, tie or {})
+    runs = read_table(table)
+    changed = _changed(_laws(laws), settings or {}, without)
+    read = _held([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
     check_seed(seed)
     _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
     chosen = _one_objective(read, objective, delta)
     data = measured(
         read,
-        read_table(table),
+        runs,
         {**(columns or {}), **named_columns},
         where=where,
         drop_bad=drop_bad,

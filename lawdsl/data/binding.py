@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Context
 
 import numpy as np
 import sympy as sp
@@ -22,7 +23,7 @@ from lawdsl.data.oddities import duplicates, two_scales
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
-from lawdsl.law import Law, Quantity, unit_text
+from lawdsl.law import Bound, Law, Quantity, unit_text
 from lawdsl.units import parse_unit, size_and_dimension
 
 Array = NDArray[np.float64]
@@ -113,7 +114,7 @@ def bind(
         table, more = labelled(table, run, drop_bad)
         dropped += more
     if drop_bad:
-        table, more = _without(table, list(bound.values()))
+        table, more = readable_rows(table, list(bound.values()))
         dropped += more
     values, problems, good = _values(law, table, bound, positive)
     if drop_bad:
@@ -192,13 +193,13 @@ def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, 
     for text in where:
         asked = condition(text, table)
         if drop_bad and asked.of_numbers:
-            table, more = _without(table, [asked.column])
+            table, more = readable_rows(table, [asked.column])
             dropped += more
         table = table.keep(asked.holds(table))
     return table, dropped
 
 
-def _without(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
+def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
     """The rows with a number in each of the columns, and how many others there are."""
     good = np.ones(len(table), dtype=bool)
     for name in columns:
@@ -219,7 +220,7 @@ def _values(
         factors = unit.factors if unit else None
         factors = quantities[name].unit if name in quantities else factors
         try:
-            numbers = table.numbers(column) * _conversion(table, name, column, factors)
+            numbers = table.numbers(column) * conversion(table, name, column, factors)
         except LawdslError as error:
             problems += error.diagnostics
             continue
@@ -262,12 +263,21 @@ def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str,
         unit = f" {unit_text(q.unit)}" if q.unit else ""
         shown = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {shown}"
-        change = f"change the setting: --set {b.text}=…" if b.limit.is_Symbol else ""
+        change = f"change the setting: {_reaching(b, numbers)}" if b.limit.is_Symbol else ""
         found.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
     return found
 
 
-def _conversion(
+def _reaching(bound: Bound, numbers: Array) -> str:
+    """The option that lets a domain reach all of these numbers, if it ends in a setting."""
+    above = numbers[np.isfinite(numbers) & (numbers > 0)]
+    if bound.relation != ">=" or not len(above):
+        return f"--set {bound.text}=…"
+    down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(float(above.min()))
+    return f"--set {bound.text}={float(down):g}, the smallest here"
+
+
+def conversion(
     table: Table, name: str, column: str, factors: tuple[tuple[str, int], ...] | None
 ) -> float:
     """The number that turns the column's unit into the law's."""

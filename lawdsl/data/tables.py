@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import stat
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,15 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 
 CSV = (".csv", ".txt", "")
 PARQUET = (".parquet", ".pq")
+SQLITE = (".sqlite", ".sqlite3", ".db")
 MAGIC = b"PAR1"  # what a Parquet file begins with, whatever it is called
+SQLITE_MAGIC = b"SQLite format 3\0"
+RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
+METADATA = b"lawdsl"  # the same in a Parquet file: JSON with a list of notes
 
 
 def read_table(source: Any) -> Table:
-    """A table from a path (.csv, .parquet), a data frame, an Arrow table, or a mapping of arrays.
+    """A table from a path (.csv, .parquet, .sqlite), a data frame, an Arrow table, or a mapping of arrays.
 
     Raises:
         LawdslError: what is no clean table, with its place.
@@ -43,21 +49,23 @@ def _read_file(path: Path) -> Table:
             raise _unreadable("this is a folder, not a table", name)
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise _unreadable("this is neither a file nor a pipe", name)
-        if path.suffix.lower() not in (*CSV, *PARQUET):
-            message = f"tables end in .csv or .parquet, not {path.suffix}"
+        if path.suffix.lower() not in (*CSV, *PARQUET, *SQLITE):
+            message = f"tables end in .csv, .parquet or .sqlite, not {path.suffix}"
             raise _unreadable(message, name)
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(f"the table cannot be read: {error.strerror}", name) from None
     except ValueError as error:  # a NUL in the path
         raise _unreadable(f"the table cannot be read: {error}", name) from None
+    if path.suffix.lower() in SQLITE or content.startswith(SQLITE_MAGIC):
+        return _read_sqlite(path, name)
     if path.suffix.lower() in PARQUET or content.startswith(MAGIC):
         return _read_parquet(content, name)
     return read_csv(content, name)
 
 
 def _unreadable(message: str, name: str) -> LawdslError:
-    help = "give the path of a table saved as CSV or Parquet"
+    help = "give the path of a table saved as CSV, Parquet or SQLite"
     return LawdslError(Diagnostic("D0101", message, place=name, help=help))
 
 
@@ -65,10 +73,46 @@ def _read_parquet(content: bytes, name: str) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        return _from_arrow(pq.read_table(io.BytesIO(content)), name)
+        table = pq.read_table(io.BytesIO(content))
+        return _from_arrow(table, name, _noted((table.schema.metadata or {}).get(METADATA)))
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0]
         raise _unreadable(f"this is no readable Parquet file: {why}", name) from None
+
+
+def _noted(metadata: bytes | None) -> tuple[str, ...]:
+    """The notes that a Parquet file carries."""
+    try:
+        notes = json.loads(metadata or b"{}")["notes"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ()
+    return tuple(map(str, notes)) if isinstance(notes, list) else ()
+
+
+def _read_sqlite(path: Path, name: str) -> Table:
+    """The table `runs` of a database, or its only one."""
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
+            found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            tables = [table for (table,) in found]
+            others = [table for table in tables if table != NOTES]
+            if RUNS not in tables and len(others) != 1:
+                listed = ", ".join(others) or "none"
+                message = f"the database has no table `{RUNS}`; its tables: {listed}"
+                help = f"name the table of measurements `{RUNS}`"
+                raise LawdslError(Diagnostic("D0102", message, place=name, help=help))
+            table = (RUNS if RUNS in tables else others[0]).replace('"', '""')
+            rows = base.execute(f'SELECT * FROM "{table}"')
+            headers = [column[0] for column in rows.description]
+            columns = list(zip(*rows.fetchall(), strict=True)) or [() for _ in headers]
+            notes = base.execute(f"SELECT * FROM {NOTES}").fetchall() if NOTES in tables else []
+    except sqlite3.Error as error:
+        raise _unreadable(f"this is no readable SQLite file: {error}", name) from None
+    arrays = [_array(h, c) for h, c in zip(headers, map(list, columns), strict=True)]
+    said = tuple(str(note[0]) for note in notes)
+    return _from_arrow(pa.table(arrays, names=headers), name, said)
 
 
 def _from_mapping(source: Mapping[Any, Any], name: str) -> Table:
@@ -133,11 +177,11 @@ def _with_nan(table: pa.Table) -> pa.Table:
     return table
 
 
-def _from_arrow(table: pa.Table, name: str) -> Table:
+def _from_arrow(table: pa.Table, name: str, notes: tuple[str, ...] = ()) -> Table:
     named = names_and_units(table.column_names, name)
     columns = {h: _decoded(table.column(i)) for i, (h, _) in enumerate(named)}
     units = {h: unit for h, unit in named if unit}
-    return Table(name, columns, units, np.arange(1, table.num_rows + 1))
+    return Table(name, columns, units, np.arange(1, table.num_rows + 1), notes)
 
 
 def _decoded(column: Any) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.choices import OBJECTIVES, SHORT, check_seed
 from lawdsl.data.binding import Runs, bind
+from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
@@ -69,14 +70,14 @@ def fit(
 
     Args:
         law: a law, or the name or path of one.
-        table: a path (CSV, Parquet), a data frame, an Arrow table or a mapping of arrays.
+        table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
             agree; `"declared"` for those of the law's file;
             or one start, parameter -> value.
         objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
         delta: Huber's delta in place of the law's own.
         where: one condition that rows must meet, `"size = 70M"`, or several.
-        settings: values in place of those of the law's settings.
+        settings: values in place of those of the law's settings, and of those that the table says.
         without: one bound of the law to leave out, `"C > C0"`, or several.
         fix: parameter -> value at which it is held, inside its domain.
         tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
@@ -115,9 +116,11 @@ def fit(
     check_seed(seed)
     asked = Asked(intervals, level, resamples, int(seed))
     chosen = chosen_objective(law, objective, delta)
+    read = read_table(table)
+    law = with_settings_of(law, read)
     runs = bind(
         law,
-        read_table(table),
+        read,
         bindings,
         where=where,
         drop_bad=drop_bad,

@@ -149,6 +149,8 @@ def show_fit(fit: Fit, out: Console) -> None:
     if fit.data.where:
         data += f" where {', '.join(fit.data.where)}"
     out.print(Text(f"{fit.law.name} fitted to {printable(data)}", style="bold"), soft_wrap=True)
+    for name, value in fit.law.settings.items():
+        out.print(f"  {name} = {number(value)} in place of the law's own")
     if fit.data.dropped:
         out.print(f"  {fit.data.dropped:,} bad rows were left out")
     if fit.data.weights:

@@ -1,0 +1,244 @@
+"""The commands run and collect."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.options import as_json, finish, tell
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.runners.sweeps.local import Outcome
+    from lawdsl.runners.sweeps.plan import Plan
+    from lawdsl.runners.sweeps.sweep import Sweep
+
+FINDINGS = {
+    "failed": ("R0108", "error", "look at log.txt in its folder; `lawdsl run` tries it again"),
+    "diverged": ("R0109", "error", "lower its learning rate; its rows until then are kept"),
+    "oom": ("R0110", "error", "give it a smaller micro_batch and run the sweep again, or --halve"),
+    "held": ("R0111", "warning", "run the sweep again when that process has ended"),
+}
+"""What is said of runs that are not done: code, severity, help."""
+
+
+@click.command("run")
+@click.argument("sweep", metavar="SWEEP.toml")
+@click.option("--dry-run", is_flag=True, help="Only say what it would take; start nothing.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Runs at once; by default as many as there are cores, or GPUs.",
+)
+@click.option(
+    "--jobs-per-gpu",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Runs at once on a GPU; small models leave most of one idle.",
+)
+@click.option(
+    "--retries",
+    default=2,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="How often a run whose process dies is taken up again.",
+)
+@click.option(
+    "--halve",
+    is_flag=True,
+    help="Try a run that runs out of memory once more, with half the micro-batch.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no line a run.")
+@as_json
+def run(
+    sweep: str,
+    dry_run: bool,
+    jobs: int | None,
+    jobs_per_gpu: int,
+    retries: int,
+    halve: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Train every model of a sweep on every mixture, and measure the losses.
+
+    Runs that are done are not done again, one that was stopped goes on where it was; the grid may
+    grow. Says first what is left to do: tokens, passes over the corpora, FLOP, time, disk.
+
+    SIGTERM and Ctrl-C let the runs save themselves; the exit code is 75 or 130 then, and the same
+    command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
+    held by another process.
+    """
+    _needs_runner()
+    from lawdsl.reporting.runs import show_outcomes, show_plan
+    from lawdsl.reporting.terminal import console
+    from lawdsl.runners.sweeps import exporting, local, machine
+    from lawdsl.runners.sweeps.grid import orders_of
+    from lawdsl.runners.sweeps.inputs import inputs_of
+    from lawdsl.runners.sweeps.plan import plan_of
+    from lawdsl.runners.sweeps.sweep import read_sweep
+
+    read = read_sweep(Path(sweep))
+    here = machine.this_machine()
+    at_once = machine.at_once(here, read.how.values(), jobs, jobs_per_gpu)
+    inputs = inputs_of(read)
+    plan = plan_of(read, inputs, orders_of(read, inputs), here, at_once)
+    exporting.check(read, plan.runs)
+    result: dict[str, Any] = {"plan": plan.to_json()}
+    if not as_json:
+        show_plan(result["plan"], console())
+        sys.stdout.flush()
+    if dry_run:
+        return finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
+    engine = local.Engine(here, at_once, jobs_per_gpu, retries, halve, local.WORKER)
+    for done in plan.runs:
+        if done.state.status == "done":
+            _exported(read, done, quiet or as_json)
+    with local.Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
+
+        def ended(outcome: Outcome) -> None:
+            say(outcome)
+            if outcome.status == "done":
+                _exported(read, outcome.run, quiet or as_json)
+
+        outcomes = engine.run(plan.to_do, stop, ended, progress)
+    result["outcomes"] = [outcome.to_json() for outcome in outcomes]
+    found = [d for d in map(_finding, outcomes) if d is not None]
+    complete = all(outcome.status == "done" for outcome in outcomes)
+
+    def show() -> None:
+        if outcomes:
+            show_outcomes(result["outcomes"], console())
+        if stop.signal:
+            tell("stopped; the same command goes on from here")
+        elif complete:
+            click.echo(f"next: lawdsl collect {sweep} -o runs.parquet")
+
+    code = finish("run", result, found, ok=complete, as_json=as_json, show=show)
+    return stop.code if stop.signal else code
+
+
+@click.command("collect")
+@click.argument("sources", nargs=-1, required=True, metavar="FOLDER|SWEEP.toml...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the table: .parquet, .csv or .sqlite.",
+)
+@click.option(
+    "--with-step-0",
+    is_flag=True,
+    help="Keep the losses before training as rows too; no law of D can be fitted to these.",
+)
+@as_json
+def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: bool) -> int:
+    """Make the table that laws are fitted to from the folders of runs.
+
+    A row is an evaluation, a column a variable of the laws: N, D, r_CORPUS, L_VALIDATION, step, and
+    what else is known of it. Rows of runs that diverged or are not finished are there with their
+    status. Of a SWEEP.toml, the runs that it asks for now.
+    """
+    _needs_runner()
+    from lawdsl.runners.tables.collect import collect as collected
+    from lawdsl.runners.tables.files import check_form, write_table
+
+    path = Path(output)
+    check_form(path)
+    table = collected([Path(source) for source in sources], step_0=with_step_0)
+    write_table(path, table)
+    result = {
+        "path": str(path),
+        "runs": table.runs,
+        "rows": table.rows,
+        "columns": list(table.columns),
+        "notes": list(table.notes),
+    }
+    named = [header.partition(" ")[0] for header in table.columns]
+    domains = [d for d in table.columns.get("domain", ()) if d]
+
+    def show() -> None:
+        click.echo(f"wrote {path}: {table.rows:,} evaluations of {table.runs:,} runs")
+        if domains and f"L_{domains[0]}" in named:
+            click.echo(f"next: lawdsl fit dcpt.l3 {path} L=L_{domains[0]} r=r_{domains[0]}")
+
+    return finish("collect", result, table.warnings, ok=True, as_json=as_json, show=show)
+
+
+def _finding(outcome: Outcome) -> Diagnostic | None:
+    """What is to be said of a run that is not done."""
+    if outcome.status not in FINDINGS:
+        return None
+    code, severity, help = FINDINGS[outcome.status]
+    what = {"oom": "ran out of memory", "held": "is held by"}.get(outcome.status, outcome.status)
+    message = f"{outcome.run.label} {what}" + (f": {outcome.message}" if outcome.message else "")
+    place = str(outcome.run.folder)
+    return Diagnostic(code, message, severity, place=place, notes=outcome.log, help=help)
+
+
+def _exported(sweep: Sweep, run: Any, silent: bool) -> None:
+    from lawdsl.runners.sweeps import exporting
+
+    folder = exporting.export(sweep, run)
+    if folder is not None and not silent:
+        tell(f"wrote {folder}")
+
+
+@contextmanager
+def _following(
+    plan: Plan, silent: bool
+) -> Iterator[tuple[Callable[[Outcome], None], Callable[[int, int], None]]]:
+    """What shows how far a sweep is: a bar in tokens on a terminal, and a line a run."""
+    from rich.console import Console
+
+    from lawdsl.reporting.runs import outcome_line
+
+    err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(outcome: Outcome) -> None:
+        if not silent and outcome.status not in ("stopped", "left"):
+            err.print(outcome_line(outcome.to_json()))
+
+    if silent or not sys.stderr.isatty():
+        yield say, lambda tokens, working: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
+    with Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        speed_estimate_period=1800,  # rows come minutes apart
+    ) as bar:
+        total = sum(run.tokens for run in plan.to_do)
+        begun = sum(run.state.tokens for run in plan.to_do)
+        task = bar.add_task("", total=total, completed=begun)
+
+        def progress(tokens: int, working: int) -> None:
+            bar.update(task, completed=tokens, description=f"{working} at work")
+
+        yield say, progress
+
+
+def _needs_runner() -> None:
+    """Refuse to go on where the packages for sweeps are not installed.
+
+    Raises:
+        LawdslError: R0101.
+    """
+    if importlib.util.find_spec("pydantic") is None:
+        help = "pip install 'lawdsl[runner]'"
+        raise LawdslError(Diagnostic("R0101", "pydantic cannot be imported", help=help))
+
+
+COMMANDS = (run, collect)

@@ -1,0 +1,265 @@
+"""The command validation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.options import as_json, finish, last_words, quiet, tell
+from lawdsl.cli.progress import progress
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.runners.corpora.corpus import Corpus
+    from lawdsl.runners.corpora.tokenizing import Tokenizer
+
+TOKENS = {"cpu": 4096, "cuda": 32768}
+"""That go through a model at once, where the command line does not say."""
+
+
+class _Part(click.ParamType):  # type: ignore[type-arg]
+    """A part of a whole, at least 0 and less than 1: 0.1 or 1/10."""
+
+    name = "part"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Fraction:
+        try:
+            part = Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{value!r} is no number", param, ctx)
+        if not 0 <= part < 1:
+            self.fail(f"{value} is not at least 0 and less than 1", param, ctx)
+        return part
+
+
+@click.command("validation")
+@click.argument("inputs", nargs=-1, required=True, metavar="TEXT...")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where the set is written.")
+@click.option(
+    "--model",
+    "--models",
+    "models",
+    multiple=True,
+    metavar="FOLDER",
+    help="A model on this machine, with weights as safetensors and tokenizer.json; once for each.",
+)
+@click.option(
+    "--tokenizer",
+    metavar="FILE",
+    help="Of the set; by default that of the corpus it is drawn from.",
+)
+@click.option("--end-of-text", metavar="TOKEN", help="What the tokenizer ends documents with.")
+@click.option("--name", help="Of the set; by default its folder's.")
+@click.option(
+    "--samples", default=5000, show_default=True, type=click.IntRange(1), help="Documents drawn."
+)
+@click.option(
+    "--keep", default=1000, show_default=True, type=click.IntRange(1), help="Samples in the set."
+)
+@click.option(
+    "--worst",
+    default="0.1",
+    show_default=True,
+    type=_Part(),
+    help="The part of a model's samples that are its worst.",
+)
+@click.option(
+    "--length",
+    default=2048,
+    show_default=True,
+    type=click.IntRange(2),
+    help="Tokens of a sample at most; a model that takes fewer sees its beginning.",
+)
+@click.option(
+    "--shortest",
+    default=32,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Tokens below which a sample is left out.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the draw.")
+@click.option("--glob", default="*", show_default=True, help="Of the files in folders.")
+@click.option(
+    "--text-field", default="text", show_default=True, help="Of JSON lines; column of Parquet."
+)
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or auto.")
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="On the CPU.")
+@click.option(
+    "--batch-tokens",
+    type=click.IntRange(1),
+    help=f"Through a model at once; by default {TOKENS['cpu']} on a CPU, {TOKENS['cuda']} on a GPU.",
+)
+@click.option("--force", is_flag=True, help="Replace a set that is there.")
+@click.option("--dry-run", is_flag=True, help="Count samples and tokens, and time a batch.")
+@quiet
+@as_json
+def validation(
+    inputs: tuple[str, ...],
+    output: str,
+    models: tuple[str, ...],
+    tokenizer: str | None,
+    end_of_text: str | None,
+    name: str | None,
+    samples: int,
+    keep: int,
+    worst: Fraction,
+    length: int,
+    shortest: int,
+    seed: int,
+    glob: str,
+    text_field: str,
+    device: str,
+    threads: int,
+    batch_tokens: int | None,
+    force: bool,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Make a validation set of random samples of TEXT: a corpus, files, folders of files.
+
+    Samples that are among the worst tenth under all models, those of the highest perplexity, are
+    dropped; of the rest as many as are wanted are kept at random. Make the corpora for training
+    with `lawdsl corpus --against FOLDER` afterwards, so that nothing of the set is trained on.
+
+    Scores are kept as they come: interrupted, the same command goes on. So it does with other
+    values of --keep and --worst, or more models, where --force replaces the set.
+    """
+    from lawdsl.runners.validation import sets as sets
+    from lawdsl.runners.validation.report import report as report_of
+    from lawdsl.runners.validation.report import warnings_of
+    from lawdsl.runners.validation.samples import draw
+    from lawdsl.runners.validation.selecting import select
+
+    folder = Path(output)
+    wanted = sets.Wanted(samples, keep, worst, seed, length, min(shortest, length))
+    if folder.exists() and not (force or dry_run):
+        help = "--force replaces it"
+        raise LawdslError(Diagnostic("R0205", "the folder exists", place=output, help=help))
+    own = _tokenizer(inputs, tokenizer, end_of_text)
+    place, judges = None, ()
+    if models:
+        from lawdsl.runners.place import join
+        from lawdsl.runners.spec import How
+
+        place = join(How(device=device, threads=threads))
+        judges = sets.judges_of(models, length, place)
+        batch_tokens = batch_tokens or TOKENS[place.device.type]
+    silent = quiet or as_json
+    with progress(silent, "bytes read") as report:
+        drawn = draw(
+            inputs,
+            samples,
+            seed,
+            tokenizer=own,
+            length=length,
+            shortest=wanted.shortest,
+            glob=glob,
+            text_field=text_field,
+            progress=report,
+        )
+    if dry_run:
+        plan = sets.forecast(drawn, judges, place, batch_tokens) if place else []
+        result = {"documents": drawn.documents, "samples": len(drawn.samples), "short": drawn.short}
+        result |= {"models": plan, "seconds": sum(model["seconds"] for model in plan)}
+        return finish(
+            "validation", result, (), ok=True, as_json=as_json, show=lambda: _show_plan(result)
+        )
+    measured = sets.unmeasured(drawn)
+    if place:
+        again = "what was scored is kept; the same command goes on from there"
+        with progress(silent, "tokens") as report, last_words(lambda: tell(again)):
+            measured = sets.measure(drawn, judges, folder, place, batch_tokens, report)
+    selection = select(measured.losses, worst, keep)
+    found = report_of(drawn, measured, selection, wanted)
+    corpus = sets.write_set(
+        folder, name or folder.name, own, drawn, selection, found, inputs, force
+    )
+    said = tuple(warnings_of(drawn, measured, selection, wanted))
+    result = found | {
+        "folder": output,
+        "tokens": len(corpus.tokens),
+        "fingerprint": corpus.fingerprint,
+    }
+    return finish(
+        "validation",
+        result,
+        said,
+        ok=True,
+        as_json=as_json,
+        show=lambda: _show(found, corpus),
+    )
+
+
+def _tokenizer(
+    inputs: tuple[str, ...], tokenizer: str | None, end_of_text: str | None
+) -> Tokenizer:
+    """The tokenizer of the set: the one that is named, or that of the corpora that are its text."""
+    from lawdsl.runners.corpora.tokenizing import load_tokenizer
+    from lawdsl.runners.validation.samples import is_corpus, tokenizer_of
+
+    if tokenizer:
+        return load_tokenizer(tokenizer, end_of_text)
+    found = {}
+    for path in inputs:
+        if not is_corpus(path):
+            raise click.UsageError(f"{path} is text: say with --tokenizer how it is made tokens")
+        own = tokenizer_of(path)
+        found[own.path.read_bytes()] = own
+    if len(found) > 1:
+        raise click.UsageError("the corpora have different tokenizers: choose with --tokenizer")
+    return next(iter(found.values()))
+
+
+def _show(found: dict[str, Any], corpus: Corpus) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from lawdsl.reporting.terminal import console, number
+
+    out = console()
+    print(
+        f"{found['documents']:,} documents, {found['samples']:,} samples"
+        f" ({found['cut']:,} cut, {found['short']:,} too short left out)"
+    )
+    if found["models"]:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for header in ("model", "tokens", "loss", "median perplexity", "worst from"):
+            table.add_column(header, justify="left" if header == "model" else "right")
+        for model in found["models"]:
+            worst = model["threshold"]
+            table.add_row(
+                model["name"],
+                f"{model['tokens']:,}",
+                number(model["loss"]),
+                number(model["perplexity"]["median"]),
+                "-" if worst is None else number(worst),
+            )
+        out.print(table)
+        print(f"{found['dropped']:,} dropped: among the worst under {len(found['models'])} models")
+    print(f"{found['kept']:,} kept of {found['left']:,}: {len(corpus.tokens):,} tokens")
+    print(f"wrote {corpus.folder}; make training corpora with `lawdsl corpus --against`")
+
+
+def _show_plan(plan: dict[str, Any]) -> None:
+    print(
+        f"{plan['documents']:,} documents, {plan['samples']:,} samples"
+        f" ({plan['short']:,} too short left out)"
+    )
+    for model in plan["models"]:
+        print(f"{model['name']}: {model['tokens']:,} tokens, {_time(model['seconds'])}")
+    if plan["models"]:
+        print(f"about {_time(plan['seconds'])} in all, and the time to load the models")
+
+
+def _time(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+COMMANDS = (validation,)

@@ -1,0 +1,55 @@
+"""Settings of laws that a table says itself, in a line above its columns.
+
+    # setting D_min = 40960 unit token
+
+A line of this form, which is that of a law file, holds for every law with such a setting: the
+smallest D that was measured is known to whoever measured it. `--set` overrules it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lawdsl.data.table import Table, number
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.law import Law
+from lawdsl.units import parse_unit, size_and_dimension
+
+_LINE = re.compile(r"setting\s+(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>\S+)(\s+unit\s+(?P<unit>.+))?")
+
+
+def with_settings_of(law: Law, table: Table) -> Law:
+    """The law with the settings that a table says, but for those that were given values already.
+
+    Raises:
+        LawdslError: a setting in another unit than the law's; D0112.
+    """
+    given = dict(law.given)
+    own = {s.name: s.unit for s in law.settings if s.name not in given and s.name not in law.fixed}
+    values = {}
+    for name, (value, unit) in settings_of(table).items():
+        if name not in own:
+            continue
+        try:
+            size, dimension = size_and_dimension(parse_unit(unit) if unit else own[name] or ())
+        except (KeyError, ValueError):
+            size, dimension = 0.0, ()
+        wanted, own_dimension = size_and_dimension(own[name] or ())
+        if not size or dimension != own_dimension:
+            message = f"the table says that {name} = {value:g} {unit}, which is not the law's unit"
+            help = f"correct the line in the table, or overrule it: --set {name}=…"
+            raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help))
+        values[name] = value * (size / wanted)  # as columns are converted, bit for bit
+    return law.with_settings(**values) if values else law
+
+
+def settings_of(table: Table) -> Mapping[str, tuple[float, str]]:
+    """Setting -> its value and unit, as the notes of a table say it."""
+    found = {}
+    for line in table.notes:
+        said = _LINE.fullmatch(line.strip())
+        value = number(said["value"]) if said else None
+        if said and value is not None:
+            found[said["name"]] = (value, (said["unit"] or "").strip())
+    return found

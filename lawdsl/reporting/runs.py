@@ -1,0 +1,109 @@
+"""Sweeps on a terminal: what they will cost, and what became of their runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from lawdsl.diagnostics import printable
+from lawdsl.reporting.terminal import show_rows
+
+SIZES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+STYLES = {"done": "green", "diverged": "red", "oom": "red", "failed": "red"}
+
+
+def show_plan(plan: Mapping[str, Any], out: Console) -> None:
+    """Runs, tokens, passes over the corpora, FLOP, time and disk, before a sweep starts."""
+    runs = plan["runs"]
+    left = [run for run in runs if run["seconds"]]
+    title = f"{plan['name']}: {counted(runs)} in {printable(plan['folder'])}"
+    out.print(Text(title, style="bold"), soft_wrap=True)
+    out.print(f"  {_by_status(run['status'] for run in runs)}; {plan['jobs']} at once")
+    if left:
+        flop = size(sum(run["flop"] for run in left))
+        out.print(f"  {duration(plan['seconds'])} for {flop}FLOP ({plan['rate']})", soft_wrap=True)
+        free = size(plan["free"])
+        out.print(f"  {size(plan['disk'])}B of disk at most, {free}B are free", soft_wrap=True)
+    headers = ("model", "N", "runs", "to do", "tokens", "FLOP", "time on its own")
+    show_rows(headers, (_of_model(name, runs) for name in _models(runs)), out)
+    out.print()
+    of_corpora = ("corpus", "tokens", "needed at most", "passes", "allowed")
+    show_rows(of_corpora, map(_supply, plan["corpora"]), out)
+    if plan["others"]:
+        names = ", ".join(printable(folder.rpartition("/")[2]) for folder in plan["others"])
+        out.print()
+        out.print(f"not of this sweep, and left alone: {names}", soft_wrap=True)
+
+
+def _models(runs: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    return dict.fromkeys(run["model"] for run in runs)
+
+
+def _of_model(name: str, runs: Iterable[Mapping[str, Any]]) -> tuple[object, ...]:
+    own = [run for run in runs if run["model"] == name]
+    left = [run for run in own if run["seconds"]]
+    return (
+        name,
+        size(own[0]["N"]),
+        len(own),
+        len(left),
+        size(sum(run["tokens"] for run in own)),
+        size(sum(run["flop"] for run in own)),
+        duration(sum(run["seconds"] for run in left)) if left else "",
+    )
+
+
+def _supply(corpus: Mapping[str, Any]) -> tuple[object, ...]:
+    tokens, needed = size(corpus["tokens"]), size(corpus["needed"])
+    return corpus["corpus"], tokens, needed, f"{corpus['epochs']:.3g}", f"{corpus['allowed']:g}"
+
+
+def show_outcomes(outcomes: Iterable[Mapping[str, Any]], out: Console) -> None:
+    """What became of the runs: counted, and in a table those that are not done."""
+    found = list(outcomes)
+    out.print(_by_status(outcome["status"] for outcome in found))
+    rest = [o for o in found if o["status"] not in ("done", "left")]
+    if rest:
+        rows = [(o["label"], o["status"], o["step"], printable(o["message"])) for o in rest]
+        show_rows(("run", "status", "step", ""), rows, out)
+
+
+def outcome_line(outcome: Mapping[str, Any]) -> Text:
+    """One run that has ended, in a line: its losses, or what is to be said of it."""
+    word = Text(f"{outcome['status']:9}", style=STYLES.get(outcome["status"], ""))
+    losses = ", ".join(f"{name} {loss:.4f}" for name, loss in outcome["losses"].items())
+    return word + Text(f"{outcome['label']}  {printable(outcome['message']) or losses}")
+
+
+def _by_status(statuses: Iterable[str]) -> str:
+    counts = Counter(statuses)
+    return ", ".join(f"{number} {status}" for status, number in counts.items()) or "no run"
+
+
+def counted(runs: Iterable[object]) -> str:
+    """`1 run`, `2 runs`."""
+    number = len(list(runs))
+    return f"{number} run{'' if number == 1 else 's'}"
+
+
+def size(number: float) -> str:
+    """A count to three digits: 1.23M."""
+    for unit, letter in SIZES:
+        if number >= unit:
+            return f"{number / unit:.3g} {letter}"
+    return f"{number:.3g} "
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it, estimated: `about 2 h 10 min`."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"about {max(1, round(seconds))} s"
+    if minutes < 120:
+        return f"about {minutes} min"
+    hours = minutes // 60
+    return f"about {hours} h {minutes % 60} min" if hours < 48 else f"about {hours / 24:.1f} days"

@@ -1,0 +1,74 @@
+"""Trained models, put where sweeps after this one begin from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .plan import Planned
+from .run_folders import MODEL
+from .sweep import Sweep
+
+MARK = "lawdsl.json"  # in an exported folder: which run its model is of
+
+
+def place(sweep: Sweep, run: Planned) -> Path | None:
+    """Where the model of a run is wanted, if anywhere."""
+    if sweep.export is None:
+        return None
+    return Path(sweep.export.replace("{model}", run.order.run.model.name))
+
+
+def check(sweep: Sweep, runs: Iterable[Planned]) -> None:
+    """Refuse to write over what is not an exported model.
+
+    Raises:
+        LawdslError: with every such folder; R0107.
+    """
+    problems = []
+    for run in runs:
+        folder = place(sweep, run)
+        if folder is not None and folder.exists() and _whose(folder) is None:
+            message = f"the model of {run.label} is wanted in a folder that holds something else"
+            help = "move the folder away, or choose another one: `export` in the sweep"
+            problems.append(Diagnostic("R0107", message, place=str(folder), help=help))
+    if problems:
+        raise LawdslError(problems)
+
+
+def export(sweep: Sweep, run: Planned) -> Path | None:
+    """Copy the model of a run that is done, whole or not at all; where it is, if it was not there.
+
+    Raises:
+        LawdslError: the run has no model any more, or it cannot be copied (R0107).
+    """
+    folder = place(sweep, run)
+    identity = run.order.run.identity()
+    if folder is None or _whose(folder) == identity:
+        return None
+    temporary = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.copytree(run.folder / MODEL, temporary)
+        mark = {"run": identity, "label": run.label, "sweep": sweep.name}
+        (temporary / MARK).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+    except OSError as error:
+        message = f"the model of {run.label} cannot be put there: {error.strerror or error}"
+        help = "make room; or remove the run's folder, to run it again, if its model is gone"
+        raise LawdslError(Diagnostic("R0107", message, place=str(folder), help=help)) from None
+    return folder
+
+
+def _whose(folder: Path) -> str | None:
+    """The run whose model lies in a folder; None where that is not known."""
+    try:
+        return str(json.loads((folder / MARK).read_bytes())["run"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

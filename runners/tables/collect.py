@@ -1,0 +1,194 @@
+"""The folders of runs -> one table whose columns are the variables of the laws.
+
+A row is an evaluation. Units stand in the headers, so that a law in billions reads them too:
+
+    lawdsl fit dcpt.l3 runs.parquet L=L_code r=r_code
+
+What is read is each run's own folder; nothing else is kept anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .gathering import Gathered, gather
+
+SCHEMA = 1
+LOT = 0.2e9  # tokens: what the CMR laws count in
+FIRST = ("run", "label", "sweep", "domain", "model", "seed", "status", "N", "N_total", "D", "step")
+FAMILIES = ("r_", "L_", "se_", "L0_", "dL_", "drawn_", "epochs_", "U_")
+UNITS: Mapping[str, str] = {
+    "N": "param",
+    "N_total": "param",
+    "D": "token",
+    "step": "step",
+    "L_": "nat/token",
+    "se_": "nat/token",
+    "L0_": "nat/token",
+    "dL_": "nat/token",
+    "U_": "token",
+    "k1": "nat/token",
+    "k2": "nat/token",
+    "k3": "nat/token",
+    "train_loss": "nat/token",
+    "tokens_per_second": "token/second",
+    "peak_memory": "byte",
+    "seconds": "second",
+}
+"""Column, or how the columns of a family begin -> unit."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A table of runs.
+
+    Attributes:
+        columns: header, with its unit -> a value a row; None where there is none.
+        notes: what is said of the table at its top.
+        runs: how many there are.
+        warnings: what is odd about them.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    notes: tuple[str, ...]
+    runs: int
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns["run"])
+
+
+def collect(sources: Iterable[Path], *, step_0: bool = False) -> Collected:
+    """The table of all runs that lie in some folders, or that some sweeps ask for.
+
+    Columns: run (its identity), label, sweep, domain, model, seed, status; N without embeddings
+    and N_total; D tokens trained on, the same as T in lots of 0.2 billion, and step; for each
+    corpus r_ its share as asked for, drawn_ as it came to be until then, epochs_ the passes over
+    it, U_ its tokens; for each validation set L_, its standard error se_, L0_ before training and
+    dL_ = L_ - L0_; where the runs are of several domains, r_domain and L_domain of each's own; k1,
+    k2 and k3 where a sweep names the run they are of; learning_rate, S1, S2 and the rest.
+
+    Args:
+        sources: folders of runs, folders that hold some, sweep.toml files.
+        step_0: keep the rows of step 0, where a law of D has no value; L0_ has their losses.
+
+    Raises:
+        LawdslError: no run or no row is there (R0801), something cannot be read, or runs that are
+            not of one kind (R0803).
+    """
+    runs, warnings = gather(sources)
+    known = {run.identity: run for run in runs}
+    rows = [row for run in runs for row in _rows(run, _learnability(run, known))]
+    kept = [row for row in rows if _finite(row) and (step_0 or row["step"] > 0)]
+    measured = [row["D"] for row in kept if row["D"] > 0]
+    if not measured:
+        help = "let the runs go on until something is measured after step 0"
+        raise LawdslError(Diagnostic("R0801", "the runs have no rows yet", help=help))
+    if lost := sum(not _finite(row) for row in rows):
+        message = f"{lost} evaluations of a loss that is not finite are left out"
+        help = "their runs are in the table until then; see the column status"
+        warnings.append(Diagnostic("R0802", message, "warning", help=help))
+    if len({row["domain"] for row in kept}) > 1:
+        for row in kept:
+            row |= {f"{x}_domain": row.get(f"{x}_{row['domain']}") for x in ("r", "L")}
+    notes = (
+        f"lawdsl runs, schema {SCHEMA}: {len(kept):,} evaluations of {len(runs):,} runs",
+        f"setting D_min = {min(measured)} unit token",
+    )
+    absent = {name: 0.0 for row in kept for name in row if name.startswith(("r_", "drawn_"))}
+    columns = {}
+    for name in _in_order(kept):
+        values = [row.get(name, absent.get(name)) for row in kept]
+        if any(value is not None for value in values):
+            columns[_header(name)] = values
+    return Collected(columns, notes, len(runs), tuple(warnings))
+
+
+def _rows(run: Gathered, learnability: Row) -> list[Row]:
+    """The evaluations of a run, a row each."""
+    before = run.points[0]["losses"] if run.points and run.points[0]["step"] == 0 else {}
+    return [_row(run, point, before) | learnability for point in run.points]
+
+
+def _row(run: Gathered, point: Mapping[str, Any], before: Mapping[str, Any]) -> Row:
+    """One evaluation; `before` are the losses of step 0."""
+    of, training, known = run.order.run, run.order.run.training, run.order.columns
+    row: Row = {name: value for name, value in known.items() if not name.startswith("dlc_")}
+    row |= {
+        "run": run.identity,
+        "label": run.label,
+        "domain": run.domain,
+        "model": of.model.name,
+        "seed": of.seed,
+        "status": run.status,
+        "D": point["tokens"],
+        "T": point["tokens"] / LOT,
+        "step": point["step"],
+    }
+    drawn = sum(point["rows"].values())
+    for name, source in of.corpora.items():
+        share = float(source.fraction)
+        row[f"r_{name}"] = share
+        row[f"drawn_{name}"] = point["rows"][name] / drawn if drawn else share
+        row[f"epochs_{name}"] = point["epochs"][name]
+    for name, found in point["losses"].items():
+        row[f"L_{name}"], row[f"se_{name}"] = found["loss"], found["se"]
+        if name in before:
+            row[f"L0_{name}"] = before[name]["loss"]
+            row[f"dL_{name}"] = found["loss"] - before[name]["loss"]
+    asked = ("schedule", "steps", "batch", "sequence", "precision")
+    row |= {name: getattr(training, name) for name in asked}
+    same = ("learning_rate", "S1", "S2", "train_loss", "tokens_per_second", "mfu")
+    row |= {name: point.get(name) for name in (*same, "seconds", "device")}
+    row["peak_memory"] = point.get("peak_memory_bytes")
+    return row
+
+
+def _learnability(run: Gathered, known: Mapping[str, Gathered]) -> Row:
+    """k1, k2 and k3 of the run's domain; None where a loss that they take was not measured.
+
+    D-CPT (2406.01375), appendix H, with u steps in place of 1000: k1 = L(u), k2 = L(0) - L(5u), and
+    k3 = (dL_10 - dL_0)/10 with dL_i = L((i + 1)u) - L(iu), to which its sum telescopes.
+    """
+    if run.reference is None or run.reference[0] not in known:
+        return {}
+    identity, unit = run.reference
+    losses = {
+        point["step"]: found["loss"]
+        for point in known[identity].points
+        if (found := point["losses"].get(run.domain))
+    }
+    at = [losses.get(i * unit) for i in range(12)]
+    zero, one, five, ten, eleven = (at[i] for i in (0, 1, 5, 10, 11))
+    k: Row = {"k1": one, "k2": None, "k3": None}
+    if zero is not None and five is not None:
+        k["k2"] = zero - five
+    if zero is not None and one is not None and ten is not None and eleven is not None:
+        k["k3"] = ((eleven - ten) - (one - zero)) / 10
+    return k
+
+
+def _finite(row: Row) -> bool:
+    return all(math.isfinite(value) for name, value in row.items() if name.startswith("L_"))
+
+
+def _in_order(rows: Iterable[Row]) -> list[str]:
+    """All columns: what a run is, what the laws take, family by family, and the rest."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    families = [n for family in FAMILIES for n in sorted(names) if n.startswith(family)]
+    return [*FIRST, *families, *(n for n in names if n not in (*FIRST, *families))]
+
+
+def _header(name: str) -> str:
+    """A column's name with its unit, as tables write it: `D [token]`."""
+    family = next((family for family in FAMILIES if name.startswith(family)), name)
+    return f"{name} [{UNITS[family]}]" if family in UNITS else name

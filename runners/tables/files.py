@@ -1,0 +1,91 @@
+"""A table of runs as a file: Parquet, CSV or SQLite by its name, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from lawdsl.data.tables import METADATA, NOTES, RUNS
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import write_bytes
+
+from .collect import SCHEMA, Collected
+
+
+def write_table(path: Path, table: Collected) -> None:
+    """Write a table in the form that the end of its name says.
+
+    Raises:
+        LawdslError: no such form, or it cannot be written; R0805.
+    """
+    check_form(path)
+    try:
+        write_bytes(path, FORMS[path.suffix.lower()](table))
+    except OSError as error:
+        message = f"the table cannot be written: {error.strerror}"
+        help = "make room, or write it elsewhere; a table that was there is as it was"
+        raise LawdslError(Diagnostic("R0805", message, place=str(path), help=help)) from None
+
+
+def check_form(path: Path) -> None:
+    """Refuse the name of a file that says no form.
+
+    Raises:
+        LawdslError: R0805.
+    """
+    if path.suffix.lower() not in FORMS:
+        message = f"tables end in {', '.join(FORMS)}, not {path.suffix or 'nothing'}"
+        help = "name it runs.parquet, runs.csv or runs.sqlite"
+        raise LawdslError(Diagnostic("R0805", message, place=str(path), help=help))
+
+
+def _csv(table: Collected) -> bytes:
+    """Comments, a line of names, a line a row; what is not known is empty."""
+    text = io.StringIO()
+    text.writelines(f"# {note}\n" for note in table.notes)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(zip(*table.columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def _parquet(table: Collected) -> bytes:
+    """Typed columns; the notes are in the metadata of the schema."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    said = json.dumps({"schema": SCHEMA, "notes": table.notes}).encode()
+    found = pa.table(dict(table.columns)).replace_schema_metadata({METADATA: said})
+    out = io.BytesIO()
+    pq.write_table(found, out)
+    return out.getvalue()
+
+
+def _sqlite(table: Collected) -> bytes:
+    """The table `runs`, and the notes in a second one; user_version is the schema's."""
+    headers = ", ".join(f'"{header}"' for header in table.columns)
+    marks = ", ".join("?" * len(table.columns))
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f"CREATE TABLE {RUNS} ({headers})")
+        rows = zip(*table.columns.values(), strict=True)
+        base.executemany(f"INSERT INTO {RUNS} VALUES ({marks})", rows)
+        base.execute(f"CREATE TABLE {NOTES} (note)")
+        base.executemany(f"INSERT INTO {NOTES} VALUES (?)", [(note,) for note in table.notes])
+        base.execute(f"PRAGMA user_version = {SCHEMA}")
+        base.commit()
+        return base.serialize()
+
+
+FORMS: Mapping[str, Callable[[Collected], bytes]] = {
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".csv": _csv,
+    ".sqlite": _sqlite,
+    ".db": _sqlite,
+}
+"""End of a file's name -> what writes its content."""

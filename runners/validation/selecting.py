@@ -1,0 +1,90 @@
+"""Which samples become a validation set: those that some model finds likely enough.
+
+After D-CPT (2024), appendix F.1: samples that are in the worst tenth under every model are dropped,
+and of the rest as many as are wanted are taken at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is kept, and what the models made of the samples.
+
+    Attributes:
+        kept: the numbers of the samples in the set, increasing.
+        dropped: of those that are among the worst under every model.
+        thresholds: for each model the perplexity from which on a sample is among its worst; None
+            where none is.
+        worst_of: how many samples are among the worst of no model, of one, and so on.
+        shared: how many are among the worst of two models, (models, models).
+        spearman: rank correlation of two models' perplexities, (models, models); None where all of
+            one are equal.
+    """
+
+    kept: tuple[int, ...]
+    dropped: tuple[int, ...]
+    thresholds: tuple[float | None, ...]
+    worst_of: tuple[int, ...]
+    shared: tuple[tuple[int, ...], ...]
+    spearman: tuple[tuple[float | None, ...], ...]
+
+
+def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection:
+    """Keep samples.
+
+    The samples are taken to be in a random order already: the first of those that are left are
+    kept. Of equal losses the first is the better.
+
+    Args:
+        losses: mean loss of each sample under each model, (models, samples); without models nothing
+            is dropped.
+        worst: the part of the samples that are a model's worst, at least 0 and less than 1; rounded
+            down to a number of samples.
+        keep: how many are kept, or all that are left.
+    """
+    models, samples = losses.shape
+    count = int(worst * samples)
+    among = np.zeros((models, samples), dtype=np.int64)
+    thresholds: list[float | None] = []
+    for row, own in zip(losses, among, strict=True):
+        last = np.argsort(row, kind="stable")[samples - count :]
+        own[last] = 1
+        thresholds.append(float(np.exp(row[last[0]])) if count else None)
+    all_worst = among.all(axis=0) & (models > 0)
+    left = np.flatnonzero(~all_worst)
+    return Selection(
+        kept=tuple(left[:keep].tolist()),
+        dropped=tuple(np.flatnonzero(all_worst).tolist()),
+        thresholds=tuple(thresholds),
+        worst_of=tuple(np.bincount(among.sum(axis=0), minlength=models + 1).tolist()),
+        shared=tuple(map(tuple, (among @ among.T).tolist())),
+        spearman=_spearman(losses),
+    )
+
+
+def _spearman(losses: NDArray[np.float64]) -> tuple[tuple[float | None, ...], ...]:
+    if not len(losses):
+        return ()
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(row) - (len(row) + 1) / 2 for row in losses]
+    return tuple(tuple(_correlation(a, b) for b in ranks) for a in ranks)
+
+
+def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size else None
+
+
+def spread(losses: Sequence[float]) -> dict[str, float]:
+    """The perplexities of a model's samples in some numbers."""
+    low, median, high = np.exp(np.quantile(np.array(losses), [0.1, 0.5, 0.9])).tolist()
+    return {"p10": low, "median": median, "p90": high}

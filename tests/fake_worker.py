@@ -1,0 +1,156 @@
+"""A worker that trains nothing and keeps the contract of a run's folder; it starts in no time.
+
+    python tests/fake_worker.py FOLDER
+
+Its losses are those of a law. What it does besides is said by the environment variable FAKE, JSON:
+part of a label -> {"seconds": a step takes, "dies": [at steps], "diverges": at a step,
+"memory": rows of a micro-batch that are too many, "wrong": a message}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+E, A, ALPHA, B, BETA, ETA, C, GAMMA, EPSILON = 1.7, 2e-2, 0.5, 1e-4, 0.4, 1.3, 0.9, 0.3, 0.2
+
+
+def loss(n: float, d: float, r: float) -> float:
+    """The D-CPT Law of billions of parameters and tokens, whose C is above C0 from D = 1e-6 on."""
+    falls = B * r**ETA / d**BETA if d else 0.1
+    return E + A / n**ALPHA + falls + C / (r + EPSILON) ** GAMMA
+
+
+def main(folder: Path) -> int:
+    order = json.loads((folder / "spec.json").read_text())
+    told = json.loads(os.environ.get("FAKE", "{}"))
+    does = next((what for part, what in told.items() if part in order["label"]), {})
+    with open(folder / "lock", "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("error[R0408]: run is held", file=sys.stderr)
+            return 3
+        lock.truncate(0)
+        holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": "now"}
+        lock.write(json.dumps(holder))
+        lock.flush()
+        code = work(folder, order, does)
+        lock.truncate(0)
+        return code
+
+
+def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
+    signals: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        signal.signal(number, lambda n, frame: signals.append(n))
+    with contextlib.suppress(FileNotFoundError):
+        status = json.loads((folder / "done.json").read_text())["status"]
+        if status in ("done", "diverged"):
+            return 0 if status == "done" else 1
+    if "wrong" in does:
+        print(does["wrong"], file=sys.stderr)
+        return 3
+    run, training = order["run"], order["run"]["training"]
+    micro = order["how"]["micro_batch"] or training["batch"]
+    if micro >= does.get("memory", 10**9):
+        return end(folder, "oom", None, 4, f"a micro-batch of {micro} rows is too much")
+    step, size = resumed(folder)
+    rows = folder / "points.jsonl"
+    rows.touch()
+    os.truncate(rows, size)
+    seen = {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")}
+    print(f"begins at step {step} with {json.dumps(seen)}", file=sys.stderr, flush=True)
+    if step == 0:
+        measure(folder, order, 0)
+    while step < training["steps"]:
+        time.sleep(does.get("seconds", 0))
+        step += 1
+        if step in does.get("dies", ()) and not (folder / f"died-{step}").exists():
+            (folder / f"died-{step}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if step == does.get("diverges"):
+            return end(folder, "diverged", step, 1, f"the loss is not finite after step {step}")
+        if step in run["evaluate"]:
+            measure(folder, order, step)
+        stopped = bool(signals) or orphaned()
+        if stopped or step % order["how"]["checkpoint_every"] == 0:
+            saved = {"step": step, "size": rows.stat().st_size}
+            temporary = folder / "checkpoint.part"
+            temporary.write_text(json.dumps(saved))
+            temporary.rename(folder / "checkpoint.json")
+        if stopped and step < training["steps"]:
+            return 130 if signal.SIGINT in signals else 75
+    if order["how"]["save_final"]:
+        (folder / "model").mkdir(exist_ok=True)
+        (folder / "model" / "config.json").write_text(json.dumps({"trained": order["label"]}))
+    return end(folder, "done", step, 0)
+
+
+def orphaned() -> bool:
+    """Whether the sweep that this process works for is gone."""
+    if "LAWDSL_SWEEP" in os.environ:
+        try:
+            os.kill(int(os.environ["LAWDSL_SWEEP"]), 0)
+        except ProcessLookupError:
+            return True
+    return False
+
+
+def resumed(folder: Path) -> tuple[int, int]:
+    with contextlib.suppress(FileNotFoundError):
+        saved = json.loads((folder / "checkpoint.json").read_text())
+        return saved["step"], saved["size"]
+    return 0, 0
+
+
+def measure(folder: Path, order: dict[str, Any], step: int) -> None:
+    run, training = order["run"], order["run"]["training"]
+    a_step = training["batch"] * training["sequence"]
+    tokens = step * a_step
+    shares = {name: float(Fraction(source["share"])) for name, source in run["corpora"].items()}
+    n, d = order["columns"]["N"] / 1e9, tokens / 1e9
+    point = {
+        "step": step,
+        "tokens": tokens,
+        "learning_rate": training["learning_rate"],
+        "S1": step * training["learning_rate"],
+        "S2": 0.0,
+        "rows": {name: round(share * step * training["batch"]) for name, share in shares.items()},
+        "epochs": {name: share * step / 100 for name, share in shares.items()},
+        "losses": {
+            name: {"loss": loss(n, d, shares.get(name, 0)), "se": 0.01, "tokens": 1000}
+            for name in run["validation"]
+        },
+        "train_loss": 3.0 if step else None,
+        "tokens_per_second": 1e4 if step else None,
+        "mfu": None,
+        "peak_memory_bytes": 10**8,
+        "device": "cpu",
+        "seconds": tokens / 1e4,
+    }
+    with open(folder / "points.jsonl", "a") as rows:
+        rows.write(json.dumps(point) + "\n")
+        rows.flush()
+        os.fsync(rows.fileno())
+
+
+def end(folder: Path, status: str, step: int | None, code: int, message: str = "") -> int:
+    done = {"status": status, "step": step, "message": message, "peak_memory_bytes": 10**8}
+    temporary = folder / "done.part"
+    temporary.write_text(json.dumps(done | {"seconds": 1.0}))
+    temporary.rename(folder / "done.json")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,425 @@
+"""The table of runs: columns are the laws' variables, and nothing that was measured is lost in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_worker
+import numpy as np
+import pytest
+import sweeps
+from click.testing import CliRunner
+from sweeps import TEXT, made, planned
+
+import lawdsl
+from lawdsl import files
+from lawdsl.cli import cli
+from lawdsl.data.tables import read_table
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.sweeps.run_folders import prepare
+from lawdsl.runners.tables.collect import Collected, collect
+from lawdsl.runners.tables.files import write_table
+
+SHARES = ("0", "0.2", "0.5", "0.8", "1")
+WIDE = TEXT.replace(
+    '{code = 0}, {code = "1/3"}, {code = 1}', ", ".join(f"{{code = {s}}}" for s in SHARES)
+).replace(
+    "[grid]",
+    '[[models]]\nname = "mid"\nconfig = {hidden_size = 300}\ninitialization = "width-scaled"\n[grid]',
+)
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Does the runs of a sweep in this process, with the fake worker; its file."""
+
+    def run(text: str = TEXT, folder: Path = tmp_path, **does: Any) -> Path:
+        monkeypatch.setenv("FAKE", json.dumps(does))
+        path = made(folder, text)
+        work(path)
+        return path
+
+    return run
+
+
+def work(path: Path) -> None:
+    """Do what is left of a sweep."""
+    for run in planned(path).to_do:
+        prepare(run.folder, run.order)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OMP_NUM_THREADS", "1")
+            patch.setattr(fake_worker.signal, "signal", lambda *_: None)  # pytest keeps its own
+            fake_worker.main(run.folder)
+
+
+def folder(path: Path, label: str) -> Path:
+    (found,) = (path.parent / "runs").glob(f"{label}-*")
+    return found
+
+
+def column(table: Collected, name: str) -> list[Any]:
+    (header,) = (h for h in table.columns if h.partition(" ")[0] == name)
+    return list(table.columns[header])
+
+
+def of_run(table: Collected, label: str, name: str) -> list[Any]:
+    pairs = zip(column(table, "label"), column(table, name), strict=True)
+    return [value for own, value in pairs if own == label]
+
+
+def codes(table: Collected) -> list[str]:
+    return [d.code for d in table.warnings]
+
+
+def test_columns_are_the_variables_of_the_laws_with_their_units(ran):
+    table = collect([ran()])
+    headers = list(table.columns)
+    assert headers[:13] == [
+        "run", "label", "sweep", "domain", "model", "seed", "status", "N [param]",
+        "N_total [param]", "D [token]", "step [step]", "r_code", "r_general",
+    ]  # fmt: skip
+    for name in ("L", "se", "L0", "dL"):
+        assert f"{name}_code [nat/token]" in headers and f"{name}_general [nat/token]" in headers
+    assert {"U_code [token]", "T", "learning_rate", "S1", "S2", "mfu"} - set(headers) == {"mfu"}
+    assert table.rows == 6 * 4 and table.runs == 6 and table.warnings == ()
+    assert set(column(table, "domain")) == {"code"} and set(column(table, "status")) == {"done"}
+    assert [n for n in dict.fromkeys(column(table, "N"))] == [100_000, 1_000_000]
+
+
+def test_rows_are_sorted_by_size_share_and_step(ran):
+    table = collect([ran()])
+    rows = list(zip(*(column(table, n) for n in ("N", "r_code", "step")), strict=True))
+    assert rows == sorted(rows)
+
+
+def test_shares_are_those_asked_for_and_those_drawn_stand_beside_them(ran):
+    path = ran()
+    label = "small_code=0.3333_seed=1"
+    table = collect([path])
+    assert of_run(table, label, "r_code") == [1 / 3] * 4
+    assert of_run(table, label, "drawn_code") == [7 / 20, 13 / 40, 20 / 60, 27 / 80]
+    assert of_run(table, "small_code=0_seed=1", "r_code") == [0.0] * 4
+    assert of_run(table, "small_code=1_seed=1", "r_general") == [0.0] * 4
+    sums = np.add(column(table, "r_code"), column(table, "r_general"))
+    assert np.allclose(sums, 1, rtol=0, atol=1e-15)
+
+
+def test_step_0_stands_in_columns_of_its_own_and_in_rows_if_asked_for(ran):
+    path = ran()
+    table, whole = collect([path]), collect([path], step_0=True)
+    assert min(column(table, "step")) == 5 and min(column(table, "D")) == 5 * 32
+    assert whole.rows == table.rows + 6
+    label = "small_code=0.3333_seed=1"
+    first = of_run(whole, label, "L_code")[0]
+    assert of_run(whole, label, "step")[0] == 0
+    assert of_run(table, label, "L0_code") == [first] * 4
+    differences = np.subtract(of_run(table, label, "L_code"), first)
+    assert of_run(table, label, "dL_code") == list(differences)
+    assert table.notes[1] == whole.notes[1] == "setting D_min = 160 unit token"
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "sqlite"])
+def test_what_is_written_is_what_is_read(form: str, ran, tmp_path: Path):
+    table = collect([ran()])
+    write_table(tmp_path / f"runs.{form}", table)
+    read = read_table(tmp_path / f"runs.{form}")
+    assert read.notes == table.notes
+    assert len(read) == table.rows
+    assert [f"{n} [{read.units[n]}]" if n in read.units else n for n in read.columns] == list(
+        table.columns
+    )
+    for name in ("N", "D", "r_code", "L_code", "se_general", "tokens_per_second"):
+        assert read.numbers(name).tolist() == column(table, name)
+    assert read.texts("label") == column(table, "label")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "sqlite"])
+def test_a_law_is_fitted_to_it_as_it_is(form: str, ran, tmp_path: Path):
+    path = tmp_path / f"runs.{form}"
+    write_table(path, collect([ran(WIDE)]))
+    found = lawdsl.fit("dcpt.l3", path, L="L_code", r="r_code", starts=6)
+    planted = {name: getattr(fake_worker, name.upper()) for name in found.values}
+    assert found.values == pytest.approx(planted, rel=1e-6)
+    assert found.law.settings == {"D_min": pytest.approx(160e-9)}
+    assert all(claim.verdict == "certified" for claim in found.claims)
+
+
+def test_the_general_loss_is_fitted_to_its_own_share(ran, tmp_path: Path):
+    write_table(tmp_path / "runs.parquet", collect([ran(WIDE)]))
+    found = lawdsl.fit(
+        "dcpt.l3", tmp_path / "runs.parquet", L="L_general", r="r_general", starts=6, claims=False
+    )
+    assert found.metrics.r2 == pytest.approx(1)
+
+
+def test_a_setting_that_was_chosen_overrules_what_the_table_says(ran, tmp_path: Path):
+    path = tmp_path / "runs.csv"
+    write_table(path, collect([ran(WIDE)]))
+    found = lawdsl.fit(
+        "dcpt.l3", path, L="L_code", r="r_code", settings={"D_min": 1e-8}, starts=2, claims=False
+    )
+    assert found.law.settings == {"D_min": 1e-8}
+    with pytest.raises(LawdslError, match=r"--set D_min=1\.6e-07, the smallest here"):
+        lawdsl.fit("dcpt.l3", path, L="L_code", r="r_code", settings={"D_min": 1.0})
+
+
+def test_runs_that_are_not_done_keep_their_rows_and_their_status(ran):
+    path = ran(**{"small_code=0_": {"diverges": 12}, "large_code=0_": {"memory": 1}})
+    begun = folder(path, "small_code=1_seed=1")
+    (begun / "done.json").unlink()
+    rows = (begun / "points.jsonl").read_text()
+    (begun / "points.jsonl").write_text("".join(rows.splitlines(True)[:3]) + rows[:40])
+    table = collect([path])
+    assert of_run(table, "small_code=0_seed=1", "status") == ["diverged"] * 2
+    assert of_run(table, "small_code=1_seed=1", "status") == ["unfinished"] * 2
+    assert of_run(table, "large_code=0_seed=1", "status") == []
+    said = [d.message.partition(":")[0] for d in table.warnings]
+    assert said == ["1 run diverged", "1 run ran out of memory", "1 run not finished"]
+    assert {d.severity for d in table.warnings} == {"warning"}
+
+
+def test_losses_that_are_no_numbers_are_left_out_and_counted(ran):
+    path = ran()
+    points = folder(path, "small_code=0_seed=1") / "points.jsonl"
+    rows = [json.loads(line) for line in points.read_text().splitlines()]
+    rows[3]["losses"]["code"]["loss"] = "nan"
+    points.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = collect([path])
+    assert table.rows == 23 and codes(table) == ["R0802"]
+    assert table.warnings[0].message.startswith("1 evaluation")
+    assert all(map(math.isfinite, column(table, "L_code")))
+
+
+def test_a_damaged_row_is_refused_with_its_line(ran):
+    path = ran()
+    points = folder(path, "small_code=0_seed=1") / "points.jsonl"
+    points.write_text(points.read_text().replace('"step"', '"step', 1))
+    with pytest.raises(LawdslError, match="points.jsonl, line 1"):
+        collect([path.parent / "runs"])
+
+
+DLC = '[table.dlc]\nsteps = 1\nmodel = "small"\nshares = {code = "1/3"}\n[run]'
+
+
+def test_k1_k2_and_k3_are_those_of_the_run_that_is_named(ran):
+    path = ran(TEXT.replace("[run]", DLC).replace("\nevery = 5", "\nevery = 1"))
+    for table in (collect([path]), collect([path.parent / "runs"])):
+        losses = of_run(table, "small_code=0.3333_seed=1", "L_code")
+        before = of_run(table, "small_code=0.3333_seed=1", "L0_code")[0]
+        k3 = ((losses[10] - losses[9]) - (losses[0] - before)) / 10
+        assert set(column(table, "k1")) == {losses[0]}
+        assert set(column(table, "k2")) == {before - losses[4]}
+        assert set(column(table, "k3")) == {k3}
+
+
+def test_what_the_reference_run_did_not_measure_is_not_known(ran):
+    table = collect([ran(TEXT.replace("[run]", DLC.replace("steps = 1", "steps = 2")))])
+    assert not any(h.startswith("k1") for h in table.columns)  # step 2 is between evaluations
+    assert len(set(column(table, "k2"))) == 1  # steps 0 and 10 were measured
+    assert not any(h.startswith("k3") for h in table.columns)
+
+
+def test_of_a_sweep_only_the_runs_are_collected_that_it_asks_for_now(ran):
+    path = ran()
+    path.write_text(TEXT.replace("{code = 0}, ", "{code = 0.5}, "))
+    table = collect([path])
+    assert set(column(table, "r_code")) == {1 / 3, 1.0}
+    assert codes(table) == ["R0802"] and "2 of 6 runs" in table.warnings[0].message
+    assert collect([path.parent / "runs"]).runs == 6
+
+
+def test_two_runs_of_one_description_are_not_mixed_up(ran):
+    path = ran()
+    sweeps.corpus(path.parent / "corpora" / "code", 2100)
+    work(path)
+    with pytest.raises(LawdslError) as error:
+        collect([path])
+    (found,) = error.value.diagnostics
+    assert found.code == "R0803" and len(found.notes) == 2
+    with pytest.raises(LawdslError, match="different corpora are called code"):
+        collect([path.parent / "runs"])
+
+
+def test_a_run_is_there_once_however_often_it_is_named(ran):
+    path = ran()
+    runs = path.parent / "runs"
+    one = folder(path, "small_code=0_seed=1")
+    assert collect([path, runs, one]).rows == collect([path]).rows
+    assert collect([one]).runs == 1
+
+
+def test_domains_of_their_own_have_columns_in_common(ran, tmp_path: Path):
+    path = ran()
+    other = TEXT.replace('"runs"', '"runs-math"').replace("code", "math")
+    for name in ("math", "math-validation"):
+        sweeps.corpus(tmp_path / "corpora" / name)
+    second = tmp_path / "math.toml"
+    second.write_text(other)
+    work(second)
+    table = collect([path, second])
+    assert table.rows == 48 and set(column(table, "domain")) == {"code", "math"}
+    for name in ("code", "math"):
+        label = f"small_{name}=0.3333_seed=1"
+        assert of_run(table, label, "r_domain") == [1 / 3] * 4
+        assert of_run(table, label, "L_domain") == of_run(table, label, f"L_{name}")
+    assert of_run(table, "small_code=1_seed=1", "L_math") == [None] * 4
+    assert of_run(table, "small_code=1_seed=1", "r_math") == [0.0] * 4
+
+
+def test_runs_of_different_lengths_are_said(ran):
+    text = TEXT.replace('name = "large"', 'name = "large"\nsteps = 10')
+    assert codes(collect([ran(text)])) == ["R0804"]
+    constant = text.replace("batch = 4", 'batch = 4\nschedule = "constant"')
+    assert codes(collect([ran(constant, folder=ran(text).parent / "other")])) == []
+
+
+def test_the_same_runs_in_another_place_or_order_make_the_same_table(ran, tmp_path: Path):
+    first = ran(folder=tmp_path / "a")
+    second = ran(
+        TEXT.replace('{code = 0}, {code = "1/3"}', '{code = "1/3"}, {code = 0}'),
+        folder=tmp_path / "b",
+    )
+    assert collect([first]).columns == collect([second]).columns
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_table_is_written_whole_or_not_at_all(call: str, ran, tmp_path: Path, monkeypatch):
+    table = collect([ran()])
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(b"before")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, call, full)
+    with pytest.raises(LawdslError, match="R0805.*No space left"):
+        write_table(path, table)
+    monkeypatch.undo()
+    assert path.read_bytes() == b"before"
+    assert not list(tmp_path.glob(".runs*"))
+
+
+def test_every_form_says_its_schema(ran, tmp_path: Path):
+    table = collect([ran()])
+    for form in ("parquet", "csv", "sqlite"):
+        write_table(tmp_path / f"runs.{form}", table)
+    assert (tmp_path / "runs.csv").read_text().startswith("# lawdsl runs, schema 1: 24 eval")
+    base = sqlite3.connect(tmp_path / "runs.sqlite")
+    assert base.execute("PRAGMA user_version").fetchone() == (1,)
+    assert base.execute('SELECT count(*), max("D [token]") FROM runs').fetchone() == (24, 640)
+    base.close()
+    import pyarrow.parquet as pq
+
+    said = json.loads(pq.read_schema(tmp_path / "runs.parquet").metadata[b"lawdsl"])
+    assert said["schema"] == 1 and said["notes"] == list(table.notes)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda folder: folder / "nowhere", "R0801"),
+        (lambda folder: folder, "R0801"),
+        (lambda folder: folder / "nowhere.toml", "R0103"),
+    ],
+)
+def test_where_no_runs_are_it_is_said(make: Callable[[Path], Path], code: str, tmp_path: Path):
+    with pytest.raises(LawdslError) as error:
+        collect([make(tmp_path)])
+    assert [d.code for d in error.value.diagnostics] == [code]
+
+
+def test_runs_that_have_measured_nothing_yet_make_no_table(tmp_path: Path):
+    path = made(tmp_path)
+    for run in planned(path).runs:
+        prepare(run.folder, run.order)
+    with pytest.raises(LawdslError, match="R0801"):
+        collect([path])
+
+
+def test_the_command_writes_the_table_and_says_how_to_go_on(ran, tmp_path: Path, monkeypatch):
+    path = ran()
+    monkeypatch.chdir(tmp_path)
+
+    def said(*arguments: str) -> Any:
+        return CliRunner().invoke(cli, ["collect", *arguments], standalone_mode=False)
+
+    done = said("sweep.toml", "-o", "runs.parquet")
+    assert done.return_value == 0, done.exception
+    assert done.stdout.splitlines() == [
+        "wrote runs.parquet: 24 evaluations of 6 runs",
+        "next: lawdsl fit dcpt.l3 runs.parquet L=L_code r=r_code",
+    ]
+    content = json.loads(said("runs", "-o", "runs.csv", "--with-step-0", "--json").stdout)
+    assert content["ok"] and content["result"]["rows"] == 30
+    assert "R0805" in str(said("runs", "-o", "runs.xlsx").exception)
+    assert path.exists() and not (tmp_path / "runs.xlsx").exists()
+
+
+DATABASES = [
+    (
+        "a table of another name alone",
+        ["CREATE TABLE t (N, L)", "INSERT INTO t VALUES (1, 2)"],
+        None,
+    ),
+    ("several tables, none called runs", ["CREATE TABLE a (x)", "CREATE TABLE b (x)"], "D0102"),
+    ("no table", [], "D0102"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"), [c[1:] for c in DATABASES], ids=[c[0] for c in DATABASES]
+)
+def test_a_database_is_a_table_if_it_is_clear_which(lines, code, tmp_path: Path):
+    path = tmp_path / "x.db"
+    base = sqlite3.connect(path)
+    for line in lines:
+        base.execute(line)
+    base.commit()
+    base.close()
+    if code is None:
+        assert read_table(path).numbers("L").tolist() == [2.0]
+        return
+    with pytest.raises(LawdslError) as error:
+        read_table(path)
+    assert [d.code for d in error.value.diagnostics] == [code]
+
+
+def test_a_database_that_is_none_is_refused(tmp_path: Path):
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(b"SQLite format 3\0" + bytes(100))
+    with pytest.raises(LawdslError, match="D0101.*no readable SQLite"):
+        read_table(path)
+
+
+NOTED = [
+    ("# setting D_min = 1 unit Gtoken\n", {"D_min": 1.0}),
+    ("# setting D_min = 5e8 unit token\n", {"D_min": 0.5}),
+    ("# setting D_min = 2\n", {"D_min": 2.0}),
+    ("# setting D_max = 2\n# a setting D_min = 3 of ours\n", {}),
+    ("# setting D_min = 1 unit param\n", "D0112"),
+    ("# setting D_min = 1 unit parrots\n", "D0112"),
+]
+
+
+@pytest.mark.parametrize(("notes", "expected"), NOTED)
+def test_a_table_says_settings_in_the_form_of_laws(notes: str, expected: Any, tmp_path: Path):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        f"{notes}N,D,r,L\n" + "".join(f"{n},3,{r},{2 + r}\n" for n in (1, 2) for r in (0.1, 0.5))
+    )
+    law = lawdsl.load("dcpt.l3")
+    from lawdsl.data.noted import with_settings_of
+
+    if isinstance(expected, str):
+        with pytest.raises(LawdslError) as error:
+            with_settings_of(law, read_table(path))
+        assert [d.code for d in error.value.diagnostics] == [expected]
+        return
+    assert dict(with_settings_of(law, read_table(path)).given) == pytest.approx(expected)
+    given = law.with_settings(D_min=7.0)
+    assert dict(with_settings_of(given, read_table(path)).given) == {"D_min": 7.0}

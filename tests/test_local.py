@@ -1,0 +1,435 @@
+"""Sweeps on one machine: what is done stays done, whatever dies, stops or is started twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sweeps
+from click.testing import CliRunner, Result
+from sweeps import TEXT, engine, made, planned
+
+from lawdsl.cli import cli
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.sweeps import exporting, inputs, local
+from lawdsl.runners.sweeps.local import Outcome, Stop
+from lawdsl.runners.sweeps.machine import Machine
+from lawdsl.runners.sweeps.run_folders import state
+from lawdsl.runners.sweeps.sweep import read_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMAND = (sys.executable, str(ROOT / "tests" / "sweep_command.py"))
+FIRST = "small_code=0.3333_seed=1"
+
+
+@pytest.fixture(autouse=True)
+def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "POLL", 0.01)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Tells the fake worker what to do: part of a label -> what."""
+
+    def tell(**does: Any) -> None:
+        monkeypatch.setenv("FAKE", json.dumps(does))
+
+    return tell
+
+
+def carried_out(path: Path, **changes: Any) -> dict[str, Outcome]:
+    """Label -> what became of the run; only of those that were not done before."""
+    plan = planned(path)
+    with Stop() as stop:
+        found = engine(**changes).run(plan.to_do, stop)
+    return {outcome.run.label: outcome for outcome in found}
+
+
+def statuses(path: Path, **changes: Any) -> dict[str, str]:
+    return {label: outcome.status for label, outcome in carried_out(path, **changes).items()}
+
+
+def folder(path: Path, label: str) -> Path:
+    (found,) = (path.parent / "runs").glob(f"{label}-*")
+    return found
+
+
+def rows(path: Path, label: str) -> list[dict[str, Any]]:
+    lines = (folder(path, label) / "points.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def steps(path: Path, label: str) -> list[int]:
+    return [row["step"] for row in rows(path, label)]
+
+
+def begun(path: Path, label: str) -> list[str]:
+    """What each worker of a run said when it began."""
+    log = (folder(path, label) / "log.txt").read_text()
+    return [line for line in log.splitlines() if line.startswith("begins")]
+
+
+def test_every_run_is_done_once(tmp_path: Path):
+    path = made(tmp_path)
+    assert set(statuses(path).values()) == {"done"}
+    assert len(list((tmp_path / "runs").iterdir())) == 6
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert carried_out(path) == {}
+
+
+def test_a_grid_that_grows_adds_runs_and_one_that_shrinks_takes_none_away(tmp_path: Path):
+    path = made(tmp_path, TEXT.replace("{code = 0}, ", ""))
+    carried_out(path)
+    path.write_text(TEXT.replace(", {code = 1}", ", {code = 0.5}"))
+    new = {f"{size}_code={share}_seed=1" for size in ("small", "large") for share in ("0", "0.5")}
+    assert statuses(path) == dict.fromkeys(new, "done")
+    assert len(list((tmp_path / "runs").iterdir())) == 8
+
+
+def test_another_configuration_makes_other_runs(tmp_path: Path):
+    path = made(tmp_path)
+    carried_out(path)
+    path.write_text(TEXT.replace("learning_rate = 3e-3", "learning_rate = 4e-3"))
+    assert set(statuses(path)) == {f"large_code={r}_seed=1" for r in ("0", "0.3333", "1")}
+
+
+def test_workers_are_told_their_threads_and_no_more_than_are_asked_for_run_at_once(tmp_path: Path):
+    path = made(tmp_path, TEXT.replace("[run]", "[run]\nthreads = 3"))
+    at_work: list[int] = []
+    with Stop() as stop:
+        engine().run(planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
+    assert max(at_work) == 2
+    (line,) = begun(path, FIRST)
+    assert json.loads(line.partition("with ")[2])["OMP_NUM_THREADS"] == "3"
+
+
+def test_progress_counts_the_tokens_of_all_runs(tmp_path: Path):
+    path = made(tmp_path)
+    seen: list[int] = []
+    with Stop() as stop:
+        engine().run(planned(path).to_do, stop, progress=lambda tokens, n: seen.append(tokens))
+    assert seen == sorted(seen) and seen[-1] == 6 * 640
+
+
+def test_a_run_whose_worker_is_killed_goes_on_where_it_was(tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(**{FIRST: {"dies": [8, 13]}})
+    assert set(statuses(path).values()) == {"done"}
+    assert [line.split()[3] for line in begun(path, FIRST)] == ["0", "5", "10"]
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+
+
+def test_a_run_that_dies_too_often_has_failed_and_the_others_go_on(tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(**{FIRST: {"dies": [3, 4, 6, 7]}})
+    found = carried_out(path, retries=1)
+    outcome = found.pop(FIRST)
+    assert {o.status for o in found.values()} == {"done"}
+    assert outcome.status == "failed" and "killed by SIGKILL" in outcome.message
+    assert outcome.log[-1].startswith("begins at step 0")
+    end = json.loads((folder(path, FIRST) / "done.json").read_text())
+    assert end["status"] == "failed" and end["step"] == 0 and end["log"] == list(outcome.log)
+    assert statuses(path, retries=2) == {FIRST: "done"}  # it is tried again, from where it was
+    assert not folder(path, FIRST).joinpath("done.json").read_text().count("failed")
+
+
+def test_input_that_is_wrong_is_not_tried_twice(tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(small={"wrong": "error[R0503]: the model has changed"})
+    found = carried_out(path)
+    assert found[FIRST].status == "failed" and "the model has changed" in found[FIRST].message
+    log = (folder(path, FIRST) / "log.txt").read_text()
+    assert log.count("R0503") == 1
+
+
+def test_a_run_that_diverges_is_recorded_and_not_done_again(tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(**{FIRST: {"diverges": 12}})
+    found = carried_out(path)
+    assert found.pop(FIRST).status == "diverged"
+    assert {o.status for o in found.values()} == {"done"}
+    assert steps(path, FIRST) == [0, 5, 10]
+    assert carried_out(path) == {}
+
+
+def test_a_run_that_is_out_of_memory_is_recorded_and_tried_again_when_asked(tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(**{FIRST: {"memory": 3}})
+    assert carried_out(path)[FIRST].status == "oom"
+    assert carried_out(path)[FIRST].status == "oom"
+    assert json.loads((folder(path, FIRST) / "done.json").read_text())["status"] == "oom"
+    path.write_text(TEXT.replace("[run]", "[run]\nmicro_batch = 2"))
+    assert statuses(path) == {FIRST: "done"}
+
+
+@pytest.mark.parametrize(("rows", "status"), [(3, "done"), (2, "oom")])
+def test_half_the_micro_batch_is_tried_once(rows: int, status: str, tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(**{FIRST: {"memory": rows}})
+    assert carried_out(path, halve=True)[FIRST].status == status
+    order = json.loads((folder(path, FIRST) / "spec.json").read_text())
+    assert order["how"]["micro_batch"] == 2
+    assert order["run"]["training"]["batch"] == 4
+
+
+def test_two_sweeps_at_once_do_every_run_once(tmp_path: Path):
+    path = made(tmp_path)
+    environment = {**os.environ, "FAKE": json.dumps({"small": {"seconds": 0.02}})}
+    both = [command("run", path, environment) for _ in range(2)]
+    for process in both:
+        _, said = process.communicate()
+        assert process.returncode in (0, 1), said
+        assert "Traceback" not in said
+    assert {state(f).status for f in (tmp_path / "runs").iterdir()} == {"done"}
+    for run in (tmp_path / "runs").iterdir():
+        assert (run / "log.txt").read_text().count("begins") == 1
+
+
+def command(name: str, path: Path, environment: dict[str, str], *options: str):
+    """The command line in a process of its own; pytest's own folder for modules is that of tests."""
+    return subprocess.Popen(
+        [*COMMAND, name, str(path), *options],
+        cwd=ROOT,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def waited(path: Path, label: str, step: int) -> None:
+    """Wait until a run has measured something after a step."""
+    for _ in range(2000):
+        for found in (path.parent / "runs").glob(f"{label}-*"):
+            if state(found).step >= step:
+                return
+        time.sleep(0.01)
+    raise AssertionError(f"{label} never came to step {step}")
+
+
+SLOW = {"": {"seconds": 0.05}}
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGTERM, 75),
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGUSR1, 75, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 75, marks=pytest.mark.slow),
+    ],
+)
+def test_a_sweep_that_is_told_to_stop_lets_its_runs_save_and_goes_on_later(
+    number: int, code: int, tmp_path: Path
+):
+    path = made(tmp_path)
+    process = command("run", path, {**os.environ, "FAKE": json.dumps(SLOW)}, "--jobs", "2")
+    waited(path, "large_code=0_seed=1", 5)
+    process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == code, said
+    assert "stopped; the same command goes on from here" in said
+    saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
+    assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
+    assert all(state(f).held == "" for f in saved)
+    assert set(statuses(path).values()) == {"done"}
+    for label in ("large_code=0_seed=1", FIRST):
+        assert steps(path, label) == [0, 5, 10, 15, 20]
+
+
+def test_a_second_signal_ends_the_runs_where_they_are(tmp_path: Path):
+    path = made(tmp_path)
+    deaf = {"": {"seconds": 3600}}  # never comes to the end of its step
+    process = command("run", path, {**os.environ, "FAKE": json.dumps(deaf)})
+    waited(path, "large_code=0_seed=1", 0)
+    for _ in range(2):
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 75
+    assert state(folder(path, "large_code=0_seed=1")).held == ""
+
+
+def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
+    path = made(tmp_path)
+    process = command("run", path, {**os.environ, "FAKE": json.dumps(SLOW)}, "--jobs", "1")
+    waited(path, "large_code=0_seed=1", 5)
+    process.kill()
+    process.communicate()
+    run = folder(path, "large_code=0_seed=1")
+    for _ in range(1000):
+        if not state(run).held:
+            break
+        time.sleep(0.01)
+    assert (run / "checkpoint.json").exists() and not (run / "done.json").exists()
+    assert set(statuses(path).values()) == {"done"}
+
+
+def test_a_run_that_another_process_holds_is_skipped_and_named(tmp_path: Path):
+    path = made(tmp_path)
+    slow = {FIRST: {"seconds": 3600}}
+    plan = planned(path)
+    run = next(run for run in plan.runs if run.label == FIRST)
+    local.prepare(run.folder, run.order)
+    holding = subprocess.Popen(
+        [*sweeps.WORKER, str(run.folder)],
+        env={**os.environ, "FAKE": json.dumps(slow), "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        waited(path, FIRST, 0)
+        found = carried_out(path)
+        outcome = found.pop(FIRST)
+        assert outcome.status == "held" and f"/{holding.pid} since" in outcome.message
+        assert {o.status for o in found.values()} == {"done"}
+        assert [r.state.held for r in planned(path).runs if r.label == FIRST] == [outcome.message]
+    finally:
+        holding.kill()
+        holding.wait()
+    assert statuses(path) == {FIRST: "done"}  # the lock went with its process
+
+
+def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path, monkeypatch):
+    path = made(
+        tmp_path,
+        TEXT.replace(
+            "config = {hidden_size = 1000}", "config = {hidden_size = 1000}\nprocesses = 2"
+        ),
+    )
+    monkeypatch.setattr(
+        local,
+        "TORCHRUN",
+        (
+            sys.executable,
+            "-c",
+            "import runpy, sys; n = sys.argv[2]; sys.argv = sys.argv[3:]; runpy.run_path(sys.argv[0], run_name='__main__')",
+        ),
+    )
+    gpus = Machine(cores=2, gpus={"0": "NVIDIA L4", "3": "NVIDIA L4"})
+    plan = planned(path, gpus)
+    with Stop() as stop:
+        found = engine(machine=gpus, jobs=1).run(plan.to_do, stop)
+        assert {outcome.status for outcome in found} == {"done"}
+    (line,) = begun(path, "large_code=0_seed=1")
+    assert json.loads(line.partition("with ")[2])["CUDA_VISIBLE_DEVICES"] == "0,3"
+    (line,) = begun(path, FIRST)
+    assert json.loads(line.partition("with ")[2])["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_runs_at_once_are_spread_over_the_gpus():
+    machine = Machine(cores=2, gpus={"0": "", "1": ""})
+    how = local.How()
+    working: list[Any] = []
+    given = []
+    for _ in range(4):
+        gpus = engine(machine=machine)._gpus(how, working)
+        given.append(gpus)
+        working.append(local._Job(None, gpus=gpus))  # type: ignore[arg-type]
+    assert given == [("0",), ("1",), ("0",), ("1",)]
+
+
+def test_a_folder_that_holds_another_run_is_not_written_over(tmp_path: Path):
+    path = made(tmp_path)
+    carried_out(path)
+    run = folder(path, FIRST)
+    other = folder(path, "small_code=1_seed=1")
+    (run / "done.json").unlink()
+    (run / "spec.json").write_text((other / "spec.json").read_text())
+    with pytest.raises(LawdslError) as error:
+        carried_out(path)
+    assert error.value.diagnostics[0].code == "R0107"
+
+
+ONE_EACH = TEXT.replace('folder = "runs"', 'folder = "runs"\nexport = "models/{model}"').replace(
+    '{code = 0}, {code = "1/3"}, {code = 1}', "{code = 0}"
+)
+
+
+def test_trained_models_are_put_where_the_next_sweep_begins_from_them(tmp_path: Path, lawdsl):
+    path = made(tmp_path, ONE_EACH)
+    assert lawdsl("run", path).return_value == 0
+    for name in ("small", "large"):
+        config = json.loads((tmp_path / "models" / name / "config.json").read_text())
+        assert config == {"trained": f"{name}_code=0_seed=1"}
+    before = (tmp_path / "models" / "small").stat().st_ino
+    assert lawdsl("run", path).return_value == 0
+    assert (tmp_path / "models" / "small").stat().st_ino == before
+    path.write_text(ONE_EACH.replace("learning_rate = 1e-2", "learning_rate = 2e-2"))
+    assert lawdsl("run", path).return_value == 0
+    assert (tmp_path / "models" / "small").stat().st_ino != before
+
+
+def test_a_folder_of_somebody_elses_is_no_place_for_a_model(tmp_path: Path, lawdsl):
+    path = made(tmp_path, ONE_EACH)
+    (tmp_path / "models" / "small").mkdir(parents=True)
+    assert "R0107" in str(lawdsl("run", path).exception)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_model_that_is_gone_is_said(tmp_path: Path):
+    path = made(tmp_path, ONE_EACH)
+    carried_out(path)
+    folder(path, "small_code=0_seed=1").joinpath("model", "config.json").unlink()
+    folder(path, "small_code=0_seed=1").joinpath("model").rmdir()
+    run = next(r for r in planned(path).runs if r.label == "small_code=0_seed=1")
+    with pytest.raises(LawdslError, match="R0107"):
+        exporting.export(read_sweep(path), run)
+    assert not list((tmp_path).glob("models/*"))
+
+
+@pytest.fixture
+def lawdsl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The command line in this process, with the fake worker."""
+    monkeypatch.setattr(local, "WORKER", sweeps.WORKER)
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    return lambda *arguments: CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
+
+
+def test_a_dry_run_says_what_it_would_take_and_starts_nothing(tmp_path: Path, lawdsl):
+    path = made(tmp_path)
+    done = lawdsl("run", path, "--dry-run")
+    assert done.return_value == 0 and done.stderr == ""
+    assert "6 new; " in done.stdout and "FLOP" in done.stdout and "free" in done.stdout
+    assert not (tmp_path / "runs").exists()
+    content = json.loads(lawdsl("run", path, "--dry-run", "--json").stdout)
+    assert content["ok"] and len(content["result"]["plan"]["runs"]) == 6
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_line_a_run_goes_to_standard_error_and_the_rest_to_standard_output(
+    tmp_path: Path, fake, lawdsl
+):
+    path = made(tmp_path)
+    fake(**{FIRST: {"diverges": 12}})
+    done = lawdsl("run", path, "--jobs", "2")
+    assert done.return_value == 1
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if line.startswith("done ")]) == 5
+    assert any(line.startswith(f"diverged {FIRST}  the loss is not finite") for line in lines)
+    assert "error[R0109]" in done.stderr
+    assert "5 done, 1 diverged" in done.stdout or "1 diverged, 5 done" in done.stdout
+    assert "next:" not in done.stdout
+    again = lawdsl("run", path, "--quiet")
+    assert again.return_value == 0 and again.stderr == ""
+    assert "5 done, 1 diverged" in again.stdout or "1 diverged, 5 done" in again.stdout
+
+
+def test_the_outcome_is_one_json_document(tmp_path: Path, fake, lawdsl):
+    path = made(tmp_path)
+    fake(**{FIRST: {"wrong": "error[R0503]: it has changed"}})
+    done = lawdsl("run", path, "--json")
+    content = json.loads(done.stdout)
+    assert done.return_value == 1 and not content["ok"] and content["command"] == "run"
+    assert [d["code"] for d in content["diagnostics"]] == ["R0108"]
+    assert content["diagnostics"][0]["notes"] == ["error[R0503]: it has changed"]
+    by_label = {outcome["label"]: outcome for outcome in content["result"]["outcomes"]}
+    assert by_label[FIRST]["status"] == "failed"
+    assert by_label["large_code=0_seed=1"]["losses"].keys() == {"general", "code"}

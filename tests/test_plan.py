@@ -1,0 +1,206 @@
+"""What a sweep will cost is said before it starts, and what cannot be done is not begun."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import sweeps
+from sweeps import MACHINE, TEXT, made, planned
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.spec import How
+from lawdsl.runners.sweeps import machine, plan
+from lawdsl.runners.sweeps.machine import Machine, at_once
+from lawdsl.runners.sweeps.run_folders import write_order
+
+GPUS = Machine(cores=8, gpus={"0": "NVIDIA H100 80GB HBM3", "1": "NVIDIA H100 80GB HBM3"})
+
+
+def row(step: int, **changes: object) -> str:
+    point = {"step": step, "tokens": 32 * step, "tokens_per_second": 1e4, "device": "cpu"}
+    return json.dumps(point | changes) + "\n"
+
+
+def begin(run: plan.Planned, *rows: str, status: str = "") -> None:
+    """Let a run have rows, and an end if it has a status."""
+    write_order(run.folder, run.order)
+    (run.folder / "points.jsonl").write_text("".join(rows))
+    if status:
+        (run.folder / "done.json").write_text(json.dumps({"status": status, "step": 20}))
+
+
+def test_tokens_needed_are_counted_against_those_there_are(tmp_path: Path):
+    found = planned(made(tmp_path))
+    by_name = {supply.corpus: supply for supply in found.supplies}
+    assert by_name["code"].needed == by_name["general"].needed == 20 * 4 * 8
+    assert by_name["code"].tokens == 2000
+    assert by_name["code"].epochs == pytest.approx(80 / 249)  # rows drawn of those there are
+    assert sum(run.tokens for run in found.runs) == 6 * 640
+
+
+def too_small(path: Path) -> LawdslError:
+    with pytest.raises(LawdslError) as error:
+        planned(path)
+    return error.value
+
+
+def test_a_corpus_that_is_too_small_is_refused_with_the_runs_and_a_way_out(tmp_path: Path):
+    path = made(tmp_path)
+    sweeps.corpus(tmp_path / "corpora" / "code", 401)  # 50 rows of the 80 that share 1 needs
+    (found,) = too_small(path).diagnostics
+    assert found.code == "R0106" and found.place.endswith("corpora.code")
+    assert found.notes == ("too small for small_code=1_seed=1, large_code=1_seed=1",)
+    assert "1.6 passes, and 1 allowed" in found.message
+    steps = re.search(r"for (\d+) steps at most", found.help or "")
+    passes = re.search(r"max_epochs = ([\d.]+)", found.help or "")
+    assert steps and passes
+    path.write_text(TEXT.replace("steps = 20", f"steps = {steps[1]}"))
+    assert planned(path).supplies[1].epochs <= 1
+    path.write_text(TEXT.replace("steps = 20", f"steps = {int(steps[1]) + 1}"))
+    assert too_small(path).diagnostics[0].code == "R0106"
+    allowed = f'code = {{folder = "corpora/code", max_epochs = {passes[1]}}}'
+    path.write_text(TEXT.replace('code = "corpora/code"', allowed, 1))
+    assert planned(path).supplies[1].allowed == float(passes[1])
+
+
+def test_runs_that_are_done_or_diverged_are_not_done_again(tmp_path: Path):
+    path = made(tmp_path)
+    first = planned(path)
+    begin(first.runs[0], row(0), row(20), status="done")
+    begin(first.runs[1], row(0), row(10), status="diverged")
+    begin(first.runs[2], row(0), row(10), status="oom")
+    begin(first.runs[3], row(0), row(10), status="failed")
+    begin(first.runs[4], row(0), row(10))
+    again = planned(path)
+    statuses = [run.state.status for run in again.runs]
+    assert statuses == ["done", "diverged", "oom", "failed", "begun", "new"]
+    assert {run.label for run in again.to_do} == {run.label for run in first.runs[2:]}
+
+
+def test_runs_of_other_grids_are_left_and_named(tmp_path: Path):
+    path = made(tmp_path)
+    for run in planned(path).runs:
+        begin(run, row(0))
+    path.write_text(TEXT.replace("{code = 0}, ", ""))
+    names = [folder.name.rpartition("-")[0] for folder in planned(path).others]
+    assert names == ["large_code=0_seed=1", "small_code=0_seed=1"]
+
+
+def test_the_longest_runs_come_first(tmp_path: Path):
+    labels = [run.label for run in planned(made(tmp_path)).to_do]
+    assert [label.partition("_")[0] for label in labels] == ["large"] * 3 + ["small"] * 3
+
+
+def test_what_is_half_done_takes_half_the_time(tmp_path: Path):
+    path = made(tmp_path)
+    before = planned(path).runs[0]
+    begin(before, row(0, tokens_per_second=None), row(10, tokens_per_second=None))
+    after = planned(path).runs[0]
+    assert after.seconds - plan.START == pytest.approx((before.seconds - plan.START) / 2)
+
+
+def test_time_is_estimated_from_runs_of_the_same_model_if_there_are_any(tmp_path: Path):
+    path = made(tmp_path)
+    first = planned(path)
+    assert first.rate.startswith("rough")
+    begin(first.runs[0], row(0), row(20, tokens_per_second=100.0), status="done")
+    small, large = planned(path).runs[1], planned(path).runs[4]
+    assert planned(path).rate == "measured on some of these models"
+    trained = 640 + 5 * 2 * 249 * 8 / 3  # five evaluations of two sets, at a third of the work
+    assert small.seconds == pytest.approx(plan.START + trained / 100)
+    assert large.seconds > 5 * small.seconds  # as many FLOP a second, and more to do
+    begin(first.runs[3], row(0), row(20, tokens_per_second=50.0), status="done")
+    assert planned(path).rate == "measured on these models"
+    assert planned(path).runs[4].seconds == pytest.approx(plan.START + trained / 50)
+
+
+def test_rates_of_another_kind_of_device_say_nothing(tmp_path: Path):
+    path = made(tmp_path)
+    run = planned(path).runs[0]
+    begin(run, row(0), row(20, tokens_per_second=1e6, device="NVIDIA H100"), status="done")
+    assert planned(path).rate.startswith("rough")
+    assert planned(path, GPUS).rate.startswith("measured")
+
+
+@pytest.mark.parametrize(("jobs", "seconds"), [(1, 10), (2, 5), (3, 4), (9, 4)])
+def test_the_whole_takes_as_long_as_its_busiest_place(jobs: int, seconds: float):
+    assert plan._makespan([4, 3, 2, 1], jobs) == seconds
+
+
+def test_the_disk_holds_checkpoints_of_what_is_at_work_and_every_model(tmp_path: Path):
+    path = made(tmp_path)
+    large = 1_050_000
+    kept = 4 * 3 * (large + 105_000)
+    assert planned(path, jobs=1).disk == 3 * 12 * large + kept
+    assert planned(path, jobs=2).disk == 2 * 3 * 12 * large + kept
+    path.write_text(TEXT.replace("[run]", "[run]\nsave_final = false"))
+    assert planned(path, jobs=1).disk == 3 * 12 * large
+
+
+@pytest.mark.parametrize(
+    ("here", "hows", "jobs", "expected"),
+    [
+        (MACHINE, [How()], None, 2),
+        (Machine(16, {}), [How(threads=4)], None, 4),
+        (Machine(16, {}), [How(threads=4, processes=2)], None, 2),
+        (Machine(16, {}), [How(), How(threads=8)], None, 2),
+        (Machine(2, {}), [How(threads=4)], None, 1),
+        (MACHINE, [How()], 7, 7),
+        (GPUS, [How()], None, 2),
+        (GPUS, [How(processes=2)], None, 1),
+        (GPUS, [How(device="cpu")], None, 8),
+        (MACHINE, [], None, 1),
+    ],
+)
+def test_as_many_runs_go_on_at_once_as_the_machine_bears(
+    here: Machine, hows: list[How], jobs: int | None, expected: int
+):
+    assert at_once(here, hows, jobs) == expected
+
+
+def test_several_runs_may_share_a_gpu():
+    assert at_once(GPUS, [How()], jobs_per_gpu=4) == 8
+
+
+@pytest.mark.parametrize("how", [How(device="cuda"), How(device="cuda", processes=2)])
+def test_gpus_that_are_not_there_are_not_waited_for(how: How):
+    with pytest.raises(LawdslError) as error:
+        at_once(MACHINE, [how])
+    assert error.value.diagnostics[0].code == "R0112"
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        (None, {"0": "NVIDIA H100 80GB HBM3", "1": "NVIDIA L4"}),
+        ("1", {"1": "NVIDIA L4"}),
+        ("", {}),
+        ("-1", {}),
+    ],
+)
+def test_gpus_are_those_that_the_driver_lists_and_nothing_hides(
+    visible: str | None, found: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    driver = tmp_path / "nvidia-smi"
+    driver.write_text("#!/bin/sh\necho '0, NVIDIA H100 80GB HBM3'\necho '1, NVIDIA L4'\n")
+    driver.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert machine.this_machine().gpus == found
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("max 100000", 8), ("200000 100000", 2), ("50000 100000", 1)]
+)
+def test_a_containers_quota_counts_as_cores(
+    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(machine, "QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: range(8))
+    assert machine.this_machine().cores == cores

@@ -1,0 +1,473 @@
+"""sweep.toml is read strictly, says all its mistakes at once, and names its runs by their content."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import sweeps
+from sweeps import TEXT, made, sweep_in
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.runners.spec import Order
+from lawdsl.runners.sweeps import file as sweep_file
+from lawdsl.runners.sweeps.grid import folder_of, orders_of
+from lawdsl.runners.sweeps.inputs import describe, inputs_of
+from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNNERS = ROOT / "runners"
+
+
+def mistakes(folder: Path, text: str) -> list[Diagnostic]:
+    with pytest.raises(LawdslError) as error:
+        read_sweep(made(folder, text))
+    return list(error.value.diagnostics)
+
+
+def orders(folder: Path, text: str = TEXT) -> dict[str, Order]:
+    """Label -> order, of a sweep in a folder."""
+    return {order.label: order for order in orders_of(*sweep_in(folder, text))}
+
+
+def test_the_example_of_its_reference_is_a_sweep(tmp_path: Path):
+    example = textwrap.dedent((sweep_file.__doc__ or "").partition("\n\n")[2])
+    assert "[[also]]" in example and "[table]" in example
+    found = read_sweep(made(tmp_path, example))
+    assert [(cell.model, cell.seed) for cell in found.cells] == [
+        *[("0.2M", 1)] * 3,
+        ("0.2M", 2),
+        ("0.2M", 3),
+    ]
+
+
+CASES = [
+    ("an unknown table", "[grid]", "[gird]", "R0102", "gird", "did you mean `grid`?"),
+    (
+        "an unknown key",
+        "every = 5",
+        "evry = 5",
+        "R0102",
+        "evaluation.evry",
+        "did you mean `every`?",
+    ),
+    (
+        "a key of a model",
+        "learning_rate = 1e-2",
+        "learning_rat = 1",
+        "R0102",
+        "models[1].learning_rat",
+        "did you mean `learning_rate`?",
+    ),
+    ("a key of [training]", "batch = 4", "batches = 4", "R0102", "training.batches", "`batch`"),
+    ("a missing key", "sequence = 8\n", "", "R0102", "training.sequence", "write it"),
+    (
+        "a missing table",
+        '[evaluation]\nschedule = "dense"\nevery = 5\n',
+        "",
+        "R0102",
+        "evaluation",
+        "write it",
+    ),
+    ("text for a number", "steps = 20", 'steps = "20"', "R0102", "training.steps", 'not "20"'),
+    ("true for a number", "batch = 4", "batch = true", "R0102", "training.batch", "not true"),
+    ("a number below 1", "batch = 4", "batch = 0", "R0102", "training.batch", "greater than 0"),
+    (
+        "nan",
+        "learning_rate = 3e-3",
+        "learning_rate = nan",
+        "R0102",
+        "training.learning_rate",
+        "NaN",
+    ),
+    (
+        "a model's own value",
+        "learning_rate = 1e-2",
+        "learning_rate = -1",
+        "R0102",
+        "models[1].learning_rate",
+        "greater than 0",
+    ),
+    (
+        "a choice",
+        "steps = 20",
+        'steps = 20\nschedule = "cosin"',
+        "R0102",
+        "training.schedule",
+        "'cosine', 'constant' or 'warmup-stable-decay'",
+    ),
+    (
+        "a schedule of evaluations",
+        'schedule = "dense"',
+        'schedule = "thick"',
+        "R0102",
+        "evaluation.schedule",
+        "dense, sparse, sectional, exponential, list",
+    ),
+    ("evaluations beyond the end", "every = 5", "every = 50", "R0701", "evaluation", "of 20"),
+    (
+        "a warm-up longer than the run",
+        "batch = 4",
+        "batch = 4\nwarmup = 30",
+        "R0702",
+        "training",
+        "",
+    ),
+    (
+        "a share of an unknown corpus",
+        "{code = 0}",
+        "{cod = 0}",
+        "R0104",
+        "grid.shares[1]",
+        "`code`?",
+    ),
+    (
+        "a rest that is no corpus",
+        'rest = "general"',
+        'rest = "generl"',
+        "R0104",
+        "grid.rest",
+        "`general`?",
+    ),
+    (
+        "a share above 1",
+        "{code = 1}",
+        "{code = 1.5}",
+        "R0102",
+        "grid.shares[3].code",
+        "from 0 to 1",
+    ),
+    ("a share below 0", "{code = 0}", "{code = -0.5}", "R0102", "grid.shares[1].code", "not -0.5"),
+    ("a share that is no number", '"1/3"', '"a third"', "R0102", "grid.shares[2].code", "1/3"),
+    ("a share that divides by 0", '"1/3"', '"1/0"', "R0102", "grid.shares[2].code", "1/0"),
+    (
+        "a share of what has the rest",
+        "{code = 0}",
+        "{general = 0.5}",
+        "R0102",
+        "grid.shares[1]",
+        "has the rest",
+    ),
+    (
+        "shares that are no mixture",
+        'rest = "general"',
+        "",
+        "R0102",
+        "grid.shares[1]",
+        "add up to 0",
+    ),
+    (
+        "two models of one name",
+        'name = "large"',
+        'name = "small"',
+        "R0102",
+        "models[2].name",
+        "called small",
+    ),
+    (
+        "a model that is nothing",
+        "config = {hidden_size = 100}\n",
+        "",
+        "R0102",
+        "models[1]",
+        "one of `folder` and `config`",
+    ),
+    (
+        "a model that is two things",
+        'name = "small"',
+        'name = "small"\nfolder = "x"',
+        "R0102",
+        "models[1]",
+        "one of `folder` and `config`",
+    ),
+    (
+        "weights drawn in no way",
+        'initialization = "width-scaled"\nlearning',
+        "learning",
+        "R0102",
+        "models[1]",
+        "how are the weights drawn",
+    ),
+    (
+        "a name that is no folder's",
+        'name = "large"',
+        'name = "large/1"',
+        "R0102",
+        "models[2].name",
+        "letters, digits",
+    ),
+    ("a seed below 0", "seeds = [1]", "seeds = [-1]", "R0102", "grid.seeds[1]", "not -1"),
+    ("no seed", "seeds = [1]", "seeds = []", "R0102", "grid.seeds", "at least 1"),
+    (
+        "an unknown model besides",
+        "[training]",
+        '[[also]]\nmodels = ["larg"]\n[training]',
+        "R0104",
+        "also[1].models",
+        "`large`?",
+    ),
+    (
+        "a reference run that is not asked for",
+        "[run]",
+        '[table.dlc]\nsteps = 5\nmodel = "small"\nshares = {code = 0.5}\n[run]',
+        "R0102",
+        "table.dlc",
+        "no run of the grid",
+    ),
+    (
+        "one place for several models",
+        'folder = "runs"',
+        'folder = "runs"\nexport = "m/{model}"',
+        "R0102",
+        "export",
+        "several runs",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "place", "said"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_a_mistake_is_named_with_its_place(
+    old: str, new: str, code: str, place: str, said: str, tmp_path: Path
+):
+    assert old in TEXT
+    found = mistakes(tmp_path, TEXT.replace(old, new, 1))
+    fitting = [d for d in found if (d.code, d.place) == (code, f"{tmp_path}/sweep.toml: {place}")]
+    assert fitting, found
+    assert said in f"{fitting[0].message} {fitting[0].help}"
+    assert all(d.help for d in found)
+
+
+def test_all_mistakes_are_said_at_once(tmp_path: Path):
+    text = TEXT
+    for old, new in [
+        ('rest = "general"', 'rest = "genral"'),
+        ("{code = 0}", "{cod = 0}"),
+        ("{code = 1}", "{code = 2}"),
+        ("steps = 20", "stepz = 20"),
+        ("\nevery = 5", "\nevery = 0"),
+        ('name = "large"', 'name = "the large"'),
+        ("learning_rate = 1e-2", "learning_rate = 0"),
+    ]:
+        text = text.replace(old, new)
+    places = [d.place.rpartition(": ")[2] for d in mistakes(tmp_path, text)]
+    assert len(places) == len(set(places))
+    assert set(places) == {
+        "grid.rest",
+        "grid.shares[1]",
+        "grid.shares[3].code",
+        "training.stepz",
+        "training.steps",
+        "evaluation.every",
+        "models[2].name",
+        "models[1].learning_rate",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [("name = \n", ":1:8"), (TEXT + "[grid]\n", ":33:6"), ("a = 1\nb = [1,,2]\n", ":2:8")],
+)
+def test_what_is_no_toml_is_named_with_line_and_column(text: str, where: str, tmp_path: Path):
+    (found,) = mistakes(tmp_path, text)
+    assert found.code == "R0103"
+    with pytest.raises(LawdslError, match=f"sweep.toml{where}"):
+        read_sweep(tmp_path / "sweep.toml")
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_file_that_cannot_be_read_is_refused(content: bytes | None, tmp_path: Path):
+    path = tmp_path / "sweep.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(LawdslError) as error:
+        read_sweep(path)
+    assert [d.code for d in error.value.diagnostics] == ["R0103"]
+
+
+def test_the_grid_is_every_model_with_every_mixture_and_seed(tmp_path: Path):
+    found = orders(tmp_path, TEXT.replace("seeds = [1]", "seeds = [1, 2]"))
+    assert len(found) == 2 * 3 * 2
+    run = found["small_code=0.3333_seed=2"].run
+    assert {n: s.fraction for n, s in run.corpora.items()} == {
+        "code": Fraction(1, 3),
+        "general": Fraction(2, 3),
+    }
+    assert run.seed == 2 and run.evaluate == (0, 5, 10, 15, 20)
+
+
+def test_further_runs_are_added_and_none_is_there_twice(tmp_path: Path):
+    also = '[[also]]\nmodels = ["small"]\nshares = [{code = 1}, {code = 0.5}]\nseeds = [1, 2]\n'
+    before = orders(tmp_path)
+    after = orders(tmp_path, TEXT.replace("[training]", also + "[training]"))
+    new = ["small_code=0.5_seed=1", "small_code=0.5_seed=2", "small_code=1_seed=2"]
+    assert sorted(after.keys() - before.keys()) == new
+    assert all(after[label] == before[label] for label in before)
+
+
+def test_several_domains_share_what_is_not_general(tmp_path: Path):
+    text = TEXT.replace(
+        'code = "corpora/code"\n', 'code = "corpora/code"\nmath = "corpora/math"\n', 1
+    )
+    text = text.replace('{code = "1/3"}', "{code = 0.1, math = 0.2}")
+    sweeps.corpus(tmp_path / "corpora" / "math")
+    found = orders(tmp_path, text)["small_code=0.1_math=0.2_seed=1"].run
+    assert {n: s.fraction for n, s in found.corpora.items()} == {
+        "code": Fraction(1, 10),
+        "general": Fraction(7, 10),
+        "math": Fraction(1, 5),
+    }
+
+
+def test_a_model_may_have_values_of_its_own(tmp_path: Path):
+    text = TEXT.replace(
+        'name = "large"', 'name = "large"\nsteps = 40\nmicro_batch = 2\nclip = false'
+    )
+    found = orders(tmp_path, text)
+    small, large = found["small_code=0_seed=1"], found["large_code=0_seed=1"]
+    assert (small.run.training.learning_rate, large.run.training.learning_rate) == (1e-2, 3e-3)
+    assert (small.run.training.steps, large.run.training.steps) == (20, 40)
+    assert (small.how.micro_batch, large.how.micro_batch) == (None, 2)
+    assert (small.run.training.clip, large.run.training.clip) == (1.0, None)
+    assert large.run.evaluate[-1] == 40
+
+
+SAME = [
+    ("how it is run", "[run]", '[run]\nthreads = 2\nmicro_batch = 1\ndevice = "cpu"'),
+    ("the table", "[run]", '[table]\ndomain = "code"\n[run]'),
+    (
+        "a further corpus",
+        'code = "corpora/code"\n',
+        'code = "corpora/code"\nmath = "corpora/code"\n',
+    ),
+    ("another order", '{code = 0}, {code = "1/3"}', '{code = "1/3"}, {code = 0}'),
+    ("another name for the same number", '"1/3"', '"2/6"'),
+    ("another name of the sweep", '"python-from-manuals"', '"again"'),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [c[1:] for c in SAME], ids=[c[0] for c in SAME])
+def test_what_decides_no_loss_is_no_part_of_a_runs_identity(old: str, new: str, tmp_path: Path):
+    before, after = orders(tmp_path), orders(tmp_path, TEXT.replace(old, new, 1))
+    assert {o.run.identity() for o in before.values()} == {o.run.identity() for o in after.values()}
+
+
+OTHERS = [
+    ("steps", "steps = 20", "steps = 25"),
+    ("learning rate", "learning_rate = 3e-3", "learning_rate = 4e-3"),
+    ("evaluations", "every = 5", "every = 10"),
+    ("the configuration", "hidden_size = 1000", "hidden_size = 1001"),
+    (
+        "how weights are drawn",
+        'initialization = "width-scaled"\n[grid]',
+        'initialization = "transformers"\n[grid]',
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [c[1:] for c in OTHERS], ids=[c[0] for c in OTHERS])
+def test_what_decides_losses_makes_another_run(old: str, new: str, tmp_path: Path):
+    before, after = orders(tmp_path), orders(tmp_path, TEXT.replace(old, new, 1))
+    label = "large_code=0_seed=1"
+    assert before[label].run.identity() != after[label].run.identity()
+
+
+def test_other_tokens_make_another_run_and_another_folder_does_not(tmp_path: Path):
+    before = orders(tmp_path / "a")
+    moved = orders(tmp_path / "b")
+    assert {k: o.run.identity() for k, o in before.items()} == {
+        k: o.run.identity() for k, o in moved.items()
+    }
+    made(tmp_path / "b")
+    sweeps.corpus(tmp_path / "b" / "corpora" / "code", 2100)
+    sweep = read_sweep(tmp_path / "b" / "sweep.toml")
+    changed = {
+        o.label: o.run.identity() for o in orders_of(sweep, inputs_of(sweep, sweeps.inspect))
+    }
+    same = [label for label, order in before.items() if changed[label] == order.run.identity()]
+    assert same == ["small_code=0_seed=1", "large_code=0_seed=1"]
+
+
+def test_a_runs_folder_is_called_by_its_label_and_its_identity(tmp_path: Path):
+    sweep, inputs = sweep_in(tmp_path)
+    for order in orders_of(sweep, inputs):
+        assert (
+            folder_of(sweep, order) == tmp_path / "runs" / f"{order.label}-{order.run.identity()}"
+        )
+
+
+def test_the_domain_is_what_is_not_the_rest(tmp_path: Path):
+    sweep, inputs = sweep_in(tmp_path)
+    assert (sweep.domain, sweep.general) == ("code", "general")
+    columns = orders_of(sweep, inputs)[1].columns
+    assert columns == {
+        "sweep": "python-from-manuals",
+        "domain": "code",
+        "general": "general",
+        "N": 100_000,
+        "N_total": 105_000,
+        "U_code": 2000,
+        "U_general": 2000,
+    }
+
+
+def refused(sweep: Sweep) -> list[Diagnostic]:
+    with pytest.raises(LawdslError) as error:
+        inputs_of(sweep, sweeps.inspect)
+    return list(error.value.diagnostics)
+
+
+def test_all_folders_that_are_missing_are_named_at_once(tmp_path: Path):
+    text = TEXT.replace('"corpora/code"', '"corpora/cod"').replace('n"\ncode', 'n"\ncode')
+    text = text.replace('"corpora/general-validation"', '"nowhere"')
+    found = refused(read_sweep(made(tmp_path, text)))
+    assert [d.place for d in found] == [str(tmp_path / "corpora/cod"), str(tmp_path / "nowhere")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "said"),
+    [
+        ({"tokenizer": "two"}, TEXT, "2 different tokenizers"),
+        ({"vocabulary": 51}, TEXT, "51 kinds of tokens, small knows 50"),
+        ({"tokens": 8}, TEXT, "8 tokens, less than one row of 8"),
+        ({}, TEXT.replace("sequence = 8", "sequence = 65"), "small has positions for 64"),
+        ({}, TEXT.replace("config = {hidden_size = 100}\nini", 'folder = "m"\nini'), ""),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changes: dict, text: str, said: str, tmp_path: Path):
+    path = made(tmp_path, text)
+    sweeps.corpus(tmp_path / "corpora" / "code", **changes)
+    if not said:
+        inputs_of(read_sweep(path), sweeps.inspect)
+        return
+    found = refused(read_sweep(path))
+    assert {d.code for d in found} == {"R0105"}
+    assert said in found[0].message
+
+
+def test_models_that_cannot_be_used_are_named_before_anything_starts(tmp_path: Path):
+    for name, content in (("pickle", {"model_type": "llama"}), ("code", {"auto_map": {}})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(content))
+    (tmp_path / "pickle" / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(LawdslError) as error:
+        describe([str(tmp_path / name) for name in ("pickle", "code", "nothing")])
+    assert [d.code for d in error.value.diagnostics] == ["R0303", "R0302", "R0301"]
+
+
+def test_no_torch_is_loaded_for_sweeps_and_tables():
+    rooms = [path for room in ("sweeps", "tables") for path in (RUNNERS / room).glob("[a-z]*.py")]
+    names = [f"lawdsl.runners.{path.parent.name}.{path.stem}" for path in rooms]
+    names.remove("lawdsl.runners.sweeps.inspecting")  # which is a process of its own
+    program = (
+        f"import sys, {', '.join(names)}\n"
+        "print({'torch', 'transformers', 'scipy', 'sympy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr

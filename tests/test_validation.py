@@ -1,0 +1,714 @@
+"""Validation sets: which samples are drawn, what models make of them, which are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("torch")
+
+from tiny_models import END, WIDTH, bigram_model, byte_tokenizer, unigram, word_tokenizer
+
+from lawdsl.cli.validation import validation
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.corpora.corpus import open_corpus, paragraph_keys
+from lawdsl.runners.corpora.deduplicating import key as paragraph_key
+from lawdsl.runners.corpora.making import write_corpus
+from lawdsl.runners.corpora.tokenizing import load_tokenizer
+from lawdsl.runners.locks import hold
+from lawdsl.runners.place import join
+from lawdsl.runners.spec import How
+from lawdsl.runners.validation import sets as sets
+from lawdsl.runners.validation.perplexities import encode
+from lawdsl.runners.validation.samples import draw
+from lawdsl.runners.validation.selecting import select
+
+ROOT = Path(__file__).resolve().parent.parent
+LETTERS = "abcdefghijklmnopqrstuvwxyz "
+GOOD = 36
+PLANTED = {"digits": "0123456789", "signs": "%&#@$"}
+"""Garbage: all models dislike signs, one likes digits."""
+
+
+def babble(number: int, alphabet: str, length: int) -> str:
+    """Text of some letters, always the same for a number."""
+    random = hashlib.shake_128(f"{alphabet} {number}".encode()).digest(length)
+    return "".join(alphabet[byte % len(alphabet)] for byte in random)
+
+
+def texts() -> list[str]:
+    """36 good texts of different lengths, and of each kind of garbage two among them."""
+    good = [babble(i, LETTERS, 40 + 3 * i) for i in range(GOOD)]
+    garbage = [babble(i, alphabet, 60) for alphabet in PLANTED.values() for i in range(2)]
+    return good[:10] + garbage + good[10:]
+
+
+@pytest.fixture(scope="module")
+def place() -> Any:
+    return join(How(device="cpu"))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with text, a tokenizer and three models; one of these likes digits."""
+    folder = tmp_path_factory.mktemp("world")
+    lines = [json.dumps({"text": text}) for text in texts()]
+    (folder / "text.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    plain, words = byte_tokenizer(), word_tokenizer()
+    paired = byte_tokenizer(("a b", "c d", "e f", "Ġ a"))
+    plain.save(str(folder / "tokenizer.json"))
+    bigram_model(folder / "one", unigram(plain, LETTERS), plain)
+    bigram_model(folder / "two", unigram(paired, LETTERS), paired)
+    bigram_model(folder / "digits", unigram(plain, LETTERS + "0123456789"), plain)
+    bigram_model(folder / "words", unigram(words, LETTERS), words)
+    return folder
+
+
+def models(world: Path, *names: str) -> list[str]:
+    return [str(part) for name in names for part in ("--model", world / name)]
+
+
+def run(world: Path, output: Path, *more: str, inputs: tuple[str, ...] = ()) -> Any:
+    given = inputs or (str(world / "text.jsonl"), "--tokenizer", str(world / "tokenizer.json"))
+    arguments = [*given, "-o", str(output), "--keep", "20", *more]
+    return CliRunner().invoke(validation, arguments, standalone_mode=False)
+
+
+def made(world: Path, output: Path, *more: str, inputs: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What a set's selection.json says."""
+    done = run(world, output, *more, inputs=inputs)
+    assert done.exception is None, done.exception
+    return json.loads((output / "selection.json").read_text(encoding="utf-8"))
+
+
+def documents(folder: Path) -> list[str]:
+    corpus = open_corpus(folder, verify=True)
+    inner = load_tokenizer(folder).inner
+    starts = corpus.documents
+    return [
+        inner.decode(corpus.tokens[a : b - 1].tolist())
+        for a, b in zip(starts[:-1], starts[1:], strict=True)
+    ]
+
+
+def code_of(done: Any) -> str:
+    assert isinstance(done.exception, LawdslError), done.exception
+    diagnostic = done.exception.diagnostics[0]
+    assert diagnostic.help
+    return diagnostic.code
+
+
+def drawn_from(world: Path, *inputs: Path, count: int = 5000, seed: int = 0, **options: Any) -> Any:
+    settings = {"length": 2048, "shortest": 32} | options
+    tokenizer = load_tokenizer(world / "tokenizer.json")
+    return draw(inputs or [world / "text.jsonl"], count, seed, tokenizer=tokenizer, **settings)
+
+
+# ---- which samples are drawn
+
+
+def test_samples_do_not_depend_on_the_order_of_documents(world: Path, tmp_path: Path):
+    lines = (world / "text.jsonl").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "a.jsonl").write_text("\n".join(reversed(lines[:15])), encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text("\n".join(lines[15:]), encoding="utf-8")
+
+    one = drawn_from(world, count=12)
+    other = drawn_from(world, tmp_path / "b.jsonl", tmp_path / "a.jsonl", count=12)
+
+    assert [s.text for s in one.samples] == [s.text for s in other.samples]
+    assert one.identity == other.identity
+    assert one.documents == other.documents == GOOD + 4
+
+
+def test_a_larger_draw_has_the_smaller_one_and_another_seed_another(world: Path):
+    few, many = drawn_from(world, count=10), drawn_from(world, count=30)
+    other = drawn_from(world, count=10, seed=1)
+
+    assert many.samples[:10] == few.samples
+    assert {s.text for s in other.samples} != {s.text for s in few.samples}
+
+
+def test_draws_are_fair(world: Path):
+    """A document is drawn under a quarter of 400 seeds when ten of forty are."""
+    counts = dict.fromkeys(texts(), 0)
+    for seed in range(400):
+        for sample in drawn_from(world, count=10, seed=seed).samples:
+            counts[sample.text] += 1
+
+    spread = np.array(list(counts.values()))
+    assert spread.sum() == 4000
+    # binomial with sd 8.66; the chance of one beyond 4 sd among forty is under 3 in 1,000
+    assert np.abs(spread - 100).max() < 4 * 8.66
+
+
+def test_copies_fall_together_and_are_counted(world: Path, tmp_path: Path):
+    again = json.dumps({"text": texts()[0]}) + "\n"
+    (tmp_path / "again.jsonl").write_text(again * 3, encoding="utf-8")
+
+    drawn = drawn_from(world, world / "text.jsonl", tmp_path / "again.jsonl")
+
+    assert (drawn.documents, len(drawn.samples), drawn.again) == (GOOD + 7, GOOD + 4, 3)
+
+
+def test_short_documents_are_left_out_and_counted(world: Path):
+    drawn = drawn_from(world, shortest=61)
+
+    long = [text for text in texts() if len(text) >= 61]
+    assert {s.text for s in drawn.samples} == set(long)
+    assert drawn.short == len(texts()) - len(long)
+
+
+def test_of_long_documents_a_piece_is_taken_from_anywhere(world: Path, tmp_path: Path):
+    long = [f"{i:03d}" + "".join(f"{j:05d}" for j in range(3000)) for i in range(60)]
+    lines = [json.dumps({"text": text}) for text in long]
+    (tmp_path / "long.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    drawn = drawn_from(world, tmp_path / "long.jsonl", length=50)
+
+    at = []
+    for sample in drawn.samples:
+        source = long[int(sample.source.rpartition(":")[2]) - 1]
+        assert len(sample.text) == 50 and sample.cut
+        at.append(source.index(sample.text) / len(source))
+    # uniform: the mean of sixty is off by .037 at one sd
+    assert abs(np.mean(at) - 0.5) < 0.12 and min(at) < 0.1 and max(at) > 0.85
+
+
+def test_paragraphs_that_a_piece_cuts_are_kept_from_training(world: Path, tmp_path: Path):
+    parts = [babble(i, LETTERS, 400) for i in range(100)]
+    (tmp_path / "long.txt").write_text("\n\n".join(parts), encoding="utf-8")
+
+    (sample,) = drawn_from(world, tmp_path / "long.txt", length=100).samples
+
+    whole = [part for part in parts if sample.text[:40] in part or sample.text[-40:] in part]
+    assert whole and {paragraph_key(part) for part in whole} <= set(sample.paragraphs)
+
+
+def test_text_that_is_no_utf8_in_json_is_mended(world: Path, tmp_path: Path):
+    (tmp_path / "odd.jsonl").write_text('{"text": "%s\\ud800"}' % ("a" * 40), encoding="utf-8")
+
+    (sample,) = drawn_from(world, tmp_path / "odd.jsonl").samples
+
+    assert sample.text == "a" * 40 + "\ufffd"
+
+
+# ---- what models make of them
+
+
+def test_losses_are_those_of_the_table(world: Path, tmp_path: Path, place: Any):
+    """Of a bigram model every loss is known; rows of a batch have different lengths."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(WIDTH, WIDTH))
+    table = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    tokenizer = byte_tokenizer()
+    model = bigram_model(tmp_path / "model", table, tokenizer)
+    drawn = drawn_from(world)
+
+    (judge,) = sets.judges_of([model], 2048, place)
+    measured = sets.measure(drawn, [judge], tmp_path / "set", place, 512)
+
+    for sample, loss, tokens in zip(
+        drawn.samples, measured.losses[0], measured.tokens[0], strict=True
+    ):
+        ids = [tokenizer.token_to_id(END), *tokenizer.encode(sample.text).ids]
+        expected = -np.mean([table[a, b] for a, b in zip(ids[:-1], ids[1:], strict=True)])
+        assert loss == pytest.approx(expected, rel=1e-5)
+        assert tokens == len(ids) - 1
+
+
+FAMILIES = {
+    "qwen2": {"intermediate_size": 48, "num_key_value_heads": 2},
+    "llama": {"intermediate_size": 48, "num_key_value_heads": 2},
+    "gpt_neox": {"intermediate_size": 48},
+    "gpt2": {},
+}
+
+
+@pytest.fixture
+def drawn_model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A model of a family with random weights, large enough for it to attend to something."""
+    from transformers import AutoConfig, AutoModelForCausalLM, set_seed
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = AutoConfig.for_model(
+        request.param, vocab_size=WIDTH, initializer_range=0.3, **sizes, **FAMILIES[request.param]
+    )
+    set_seed(1)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "model")
+    byte_tokenizer().save(str(tmp_path / "model" / "tokenizer.json"))
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("drawn_model", FAMILIES, indirect=True)
+def test_what_stands_beside_a_sample_in_a_batch_does_not_matter(
+    world: Path, tmp_path: Path, place: Any, drawn_model: Path
+):
+    """Nor does it matter much whether products are made in bfloat16."""
+    drawn = drawn_from(world)
+    (judge,) = sets.judges_of([drawn_model], 2048, place)
+    half = replace(judge, precision="bfloat16")
+
+    alone = sets.measure(drawn, [judge], tmp_path / "alone", place, 1).losses[0]
+    together = sets.measure(drawn, [judge, half], tmp_path / "together", place, 4096).losses
+
+    assert together[0] == pytest.approx(alone, rel=1e-5)
+    assert np.ptp(alone) > 0.1
+    assert together[1] == pytest.approx(alone, abs=0.03) and (together[1] != alone).all()
+
+
+def test_each_model_reads_with_its_own_tokenizer(world: Path, place: Any):
+    judges = sets.judges_of([world / "one", world / "two", world / "words"], 2048, place)
+
+    (one,), (two,), (words,) = (encode(judge, ["ab ab9"]) for judge in judges)
+
+    assert len(one) == 1 + 6 and len(two) == 1 + 4 and len(words) == 1 + 6
+    assert one[0] == 0 and words[0] == 1  # what ends a document stands before a text
+    assert words[-1] == 0  # a letter it does not know
+
+
+def test_what_a_tokenizer_puts_before_a_text_is_before_each_sample(tmp_path: Path, place: Any):
+    from tokenizers import processors
+
+    tokenizer = byte_tokenizer()
+    tokenizer.add_special_tokens(["<s>"])
+    begin = tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"<s> $A {END}", special_tokens=[("<s>", begin), (END, 0)]
+    )
+    model = bigram_model(tmp_path / "model", unigram(tokenizer, "a"), tokenizer)
+
+    (judge,) = sets.judges_of([model], 2048, place)
+
+    assert judge.start == (begin,)
+    assert encode(judge, ["aa"])[0].tolist()[0] == begin and len(encode(judge, ["aa"])[0]) == 3
+
+
+def test_a_model_sees_no_more_than_it_has_positions_for(world: Path, tmp_path: Path, place: Any):
+    tokenizer = byte_tokenizer()
+    model = bigram_model(tmp_path / "model", unigram(tokenizer, LETTERS), tokenizer, positions=48)
+
+    (judge,) = sets.judges_of([model], 2048, place)
+
+    assert judge.length == 48
+    assert max(map(len, encode(judge, texts()))) == 1 + 48
+
+
+# ---- which are kept
+
+
+def test_what_one_model_likes_is_kept_and_what_none_likes_is_dropped(world: Path, tmp_path: Path):
+    """Four of forty are a model's worst: for two of the models digits and signs, for the third the
+    signs and two good texts."""
+    found = made(world, tmp_path / "set", "--keep", "100", *models(world, "one", "two", "digits"))
+
+    kept = documents(tmp_path / "set")
+    assert {text for text in texts() if set(text) & set("%&#@$")} & set(kept) == set()
+    assert {text for text in texts() if set(text) & set("0123456789")} <= set(kept)
+    assert found["dropped"] == 2 and found["kept"] == len(kept) == GOOD + 2
+    assert found["among_the_worst_of"] == [34, 2, 2, 2]
+    assert found["worst_shared"] == [[4, 4, 2], [4, 4, 2], [2, 2, 4]]
+    assert found["models"][0]["perplexity"]["median"] < found["models"][0]["threshold"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "worst", "keep", "kept", "dropped"),
+    [
+        ([[1, 9, 2, 8]], "1/2", 9, (0, 2), (1, 3)),
+        ([[1, 9, 2, 8], [9, 8, 1, 2]], "1/2", 9, (0, 2, 3), (1,)),
+        ([[1, 9, 2, 8], [9, 8, 1, 2]], "1/2", 2, (0, 2), (1,)),
+        ([[1, 9], [9, 1]], "1/2", 9, (0, 1), ()),
+        ([[1, 2, 3]], "1/4", 9, (0, 1, 2), ()),  # less than one sample is none
+        ([[5, 5, 5, 5]], "1/4", 9, (0, 1, 2), (3,)),  # of equals the first is the better
+        ([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]], "0.3", 9, (0, 1, 2, 3, 4, 5, 6), (7, 8, 9)),
+    ],
+)
+def test_samples_are_dropped_that_all_models_have_among_their_worst(
+    losses: list[list[float]],
+    worst: str,
+    keep: int,
+    kept: tuple[int, ...],
+    dropped: tuple[int, ...],
+):
+    selection = select(np.array(losses, dtype=float), Fraction(worst), keep)
+
+    assert (selection.kept, selection.dropped) == (kept, dropped)
+
+
+def test_without_models_nothing_is_dropped():
+    selection = select(np.zeros((0, 5)), Fraction(1, 10), 3)
+
+    assert (selection.kept, selection.dropped) == ((0, 1, 2), ())
+    assert selection.worst_of == (5,) and selection.spearman == ()
+
+
+def test_spearman_is_of_ranks():
+    losses = np.array([[1, 2, 3, 4], [1, 8, 27, 64], [4, 3, 2, 1], [7, 7, 7, 7]], dtype=float)
+
+    ranks = select(losses, Fraction(0), 4).spearman
+
+    assert ranks[0][1] == pytest.approx(1) and ranks[0][2] == pytest.approx(-1)
+    assert ranks[0][3] is None
+
+
+# ---- the command
+
+
+def test_the_same_command_gives_the_same_set(world: Path, tmp_path: Path):
+    given = models(world, "one", "words")
+    made(world, tmp_path / "a", *given)
+    made(world, tmp_path / "b", *given, "--batch-tokens", "100")
+
+    a, b = open_corpus(tmp_path / "a"), open_corpus(tmp_path / "b")
+    assert a.fingerprint == b.fingerprint and a.documents.size == 21
+
+
+def test_a_corpus_gives_samples_with_its_own_tokenizer(world: Path, tmp_path: Path):
+    write_corpus([world / "text.jsonl"], tmp_path / "corpus", world / "tokenizer.json")
+
+    found = made(world, tmp_path / "set", *models(world, "one"), inputs=(str(tmp_path / "corpus"),))
+
+    assert set(documents(tmp_path / "set")) <= set(texts())
+    assert found["lists"]["kept"][0]["source"].startswith(str(tmp_path / "corpus"))
+    assert open_corpus(tmp_path / "set").end_of_text == 0
+
+
+def test_a_corpus_made_against_the_set_has_none_of_it(world: Path, tmp_path: Path):
+    made(world, tmp_path / "set", *models(world, "one"))
+
+    tokenizer = world / "tokenizer.json"
+    against = [tmp_path / "set"]
+    write_corpus([world / "text.jsonl"], tmp_path / "train", tokenizer, against=against)
+
+    training, held = documents(tmp_path / "train"), documents(tmp_path / "set")
+    assert len(training) == len(texts()) - 20
+    assert not set(training) & set(held)
+    assert len(paragraph_keys(tmp_path / "set")) == 20
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [((), "nothing is filtered"), (("one",), "only one model"), (("one", "two"), "")],
+)
+def test_too_few_models_are_said(world: Path, tmp_path: Path, names: tuple[str, ...], said: str):
+    done = run(world, tmp_path / "set", *models(world, *names), "--samples", "40", "--json")
+
+    answer = json.loads(done.stdout)
+    found = [d["message"] for d in answer["diagnostics"] if d["code"] == "R0608"]
+    assert answer["ok"] and len(found) == bool(said) and said in "".join(found)
+    assert len(documents(tmp_path / "set")) == answer["result"]["kept"] == 20
+
+
+def test_fewer_documents_or_samples_than_asked_are_all_taken(world: Path, tmp_path: Path):
+    done = run(world, tmp_path / "set", "--keep", "39", *models(world, "one"), "--json")
+
+    answer = json.loads(done.stdout)
+    found = [d["message"] for d in answer["diagnostics"] if d["code"] == "R0607"]
+    assert found[0].startswith("there are only 40 documents, not 5,000")
+    assert found[1].startswith("only 36 samples are left, not 39")
+
+
+def test_a_model_that_does_worse_than_guessing_is_told(world: Path, tmp_path: Path):
+    tokenizer = byte_tokenizer()
+    model = bigram_model(tmp_path / "model", unigram(tokenizer, "€", 1e6), tokenizer)
+
+    done = run(world, tmp_path / "set", "--model", str(model), "--json")
+
+    assert "R0609" in {d["code"] for d in json.loads(done.stdout)["diagnostics"]}
+
+
+def test_a_dry_run_counts_and_writes_nothing(world: Path, tmp_path: Path):
+    done = run(world, tmp_path / "set", *models(world, "one", "two"), "--dry-run", "--json")
+
+    result = json.loads(done.stdout)["result"]
+    assert (result["documents"], result["samples"]) == (40, 40)
+    assert result["models"][0]["tokens"] == sum(map(len, texts()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_are_also_text(world: Path, tmp_path: Path):
+    done = run(world, tmp_path / "set", *models(world, "one", "digits"), "--worst", "1/4")
+
+    assert "40 documents, 40 samples (0 cut, 0 too short left out)" in done.stdout
+    assert "dropped: among the worst under 2 models" in done.stdout
+
+
+@pytest.mark.parametrize("worst", ["1", "-0.1", "nan", "a", "1/0"])
+def test_a_part_that_is_none_is_refused(world: Path, tmp_path: Path, worst: str):
+    import click
+
+    done = run(world, tmp_path / "set", "--worst", worst)
+
+    assert isinstance(done.exception, click.UsageError)
+
+
+# ---- what cannot be used
+
+
+def without_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+def with_a_damaged_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
+
+
+def with_more_tokens_than_the_model(folder: Path) -> None:
+    pairs = tuple(f"{a} {b}" for a in "abc" for b in "defghij")
+    byte_tokenizer(pairs).save(str(folder / "tokenizer.json"))
+
+
+def with_a_pickle_only(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def with_code(folder: Path) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | {"auto_map": {"AutoConfig": "a.B"}}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (without_tokenizer, "R0602"),
+        (with_a_damaged_tokenizer, "R0602"),
+        (with_more_tokens_than_the_model, "R0603"),
+        (with_a_pickle_only, "R0303"),
+        (without_weights, "R0605"),
+        (with_code, "R0302"),
+        (shutil.rmtree, "R0301"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_refused_before_any_is_run(
+    world: Path, tmp_path: Path, spoil: Any, code: str
+):
+    shutil.copytree(world / "two", tmp_path / "bad")
+    spoil(tmp_path / "bad")
+
+    done = run(world, tmp_path / "set", *models(world, "one"), "--model", str(tmp_path / "bad"))
+
+    assert code_of(done) == code
+    assert not (tmp_path / "set").exists() and not (tmp_path / "set.scoring").exists()
+
+
+def test_the_same_model_twice_is_refused(world: Path, tmp_path: Path):
+    shutil.copytree(world / "one", tmp_path / "copy")
+
+    done = run(world, tmp_path / "set", *models(world, "one"), "--model", str(tmp_path / "copy"))
+
+    assert code_of(done) == "R0605"
+
+
+def test_nothing_left_is_an_error(world: Path, tmp_path: Path):
+    assert code_of(run(world, tmp_path / "set", "--shortest", "1000")) == "R0601"
+
+
+def test_a_set_that_is_there_is_not_replaced_unless_asked(world: Path, tmp_path: Path):
+    made(world, tmp_path / "set", "--seed", "1")
+
+    assert code_of(run(world, tmp_path / "set")) == "R0205"
+    assert made(world, tmp_path / "set", "--force")["wanted"]["seed"] == 0
+
+
+# ---- interrupted
+
+
+KILLED = """
+import os, signal, sys
+from lawdsl.runners import scorebook
+add = scorebook.Scorebook.add
+def stopping(book, *batch):
+    add(book, *batch)
+    stopping.left -= 1
+    if not stopping.left:
+        os.kill(os.getpid(), signal.SIGKILL)
+stopping.left = int(sys.argv.pop(1))
+scorebook.Scorebook.add = stopping
+from lawdsl.cli import main
+main(sys.argv[1:])
+"""
+
+
+def arguments(world: Path, output: Path) -> list[str]:
+    text, tokenizer = str(world / "text.jsonl"), str(world / "tokenizer.json")
+    common = ["--tokenizer", tokenizer, "--keep", "20", "--batch-tokens", "600", "--json"]
+    return [text, "-o", str(output), *common, *models(world, "one", "two")]
+
+
+def test_a_scoring_that_was_killed_goes_on_to_the_same_bytes(world: Path, tmp_path: Path):
+    """Killed with a part of a line on the disk after it, too."""
+    whole = CliRunner().invoke(validation, arguments(world, tmp_path / "whole"))
+    given = arguments(world, tmp_path / "set")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", KILLED, "3", "validation", *given]
+    died = subprocess.run(command, env=environment, capture_output=True, timeout=100)
+    book = tmp_path / "set.scoring" / "scores.jsonl"
+    before = book.read_bytes()
+    with book.open("ab") as file:
+        file.write(b'{"losses":[1.0,')
+
+    done = CliRunner().invoke(validation, given)
+
+    assert died.returncode == -signal.SIGKILL and before.count(b"\n") == 1 + 3
+    assert whole.exit_code == done.exit_code == 0
+    assert not book.parent.exists()
+    for name in ("scores.jsonl", "tokens.bin", "documents.npy", "selection.json"):
+        was, came = ((tmp_path / part / name).read_bytes() for part in ("whole", "set"))
+        assert was == came, name
+    assert (tmp_path / "set" / "scores.jsonl").read_bytes().startswith(before)
+
+
+def count_of_batches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models that are run from here on, once a batch."""
+    from lawdsl.runners.validation import perplexities
+
+    seen: list[str] = []
+    run_batch = perplexities._mean_losses
+
+    def counted(judge: Any, *rest: Any) -> Any:
+        seen.append(judge.name)
+        return run_batch(judge, *rest)
+
+    monkeypatch.setattr(perplexities, "_mean_losses", counted)
+    return seen
+
+
+def test_other_choices_from_the_same_scores_run_no_model(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    given = models(world, "one", "two")
+    made(world, tmp_path / "set", *given)
+    seen = count_of_batches(monkeypatch)
+
+    again = made(world, tmp_path / "set", *given, "--force", "--worst", "0.05", "--keep", "9")
+    assert seen == [] and again["kept"] == 9
+
+    made(world, tmp_path / "set", *given, *models(world, "digits"), "--force")
+    assert set(seen) == {"digits"}
+
+
+def test_a_model_that_changed_is_scored_anew(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shutil.copytree(world / "one", tmp_path / "one")
+    given = ["--model", str(tmp_path / "one"), *models(world, "two")]
+    before = made(world, tmp_path / "set", *given)
+    seen = count_of_batches(monkeypatch)
+    shutil.copytree(world / "digits", tmp_path / "one", dirs_exist_ok=True)
+
+    after = made(world, tmp_path / "set", *given, "--force")
+
+    assert set(seen) == {"one"}
+    assert before["models"][0]["fingerprint"] != after["models"][0]["fingerprint"]
+
+
+def begun(world: Path, output: Path) -> Path:
+    """A scoring that has scores of both models."""
+    made(world, output, *models(world, "one", "two"))
+    work = sets.work_folder(output)
+    work.mkdir()
+    shutil.copy(output / "scores.jsonl", work)
+    shutil.rmtree(output)
+    return work / "scores.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"tokens":[', b'"tokens":[1,'),
+        (b'"losses":[', b'"losses":["nan",'),
+        (b'"model":', b'"modes":'),
+        (b"{", b""),
+    ],
+)
+def test_damaged_scores_are_refused(world: Path, tmp_path: Path, old: bytes, new: bytes):
+    book = begun(world, tmp_path / "set")
+    book.write_bytes(book.read_bytes().replace(old, new, 1))
+
+    assert code_of(run(world, tmp_path / "set", *models(world, "one"))) == "R0604"
+
+
+def test_scores_of_other_samples_are_refused(world: Path, tmp_path: Path):
+    begun(world, tmp_path / "set")
+
+    done = run(world, tmp_path / "set", *models(world, "one"), "--samples", "10", "--seed", "7")
+
+    assert code_of(done) == "R0604"
+    assert str(tmp_path / "set.scoring") in done.exception.diagnostics[0].help
+
+
+def test_losses_that_are_no_numbers_are_refused(world: Path, tmp_path: Path):
+    """Only those after one letter are: what is tried when a model is loaded does not show it."""
+    from safetensors.torch import load_file, save_file
+
+    path = shutil.copytree(world / "two", tmp_path / "bad") / "model.safetensors"
+    weights = load_file(path)
+    weights["model.embed_tokens.weight"][byte_tokenizer().token_to_id("k")] = math.inf
+    save_file(weights, path, metadata={"format": "pt"})
+
+    done = run(world, tmp_path / "set", *models(world, "one"), "--model", str(tmp_path / "bad"))
+
+    assert code_of(done) == "R0605"
+    assert (tmp_path / "set.scoring" / "scores.jsonl").exists()
+
+
+def test_too_little_memory_is_said(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import torch
+
+    from lawdsl.runners import models as loading
+
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    load = loading.load
+
+    def load_and_fill(*given: Any) -> Any:
+        model = load(*given)
+        monkeypatch.setattr(loading.Loss, "forward", full)
+        return model
+
+    monkeypatch.setattr(loading, "load", load_and_fill)
+
+    assert code_of(run(world, tmp_path / "set", *models(world, "one"))) == "R0606"
+
+
+def test_two_processes_do_not_score_for_one_set(world: Path, tmp_path: Path):
+    work = sets.work_folder(tmp_path / "set")
+    work.mkdir()
+    with hold(work, "another"):
+        done = run(world, tmp_path / "set", *models(world, "one"))
+
+    assert code_of(done) == "R0408"
+
+
+def test_without_models_no_torch_is_loaded(world: Path, tmp_path: Path):
+    code = (
+        "import sys\nfrom lawdsl.cli import cli\n"
+        "cli.main(sys.argv[1:], standalone_mode=False)\n"
+        "print(sorted({'torch', 'transformers', 'scipy'} & set(sys.modules)))"
+    )
+    given = [str(world / "text.jsonl"), "--tokenizer", str(world / "tokenizer.json")]
+    command = [sys.executable, "-c", code, "validation", *given, "-o", str(tmp_path / "set")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    assert "nothing is filtered" in done.stderr and len(documents(tmp_path / "set")) == 40
