@@ -370,7 +370,7 @@ _TRAINING: dict[str, Message] = {
         "it goes on from the last one; the batch, and so the losses but for rounding, are the same.",
     ),
     "R0508": Message(
-        "a trained model that cannot be written",
+        "an end of a run that cannot be written",
         "The disk or the quota is full, or the folder cannot be written. The rows are all there; "
         "make room, start the run again, and it goes on from its last checkpoint to the end.",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ import torch
 from torch.nn import functional
 
 from lawdsl.runners import locks, models, schedules, spec, streams
-from lawdsl.runners.corpora import open_corpus
+from lawdsl.runners.corpora.corpus import open_corpus
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
@@ -78,14 +79,15 @@ def test_evaluations_change_nothing_and_training_losses_are_means_since_the_last
     assert runs.done(tmp_path)["weights"] == runs.done(unbroken)["weights"]
     each = [row["train_loss"] for row in runs.rows(tmp_path)]
 
-    tokens = [open_corpus(data / name).tokens for name in order.run.corpora]
+    corpora = {name: open_corpus(data / name) for name in sorted(order.run.corpora)}
     mix = streams.mixture(
-        {name: part.fraction for name, part in order.run.corpora.items()},
-        {name: (runs.SIZES[name] - 1) // 32 for name in order.run.corpora},
-        {name: part.fingerprint for name, part in order.run.corpora.items()},
+        {name: order.run.corpora[name].fraction for name in corpora},
+        {name: corpus.windows(32) for name, corpus in corpora.items()},
+        {name: corpus.fingerprint for name, corpus in corpora.items()},
         order.run.training.batch,
         order.run.seed,
     )
+    tokens = [corpus.tokens for corpus in corpora.values()]
     batch = torch.from_numpy(streams.batch(mix, tokens, 32, 0))
     model = models.load(runs.QWEN2, "width-scaled", 0)
     with torch.no_grad():
@@ -380,6 +382,43 @@ def test_a_model_that_cannot_be_written_leaves_the_run_as_it_was(
     assert capsys.readouterr().err.startswith("error[R0508]")
     assert runs.saved(tmp_path)[-1] == "step-00000021"
     (tmp_path / "model").unlink()
+    assert runs.do(tmp_path) == DONE
+    assert not runs.differences(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize(
+    ("file", "time", "code"),
+    [
+        ("optimizer.safetensors", 2, "R0403"),
+        ("points.jsonl", 3, "R0407"),
+        ("/.model.part/model.safetensors", 1, "R0508"),
+        ("/.done.json.", 1, "R0508"),
+    ],
+)
+def test_a_full_disk_stops_a_run_which_goes_on_when_there_is_room(
+    data: Path,
+    unbroken: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    time: int,
+    code: str,
+):
+    fsync, times = os.fsync, 0
+
+    def full(handle: int) -> None:
+        nonlocal times
+        times += file in os.readlink(f"/proc/self/fd/{handle}")
+        if times == time:
+            times += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    with mock.patch.object(os, "fsync", full):
+        assert runs.do(tmp_path, runs.order(data)) == WRONG
+    said = capsys.readouterr().err
+    assert said.startswith(f"error[{code}]") and "No space left on device" in said
+    assert "Traceback" not in said
     assert runs.do(tmp_path) == DONE
     assert not runs.differences(tmp_path, unbroken)
 
