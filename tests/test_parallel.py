@@ -20,6 +20,7 @@ import runs
 from lawdsl.runners import spec
 
 DIGITS = 1e-6
+SHORT: dict[str, Any] = {"steps": 12, "evaluate": (0, 5, 10, 12)}
 LIMIT = 240  # seconds after which processes that wait for each other are given up
 
 
@@ -34,7 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     """The losses of the run in one process."""
     folder = tmp_path_factory.mktemp("alone")
-    assert runs.do(folder, runs.order(data)) == 0
+    assert runs.do(folder, runs.order(data, **SHORT)) == 0
     return runs.losses(folder)
 
 
@@ -66,7 +67,7 @@ def until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        {"micro_batch": 1},
+        {"micro_batch": 1, "checkpoint_every": 4},
         {"sharded": True, "checkpoint_every": 5},  # saved just after an evaluation too
     ],
     ids=["copied", "sharded"],
@@ -74,7 +75,7 @@ def until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
 def test_two_processes_are_as_one_and_repeat_and_resume_bit_for_bit(
     data: Path, alone: np.ndarray, tmp_path: Path, how: dict[str, Any]
 ):
-    order = runs.order(data, how={"processes": 2, **how})
+    order = runs.order(data, how={"processes": 2, **how}, **SHORT)
     runs.write_order(tmp_path / "ordered", order)
     answer = killing.ask("shared", tmp_path, seed=1, count=2)
     assert answer["wrong"] == []
@@ -117,13 +118,13 @@ def test_many_kills_of_several_processes(
 
 def test_a_run_that_two_processes_began_one_can_end(data: Path, alone: np.ndarray, tmp_path: Path):
     """The training loss since the last row is that of both processes."""
-    order = runs.order(data, how={"processes": 2})
+    order = runs.order(data, how={"processes": 2}, **SHORT)
     runs.write_order(tmp_path / "ordered", order)
     place = killing.ordered(tmp_path, "run")
-    answer = killing.ask("stopped", place, seed=12, count=2)
+    answer = killing.ask("stopped", place, seed=8, count=2)
     assert answer["codes"] == [75, 75]
-    assert runs.saved(place)[-1] == "step-00000012"
-    spec.write_order(place, runs.order(data))
+    assert runs.saved(place)[-1] == "step-00000008"
+    spec.write_order(place, runs.order(data, **SHORT))
     assert runs.do(place) == 0
     np.testing.assert_allclose(runs.losses(place), alone, rtol=DIGITS, atol=0)
 
@@ -151,7 +152,9 @@ def test_torchrun(
     record_property: Callable[[str, object], None],
     sharded: bool,
 ):
-    order = runs.order(data, how={"processes": 2, "sharded": sharded})
+    order = runs.order(
+        data, how={"processes": 2, "sharded": sharded, "checkpoint_every": 3}, **SHORT
+    )
     places = [tmp_path / name for name in ("whole", "again", "killed")]
     for place in places:
         spec.write_order(place, order)
