@@ -273,7 +273,7 @@ def memory(folder: Path, seed: int, count: int) -> dict[str, Any]:
 
 
 def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
-    """A run on `count` processes: twice, then killed at a moment, and at an operation on a file."""
+    """A run on `count` processes: twice, then stopped, and killed at an operation and a moment."""
     draw = random.Random(seed)
     counter = mmap.mmap(-1, 8)
     wrong: list[str] = []
@@ -298,6 +298,10 @@ def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
     codes += go(places[1])
     if any(codes):
         return {"wrong": [f"exit codes {codes}: {(places[0] / 'log.txt').read_text()}"]}
+    # asked to stop in the update before an evaluation, it saves just after that
+    evaluated = json.loads((places[2] / "spec.json").read_text())["run"]["evaluate"][1]
+    if (codes := stopped(places[2], evaluated, count)["codes"]) != [75] * count:
+        wrong.append(f"stopped: exit codes {codes}")
     for number in range(2):
         if number % 2:
             codes = go(places[2], after=draw.uniform(0.3, 0.9) * seconds)
