@@ -97,6 +97,6 @@ def test_every_path_it_names_exists():
     for path in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / path).exists(), path
     top = ""
-    for indent, name in re.findall(r"^( {0,2})(\w+(?:/|\.py)) ", README, re.M):
+    for indent, name in re.findall(r"^( {0,2})(\w+(?:/|\.py))(?= |$)", README, re.M):
         assert (ROOT / (top if indent else "") / name).exists(), name
         top = top if indent else name
