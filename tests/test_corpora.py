@@ -38,8 +38,7 @@ from texts import (
     write_tokenizer,
 )
 
-from lawdsl.runners import new_folders
-from lawdsl.runners.corpora import documents, making, tokenizing
+from lawdsl.runners.corpora import documents, making, new_folders, tokenizing
 from lawdsl.runners.corpora.corpus import Corpus, open_corpus
 from lawdsl.runners.corpora.deduplicating import Seen, document_key, paragraphs
 from lawdsl.runners.corpora.files import Writer

@@ -84,7 +84,7 @@ def split(seen: Sequence[Seen], axes: Axes) -> Split | None:
     low, high = np.concatenate(ends, axis=1)
     codes = np.unique(low)
     parts = {axes.text(i, at, *high[low == at]): codes[codes == at] for at in codes}
-    if len(codes) > ROWS:
+    if len(codes) > ROWS or len(parts) < len(codes):  # or some are the same in six digits
         lower, upper = codes[codes <= cut], codes[codes > cut]
         parts = {
             f"to {axes.text(i, *lower[-1:])}": lower,

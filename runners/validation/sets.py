@@ -27,8 +27,8 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from ..corpora.corpus import Corpus, open_corpus
 from ..corpora.deduplicating import Made
 from ..corpora.files import Writer
+from ..corpora.new_folders import new_folders, writing
 from ..corpora.tokenizing import Tokenizer
-from ..new_folders import new_folders, writing
 from .samples import Drawn
 from .scorebook import SCORES, scorebook
 from .selecting import Selection

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from .corpora.corpus import is_corpus
-from .disk import discard, sync
+from ..disk import discard, sync
+from .corpus import is_corpus
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
