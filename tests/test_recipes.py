@@ -1,0 +1,40 @@
+"""The recipes do what they say, from nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lawdsl.data.tables import read_table
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.slow
+def test_the_quick_recipe_makes_a_table_from_pythons_own_files(tmp_path: Path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, module in (("lawdsl", "-m lawdsl"), ("python", "")):
+        script = f'#!/bin/sh\nexec {sys.executable} {module} "$@"\n'
+        (tools / name).write_text(script, encoding="utf-8")
+        (tools / name).chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    recipe = tmp_path / "recipes" / "quick"
+    recipe.mkdir(parents=True)
+    for name in ("make.sh", "sweep.toml"):
+        (recipe / name).write_bytes((ROOT / "runners/recipes/quick" / name).read_bytes())
+    done = subprocess.run(
+        ["sh", str(recipe / "make.sh"), str(tmp_path / "made")],
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    table = read_table(tmp_path / "made" / "runs.csv")
+    assert len(table.numbers("L_code")) == 30  # two sizes, three shares, five evaluations
+    last = table.numbers("D") == table.numbers("D").max()
+    assert (table.numbers("dL_code")[last] < -1).all()  # each has learnt more than a nat
