@@ -15,7 +15,7 @@ from lawdsl.cli.options import as_json, finish, tell
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.runners.local import Outcome
+    from lawdsl.runners.carrying_out import Outcome
     from lawdsl.runners.plan import Plan
     from lawdsl.runners.sweep import Sweep
 
@@ -79,7 +79,8 @@ def run(
     _needs_runner()
     from lawdsl.reporting.runs import show_outcomes, show_plan
     from lawdsl.reporting.terminal import console
-    from lawdsl.runners import exporting, local, machine
+    from lawdsl.runners import exporting, local, machine, workers
+    from lawdsl.runners.carrying_out import Stop
     from lawdsl.runners.grid import orders_of
     from lawdsl.runners.inputs import inputs_of
     from lawdsl.runners.plan import plan_of
@@ -97,11 +98,11 @@ def run(
         sys.stdout.flush()
     if dry_run:
         return finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
-    engine = local.Engine(here, at_once, jobs_per_gpu, retries, halve, local.WORKER)
+    engine = local.Engine(here, at_once, retries, halve, workers.WORKER)
     for done in plan.runs:
         if done.state.status == "done":
             _exported(read, done, quiet or as_json)
-    with local.Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
+    with Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
 
         def ended(outcome: Outcome) -> None:
             say(outcome)
