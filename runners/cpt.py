@@ -1,6 +1,6 @@
 """One continual pre-training run, from the order in its folder to its last row.
 
-    python -m lawdsl.runners.cpt FOLDER
+    python -m lawdsl.runners.cpt [--steal] FOLDER
     torchrun --nproc-per-node 2 -m lawdsl.runners.cpt FOLDER
 
 begins the run, or goes on where it was stopped, by whatever: killed at any moment and resumed it
@@ -9,6 +9,7 @@ has the same losses and the same weights, bit for bit, as if it had not been. On
 
 Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too;
 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT, saved. A second signal ends it at once.
+`--steal` takes a run that another machine held when it was last heard of, and that is not at work.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import shutil
 import signal
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -51,21 +52,26 @@ from .spec import Order, Run, Training, read_order
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 FINISHED, POINTS = "done.json", "points.jsonl"
+SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the run is part of
 LOOK = 50  # steps between looks at whether the loss is still a number
 
 
 def main(arguments: list[str]) -> int:
     """Do the run in a folder; the exit code."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
+    steal = "--steal" in arguments
+    names = [argument for argument in arguments if argument != "--steal"]
+    if len(names) != 1 or names[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
-    folder = Path(arguments[0])
+    folder = Path(names[0])
     place = None
     try:
         order = read_order(folder)
         place = join(order.how)
-        with hold(folder, order.label) if place.first else nullcontext():
-            return train(folder, order, place)
+        with ExitStack() as held:
+            if place.first:
+                held.enter_context(hold(folder, order.label, steal))
+            return train(folder, order, place, held)
     except LawdslError as error:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
@@ -79,8 +85,11 @@ def main(arguments: list[str]) -> int:
             leave(place)
 
 
-def train(folder: Path, order: Order, place: Place) -> int:
+def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
     """Begin the run or go on with it; the exit code.
+
+    Args:
+        held: what is to be closed at the end, whatever the end is.
 
     Raises:
         LawdslError: input that is not what the run was ordered with.
@@ -96,16 +105,16 @@ def train(folder: Path, order: Order, place: Place) -> int:
     source = order.paths.model
     facts = models.inspect(source)
     _same("the model", run.model.fingerprint, facts.fingerprint)
-    corpora = {
+    corpora = {  # in an order of their own, whatever that of the file is
         name: _opened(order.paths.corpora[name], part.fingerprint, facts, training)
-        for name, part in run.corpora.items()
+        for name, part in sorted(run.corpora.items())
     }
     validation = {
         name: _opened(order.paths.validation[name], fingerprint, facts, training)
         for name, fingerprint in run.validation.items()
     }
     mix = streams.mixture(
-        {name: part.fraction for name, part in run.corpora.items()},
+        {name: run.corpora[name].fraction for name in corpora},
         {name: corpus.windows(training.sequence) for name, corpus in corpora.items()},
         {name: corpus.fingerprint for name, corpus in corpora.items()},
         training.batch,
@@ -156,7 +165,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
         for left in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
             left.unlink(missing_ok=True)  # it was out of memory, or killed as it wrote this
         _cut(folder / POINTS, size, place)
-        points = open_points(folder / POINTS)
+        points = held.enter_context(open_points(folder / POINTS))
     meet(place)
 
     clock = _Clock(seconds)
@@ -249,7 +258,7 @@ def train(folder: Path, order: Order, place: Place) -> int:
             return _diverged(folder, step, clock, place)
         if step in due and not record():
             return _diverged(folder, step, clock, place)
-        signalled = any_of(place, stop.signal)
+        signalled = any_of(place, stop.asked())
         if signalled or (step % how.checkpoint_every == 0 and not last):
             if not finite():
                 return _diverged(folder, step, clock, place)
@@ -269,7 +278,8 @@ def train(folder: Path, order: Order, place: Place) -> int:
 
 def _check_supply(mix: streams.Mixture, run: Run, training: Training) -> None:
     """Refuse a run that would go through a corpus more often than it was allowed to."""
-    for number, (name, part) in enumerate(run.corpora.items()):
+    for number, name in enumerate(mix.names):
+        part = run.corpora[name]
         needed = streams.drawn(mix, training.steps)[number]
         have = mix.windows[number]
         if needed > part.max_epochs * have:
@@ -313,9 +323,16 @@ class _Stop:
     def __init__(self, place: Place) -> None:
         self.signal = 0
         self.since = 0.0
+        self.sweep = os.environ.get(SWEEP, "") if Path("/proc/self").exists() else ""
         self.alike = 1.0 if place.world > 1 else 0.0
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             signal.signal(number, self)
+
+    def asked(self) -> int:
+        """The signal; SIGTERM where the sweep that this run was started by is gone."""
+        if not self.signal and self.sweep and not Path(f"/proc/{self.sweep}").exists():
+            return signal.SIGTERM
+        return self.signal
 
     def __call__(self, number: int, frame: object) -> None:
         now = time.monotonic()

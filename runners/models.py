@@ -31,7 +31,7 @@ from .spec import canonical
 transformers_logging.disable_progress_bar()
 
 CONFIG = "config.json"
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
+PICKLES = ("pytorch_model*.bin", "pytorch_model*.json", "model*.pt", "*.pth", "*.ckpt")
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
 TOLERANCE = 1e-3  # nats: how far the losses may be from those of the model's own logits
 LARGE = 100.0  # what the logits are multiplied with to see whether they are capped
@@ -229,7 +229,7 @@ def _weights(source: str | Mapping[str, Any]) -> list[Path]:
     if not isinstance(source, str):
         return []
     files = sorted(Path(source).glob("*.safetensors"))
-    pickles = [name for name in PICKLES if (Path(source) / name).exists()]
+    pickles = [path.name for like in PICKLES for path in sorted(Path(source).glob(like))]
     if pickles and not files:
         raise _refused(
             "R0303",

@@ -132,9 +132,10 @@ class Run(Record):
 
         Names of the model, the corpora and the validation sets are part of it, for they head the
         columns of the table. Fields left at their defaults are not, so that a field that comes
-        later changes no identity.
+        later changes no identity; nor are the passes that are allowed, which decide no loss.
         """
-        what = self.model_dump(mode="json", exclude_defaults=True)
+        allowed = {"corpora": {"__all__": {"max_epochs"}}}
+        what = self.model_dump(mode="json", exclude_defaults=True, exclude=allowed)
         text = canonical(what | {"numerics": self.numerics})
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

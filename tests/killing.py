@@ -1,11 +1,12 @@
 """Runs that are killed and go on, many of them from one process that has loaded torch once.
 
-A program of its own, for it forks: `python killing.py WHAT FOLDER SEED COUNT` prints JSON. FOLDER
-has the order of a run, `ordered/spec.json`.
+A program of its own, for it forks: it answers [what, folder, seed, count], a line of JSON each. The
+folder has the order of a run, `ordered/spec.json`.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import mmap
 import os
@@ -19,6 +20,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,27 @@ WATCHED = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncat
 
 
 def ask(what: str, folder: Path, seed: int = 0, count: int = 0) -> dict[str, Any]:
-    """Run this file; for a test."""
-    command = [sys.executable, __file__, what, str(folder), str(seed), str(count)]
-    answer = subprocess.run(
-        command, env=runs.environment(), capture_output=True, text=True, check=False
+    """Ask the process that runs this file; for a test."""
+    server = _server()
+    assert server.stdin and server.stdout
+    server.stdin.write(json.dumps([what, str(folder), seed, count]) + "\n")
+    server.stdin.flush()
+    answer = json.loads(server.stdout.readline() or '{"error": "it has ended"}')
+    assert "error" not in answer, answer["error"]
+    return answer
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    server = subprocess.Popen(
+        [sys.executable, __file__],
+        env=runs.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    assert answer.returncode == 0, answer.stderr
-    return json.loads(answer.stdout)
+    atexit.register(server.communicate)
+    return server
 
 
 def preload() -> None:
@@ -138,25 +154,6 @@ def ordered(folder: Path, name: str) -> Path:
     return place
 
 
-def weights(place: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (place / "model").iterdir()}
-
-
-def differences(place: Path, wanted: Path) -> list[str]:
-    """What a run that is done has otherwise than another."""
-    found = []
-    if runs.rows(place) != runs.rows(wanted):
-        steps = [[row["step"] for row in runs.rows(each)] for each in (place, wanted)]
-        found.append(f"the rows, of steps {steps[0]}, not {steps[1]}")
-    if runs.done(place)["weights"] != runs.done(wanted)["weights"]:
-        found.append("the weights")
-    if weights(place) != weights(wanted):
-        found.append("the files of the model")
-    if sorted(os.listdir(place)) != sorted(os.listdir(wanted)):
-        found.append(f"the folder has {sorted(os.listdir(place))}")
-    return found
-
-
 def torn(place: Path, wanted: Path) -> list[str]:
     """Whether the rows of a run that was killed are not the first ones of the other."""
     if not (place / "points.jsonl").exists():
@@ -202,7 +199,7 @@ def kills(folder: Path, seed: int, count: int) -> dict[str, Any]:
             killed[how] += 1
             wrong += [f"try {tries}: {fault}" for fault in torn(place, whole)]
         done += 1
-        wrong += [f"after try {tries}: {fault}" for fault in differences(place, whole)]
+        wrong += [f"after try {tries}: {fault}" for fault in runs.differences(place, whole)]
     answer = {"wrong": wrong, "killed": killed, "runs": done, "operations": operations}
     return answer | {"rows": len(runs.rows(whole)), "traces": traces(folder)}
 
@@ -230,39 +227,30 @@ def every(folder: Path, seed: int, count: int) -> dict[str, Any]:
         ]
         if codes != [-signal.SIGKILL, 0]:
             wrong.append(f"operation {last}: exit codes {codes}")
-        wrong += [f"operation {last}: {fault}" for fault in differences(place, whole)]
+        wrong += [f"operation {last}: {fault}" for fault in runs.differences(place, whole)]
         shutil.rmtree(place)
     return {"wrong": wrong, "killed": len(numbers), "operations": operations}
 
 
 def signals(folder: Path, seed: int, count: int) -> dict[str, Any]:
-    """Exit codes of runs that two signals reach in one step, and what they become after it."""
-    from lawdsl.runners import cpt
-
-    rate = cpt.learning_rate
+    """Exit codes of runs that two signals reach in update `count`, and what they become after it."""
     whole = ordered(folder, "unbroken")
     wrong = [f"exit code {code}"] if (code := ended(forked(whole, lambda: None))) else []
     codes = []
     for number, both in enumerate(((signal.SIGTERM, signal.SIGUSR1), (signal.SIGINT,) * 2)):
         place = ordered(folder, f"run-{number}")
 
-        def before(both: tuple[signal.Signals, ...] = both) -> None:
-            def sent(training: Any, step: int) -> float:
-                for one in both if step == 10 else ():
-                    os.kill(os.getpid(), one)
-                    for _ in range(10):  # it is taken between two instructions
-                        pass
-                return rate(training, step)
+        def sent(both: tuple[signal.Signals, ...] = both) -> None:
+            for one in both:
+                os.kill(os.getpid(), one)
 
-            cpt.learning_rate = sent
-
-        codes.append(ended(forked(place, before)))
-        saved = os.listdir(place / "checkpoints")
-        if saved != ["step-00000007"]:
-            wrong.append(f"{both}: {saved}")
+        with runs.at_step(count - 1, sent):  # the process that is forked has it for good
+            codes.append(ended(forked(place, lambda: None)))
+        if runs.saved(place) != ["step-00000007"]:
+            wrong.append(f"{both}: {runs.saved(place)}")
         if code := ended(forked(place, lambda: None)):
             wrong.append(f"{both}: then exit code {code}")
-        wrong += differences(place, whole)
+        wrong += runs.differences(place, whole)
     return {"wrong": wrong, "codes": codes}
 
 
@@ -320,15 +308,19 @@ def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
         killed += 1
     else:
         codes = go(places[2])
-    wrong += [f"again: {fault}" for fault in differences(places[1], places[0])]
-    wrong += [f"killed: {fault}" for fault in differences(places[2], places[0])]
-    rows, losses = runs.rows(places[0]), []
-    for row in rows:
-        losses += [found["loss"] for found in row["losses"].values()] + [row["train_loss"] or 0]
+    wrong += [f"again: {fault}" for fault in runs.differences(places[1], places[0])]
+    wrong += [f"killed: {fault}" for fault in runs.differences(places[2], places[0])]
+    losses = runs.losses(places[0]).tolist()
     return {"wrong": wrong, "killed": killed, "losses": losses, "codes": codes}
 
 
 if __name__ == "__main__":
     asked = {each.__name__: each for each in (kills, every, signals, memory, shared)}
     preload()
-    print(json.dumps(asked[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))
+    for request in sys.stdin:
+        what, folder, seed, count = json.loads(request)
+        try:
+            answer = asked[what](Path(folder), seed, count)
+        except Exception:
+            answer = {"error": traceback.format_exc()}
+        print(json.dumps(answer), flush=True)

@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -17,9 +19,11 @@ from lawdsl.runners import corpora
 from lawdsl.runners.spec import How, Model, Order, Paths, Run, Source, Training, write_order
 
 VOCABULARY = 256
-SIZES = {"general": 12_000, "code": 9_000, "general-held": 1_600, "code-held": 1_300}
+SIZES = {"general": 12_000, "code": 9_000, "general-held": 700, "code-held": 500}
 VARYING = ("tokens_per_second", "mfu", "peak_memory_bytes", "seconds")
 """What is no two times the same in a row."""
+ENTRIES = ("spec.json", "points.jsonl", "done.json", "lock", "log.txt", "model")
+"""What is in the folder of a run that is done."""
 ENDS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
 QWEN2: dict[str, Any] = {
@@ -110,23 +114,26 @@ def order(
     *,
     share: str = "0.3",
     initialization: str = "width-scaled",
-    evaluate: tuple[int, ...] = (0, 5, 15, 20, 30, 40),
+    evaluate: tuple[int, ...] = (0, 5, 14, 15, 24),
     how: Mapping[str, Any] | None = None,
     seed: int = 0,
     label: str = "tiny",
     max_epochs: float = 1.0,
+    fingerprint: str | None = None,
     **training: Any,
 ) -> Order:
-    """A run of 40 steps with a checkpoint every 7, on the corpora in a folder."""
+    """A run of 24 steps with a checkpoint every 7, on the corpora in a folder."""
     from lawdsl.runners import models
 
     prints = {name: corpora.open_corpus(data / name).fingerprint for name in SIZES}
     source = model if isinstance(model, str) else dict(model)
-    values = {"steps": 40, "batch": 4, "sequence": 32, "learning_rate": 1e-2} | training
-    rest = str(1 - corpora_share(share))
+    values = {"steps": 24, "batch": 4, "sequence": 32, "learning_rate": 1e-2} | training
+    rest = str(1 - Fraction(share))
     run = Run(
         model=Model(
-            name="model", fingerprint=models.fingerprint(source), initialization=initialization
+            name="model",
+            fingerprint=fingerprint or models.fingerprint(source),
+            initialization=initialization,
         ),
         corpora={
             "general": Source(fingerprint=prints["general"], share=rest, max_epochs=max_epochs),
@@ -146,12 +153,6 @@ def order(
     return Order(schema=1, label=label, run=run, paths=paths, how=How(**settings))
 
 
-def corpora_share(text: str) -> Any:
-    from fractions import Fraction
-
-    return Fraction(text)
-
-
 # --- runs
 
 
@@ -163,6 +164,28 @@ def do(folder: Path, ordered: Order | None = None) -> int:
         write_order(folder, ordered)
     with restored():
         return cpt.main([str(folder)])
+
+
+@contextlib.contextmanager
+def at_step(step: int, act: Callable[[], None]) -> Iterator[None]:
+    """Do something in the update after `step` updates, before its rows are read."""
+    from lawdsl.runners import streams
+
+    batch = streams.batch
+
+    def acting(mix: Any, tokens: Any, sequence: int, now: int) -> Any:
+        if now == step:
+            act()
+        return batch(mix, tokens, sequence, now)
+
+    with mock.patch.object(streams, "batch", acting):
+        yield
+
+
+def stopped(folder: Path, step: int, number: signal.Signals = signal.SIGTERM) -> int:
+    """Do a run until a signal comes while update `step` is made; its exit code."""
+    with at_step(step - 1, lambda: os.kill(os.getpid(), number)):
+        return do(folder)
 
 
 @contextlib.contextmanager
@@ -186,6 +209,42 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "points.jsonl").read_text(encoding="utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     return [{k: v for k, v in row.items() if k not in VARYING} for row in found]
+
+
+def losses(folder: Path) -> np.ndarray:
+    """All losses of the rows of a run, on the validation sets and of the training."""
+    return np.array(
+        [
+            loss
+            for row in rows(folder)
+            for loss in (*(m["loss"] for m in row["losses"].values()), row["train_loss"] or 0.0)
+        ]
+    )
+
+
+def saved(folder: Path) -> list[str]:
+    """The checkpoints of a run, the oldest first."""
+    place = folder / "checkpoints"
+    return sorted(os.listdir(place)) if place.is_dir() else []
+
+
+def weights(folder: Path) -> dict[str, bytes]:
+    """The files of the model that a run has trained."""
+    return {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
+
+
+def differences(folder: Path, wanted: Path) -> list[str]:
+    """What a run that is done has otherwise than another."""
+    found = []
+    if rows(folder) != rows(wanted):
+        steps = [[row["step"] for row in rows(each)] for each in (folder, wanted)]
+        found.append(f"the rows, of steps {steps[0]}, not {steps[1]}")
+    if done(folder)["weights"] != done(wanted)["weights"]:
+        found.append("the weights")
+    if weights(folder) != weights(wanted):
+        found.append("the files of the model")
+    found += [f"{name} is left" for name in os.listdir(folder) if name not in ENTRIES]
+    return found
 
 
 def done(folder: Path) -> dict[str, Any]:
