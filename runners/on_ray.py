@@ -28,7 +28,7 @@ FRESH = 1.0  # that a look at the nodes, or at a lock, holds good for
 NODE = "ray.io/node-id"  # Ray's label of a node
 
 
-@dataclass
+@dataclass(eq=False)
 class _Slot:
     """A part of a node, in which one run after another is done.
 
@@ -108,6 +108,8 @@ class _Cluster:
 
     Attributes:
         locks: whether all hosts see each other's locks.
+
+    A slot is kept for the next run as long as none is waited for, which may need what it holds.
     """
 
     def __init__(self, engine: Engine, locks: bool) -> None:
@@ -115,6 +117,7 @@ class _Cluster:
         self.retries, self.halve = engine.retries, engine.halve
         self._seen, self._nodes = 0.0, list[Node]()
         self._idle: list[_Slot] = []
+        self._to_come: list[_Slot] = []
         self._hopeless: float | None = None
 
     def hopeless(self, waiting: Sequence[Job]) -> str:
@@ -161,7 +164,8 @@ class _Cluster:
         place: _Place = job.worker
         slot = place.slot
         try:
-            if not slot.host and _come(slot.where):
+            if slot in self._to_come and _come(slot.where):
+                self._to_come.remove(slot)
                 slot.node, slot.host = ray.get(slot.where)
             if not _come(place.exit):
                 return None
@@ -170,14 +174,17 @@ class _Cluster:
             found = Exit(None, f"on {slot.host}: {_last_line(error)}")
         except RayError as error:
             ray.kill(slot.watch)  # it may live, and only not be reached
-            place.lost = time.monotonic()
+            self._seen, place.lost = 0.0, time.monotonic()
+            self._to_come = [other for other in self._to_come if other is not slot]
             return Exit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
         self._idle.append(slot)
+        if self._to_come:
+            self._clear()
         return found
 
     def tell(self, job: Job, number: int) -> None:
         slot = job.worker.slot
-        if _come(slot.where):
+        if slot.host or _come(slot.where):
             slot.watch.tell.remote(number)
         else:
             ray.kill(slot.watch)  # it waits for a node
@@ -191,7 +198,9 @@ class _Cluster:
             options["scheduling_strategy"] = "SPREAD"
         # two threads: one does the run, one is told
         watch = ray.remote(Watch).options(max_concurrency=2, **options).remote()
-        return _Slot(needs, watch, watch.where.remote())
+        slot = _Slot(needs, watch, watch.where.remote())
+        self._to_come.append(slot)
+        return slot
 
     def _clear(self) -> None:
         """Give back the slots that are idle: others may need what they hold."""
