@@ -124,7 +124,7 @@ class Engine(Protocol):
         """Whether a run can be begun beside those at work."""
 
     def held(self, job: Job, by: str) -> str:
-        """Who holds a run, if that process still lives; `by` is who the folder names."""
+        """Who holds a run; empty where nobody does. `by` is who does as far as is seen here."""
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         """Start a worker for a run."""
@@ -204,8 +204,7 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     if now.final:
         job.tokens = run.tokens
         return Outcome(run, now.status, now.message)
-    by = engine.held(job, now.held) if now.held else ""
-    if by:
+    if by := engine.held(job, now.held):
         return Outcome(run, "held", by)
     prepare(run.folder, run.order)
     job.attempts += 1

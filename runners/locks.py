@@ -72,6 +72,15 @@ def holder(run_folder: Path) -> str:
     return f"{found['host']}/{found['pid']} since {found['since']}"
 
 
+def named(run_folder: Path) -> dict[str, Any]:
+    """Who holds a run, or did when its process ended: host, pid, since; empty where nobody did."""
+    try:
+        with open(run_folder / "lock", "rb", buffering=0) as file:
+            return _holder(file)
+    except OSError:
+        return {}
+
+
 def release(run_folder: Path) -> bool:
     """Empty the lock of a process that ended without doing so.
 

@@ -5,6 +5,7 @@ A driver that dies takes no result with it; `lawdsl run` goes on with what the f
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from . import workers
 from .carrying_out import Job, Outcome, Stop, carry_out
-from .locks import holder, release
+from .locks import named, release
 from .machine import Machine
 from .plan import Planned
 from .ray_cluster import Needs, Node, capacity, check, needs_of, nodes, pinned
@@ -146,7 +147,7 @@ class _Cluster:
         return self._let_go(job) or now - last.lost > self.engine.grace
 
     def held(self, job: Job, by: str) -> str:
-        return "" if self._let_go(job) else by
+        return "" if self._let_go(job) else by or "another process"
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         needs, last = self._needs(job), job.worker
@@ -221,16 +222,17 @@ class _Cluster:
     def _let_go(self, job: Job) -> bool:
         """Whether nobody holds a run; the lock of a process that has ended is emptied.
 
-        A host says best itself whether its processes have ended. For one that is gone the lock
-        says it, if the file system has locks that all hosts see; else only time does.
+        Workers on other hosts go by the name in it. A host says best itself whether its processes
+        have ended; the lock says it anywhere, if the file system has locks that all hosts see; of
+        a host that is gone only time does.
         """
         folder, last = job.run.folder, job.worker
-        host = holder(folder).partition("/")[0]
+        host = named(folder).get("host", "")
         if not host:
             return True
-        there = next((n for n in self._now() if n.alive and n.host == host), None)
-        if self.locks:
+        if self.locks or host == socket.gethostname():
             return release(folder)
+        there = next((n for n in self._now() if n.alive and n.host == host), None)
         if there is not None:
             try:
                 found: bool = ray.get(ray.remote(release).options(**pinned(there)).remote(folder))

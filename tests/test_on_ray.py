@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,15 +132,13 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def renewed(cluster: Cluster) -> None:
-    """Put new nodes in the place of those that were killed."""
-    for node in [n for n in cluster.worker_nodes if not _alive(n)]:
-        cluster.remove_node(node)
-        cluster.add_node(num_cpus=1)
-
-
-def _alive(node: Any) -> bool:
-    return node.all_processes["raylet"][0].process.poll() is None
+def renewed(cluster: Cluster, raylet: int) -> None:
+    """Put a new node in the place of one that was killed."""
+    processes = {node.all_processes["raylet"][0].process: node for node in cluster.worker_nodes}
+    (killed,) = (process for process in processes if process.pid == raylet)
+    killed.wait()
+    cluster.remove_node(processes[killed])
+    cluster.add_node(num_cpus=1)
 
 
 # --- runs on two nodes
@@ -155,7 +153,7 @@ def test_runs_of_a_node_that_dies_go_on_on_the_other(cluster: Cluster, tmp_path:
         os.kill(killed[2], signal.SIGKILL)
 
     found = carried_out(cluster, path, when(path, FIRST, 5, kill), worker=slow("large"))
-    renewed(cluster)
+    renewed(cluster, killed[2])
     assert len(found) == 6 and {o.status for o in found.values()} == {"done"}
     for label in found:
         assert steps(path, label) == [0, 5, 10, 15, 20]
@@ -386,6 +384,7 @@ def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lost]
         (False, "gone", 59, False),
         (False, "", 61, False),  # it is not this sweep that lost it
     ],
+    ids=["seen", "lost", "just-lost", "anothers"],
 )
 def test_the_lock_of_a_host_that_is_gone_is_emptied_if_that_is_safe(
     locks: bool, node_of: str, seconds: float, free: bool, lost: Callable[..., Lost]
@@ -394,6 +393,14 @@ def test_the_lock_of_a_host_that_is_gone_is_emptied_if_that_is_safe(
     by = "gone/1 since then"
     assert found.cluster.held(found.job, by) == ("" if free else by)
     assert holder(found.path) == ("" if free else by)
+
+
+def test_the_lock_of_a_process_of_this_host_is_emptied_for_workers_on_others(
+    lost: Callable[..., Lost],
+):
+    found = lost(socket.gethostname(), locks=False)
+    assert found.cluster.held(found.job, "") == ""
+    assert (found.path / "lock").read_text() == ""
 
 
 @pytest.mark.parametrize("locks", [True, False])
@@ -444,7 +451,7 @@ def test_a_run_whose_node_is_silent_and_may_live_is_not_begun_beside_it(
     assert f"/{frozen[0]} since" in found[FIRST].message
     for pid in frozen:
         os.kill(pid, signal.SIGKILL)
-    renewed(cluster)
+    renewed(cluster, frozen[2])
     assert carried_out(cluster, path)[FIRST].status == "done"
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
     assert begun(path, FIRST) == [0, 5]
@@ -452,28 +459,30 @@ def test_a_run_whose_node_is_silent_and_may_live_is_not_begun_beside_it(
 
 @pytest.mark.slow
 def test_a_node_says_itself_whether_a_process_of_it_has_ended(cluster: Cluster, tmp_path: Path):
-    by = {"host": socket.gethostname(), "pid": 1, "since": "then"}
-    (tmp_path / "lock").write_text(json.dumps(by))
+    (tmp_path / "lock").write_text(json.dumps({"host": "h", "pid": 1, "since": "then"}))
     job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
     with ray_cluster.joined(cluster.address):
         nodes = on_ray._Cluster(on_ray.Engine(Machine(1, {})), locks=False)
+        nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
         with open(tmp_path / "lock", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            assert nodes.held(job, "vm/1") == "vm/1"
-        assert nodes.held(job, "vm/1") == ""
+            assert nodes.held(job, "h/1") == "h/1"
+        assert nodes.held(job, "h/1") == ""
     assert (tmp_path / "lock").read_text() == ""
 
 
 @pytest.mark.slow
 def test_a_machine_that_dies_at_once_costs_what_was_not_saved(cluster: Cluster, tmp_path: Path):
     path = made(tmp_path, ONE)
+    killed: list[int] = []
 
     def kill() -> None:
-        for pid in chain(path, FIRST):
+        killed.extend(chain(path, FIRST))
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
 
     found = carried_out(cluster, path, when(path, FIRST, 10, kill), worker=slow())
-    renewed(cluster)
+    renewed(cluster, killed[2])
     assert found[FIRST].status == "done"
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
     assert begun(path, FIRST)[1] in (5, 10)
