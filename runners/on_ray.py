@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
 
 from . import workers
 from .carrying_out import Job, Outcome, Stop, carry_out
@@ -252,8 +252,10 @@ def _last_line(error: Exception) -> str:
     return str(error).strip().split("\n")[-1]
 
 
-def _cause(error: Exception) -> str:
-    """What Ray says of an actor's end, in a line."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    named = [line for line in lines if "because" in line] or lines[:1]
-    return named[0].split(". ")[0].rstrip(".")
+def _cause(error: RayError) -> str:
+    """What Ray says of an actor's end, in a few words: `its node has died`."""
+    if isinstance(error, ActorUnavailableError):
+        return "nothing is heard of it"
+    lines = str(error).splitlines()
+    causes = [line.partition("because ")[2] for line in lines if "because " in line]
+    return (causes or lines or ["nobody knows why"])[0].split(". ")[0].rstrip(".")

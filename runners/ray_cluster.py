@@ -10,7 +10,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -164,8 +164,8 @@ def at_once(nodes: Sequence[Node], kinds: Iterable[Needs], jobs: int | None = No
     return min(jobs, most) if jobs else most
 
 
-def check(nodes: Iterable[Node], runs: Sequence[Planned]) -> bool:
-    """Refuse nodes that cannot do runs.
+def check(able: Iterable[Node], runs: Sequence[Planned]) -> bool:
+    """Refuse nodes that cannot do runs; those that are lost meanwhile are no matter.
 
     Returns:
         Whether a lock on a file in the sweep's folder is seen on all hosts.
@@ -183,14 +183,17 @@ def check(nodes: Iterable[Node], runs: Sequence[Planned]) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         with open(marker, "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            asked = [(node, _ask(node, marker, sorted(read))) for node in nodes]
-            seen = {node: _answer(node, answer) for node, answer in asked}
+            asked = [(node, _ask(node, marker, sorted(read))) for node in able]
+            seen = {node: _answer(answer) for node, answer in asked}
     except OSError as error:
         message = f"{folder} cannot be written: {error.strerror}"
         help = "make room, or choose another `folder` for the sweep"
         raise LawdslError(Diagnostic("R0107", message, place=str(folder), help=help)) from None
     finally:
-        marker.unlink(missing_ok=True)
+        with suppress(OSError):
+            marker.unlink()
+    living = {node.id for node in nodes() if node.alive}
+    seen = {n: found for n, found in seen.items() if isinstance(found, Seen) or n.id in living}
     wrong = [d for node, found in seen.items() for d in _wrong(node, found)]
     if wrong:
         raise LawdslError(wrong)
@@ -206,7 +209,7 @@ def _ask(node: Node, marker: Path, read: Sequence[str]) -> Any:
     return ray.remote(look).options(max_retries=0, **pinned(node)).remote(marker, read)
 
 
-def _answer(node: Node, answer: Any) -> Seen | str:
+def _answer(answer: Any) -> Seen | str:
     """What a node says, or why it says nothing."""
     try:
         found: Seen = ray.get(answer, timeout=LOOK)

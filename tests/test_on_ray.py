@@ -493,17 +493,7 @@ def test_runs_end_when_their_driver_is_killed_and_the_next_goes_on(
     cluster: Cluster, tmp_path: Path
 ):
     path = made(tmp_path)
-    program = (
-        "import sys, sweep_command, json; from lawdsl.runners import workers;"
-        "workers.WORKER = tuple(json.loads(sys.argv.pop())); sweep_command.main(sys.argv[1:])"
-    )
-    arguments = ["run", str(path), "--ray", cluster.address, json.dumps(slow())]
-    driver = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    driver = command(path, cluster.address, slow())
     killed: list[bool] = []
     kill = when(path, FIRST, 5, lambda: killed.append(True))
     while not killed:
@@ -512,7 +502,7 @@ def test_runs_end_when_their_driver_is_killed_and_the_next_goes_on(
         time.sleep(0.05)
     pids = chain(path, FIRST)[:2]
     driver.kill()
-    driver.wait()
+    driver.communicate()
     while any(Path(f"/proc/{pid}/cwd").exists() for pid in pids):
         time.sleep(0.05)
     assert {o.status for o in carried_out(cluster, path).values()} == {"done"}
@@ -560,13 +550,43 @@ def alike(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_a_cluster_of_ones_own_is_started_and_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
+    """Interrupted as a terminal does it, all processes of the command at once, and run again."""
     path = made(tmp_path, ONE)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(workers, "WORKER", worker())
-    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
-    arguments = ["run", str(path), "--ray", "local", "--json"]
-    done = CliRunner().invoke(cli, arguments, standalone_mode=False)
-    assert done.return_value == 0 and json.loads(done.stdout)["ok"]
+    driver = command(path, "local", slow(seconds=0.2))
+    told: list[bool] = []
+    tell = when(path, FIRST, 5, lambda: told.append(True))
+    while not told:
+        tell(0, 0)
+        assert driver.poll() is None
+        time.sleep(0.05)
+    os.killpg(driver.pid, signal.SIGINT)
+    _, said = driver.communicate()
+    assert driver.returncode == 130, said
+    assert said == "stopped; the same command goes on from here\n"
+    assert state(folder(path, FIRST)).held == ""
+    driver = command(path, "local", worker(), "--json")
+    document, said = driver.communicate()
+    assert driver.returncode == 0 and said == ""
+    assert json.loads(document)["ok"]
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert begun(path, FIRST)[1] >= 5
+
+
+def command(
+    path: Path, address: str, fake: tuple[str, ...], *options: str
+) -> subprocess.Popen[str]:
+    """The command line in a process of its own, and a group of its own."""
+    program = (
+        "import json, sys, sweep_command; from lawdsl.runners import workers;"
+        "workers.WORKER = tuple(json.loads(sys.argv.pop())); sweep_command.main(sys.argv[1:])"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "run", path, "--ray", address, *options, json.dumps(fake)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
