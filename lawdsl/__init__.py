@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fit import fit
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law, load
+    from lawdsl.observing.trends import trends
     from lawdsl.proof.claims import check
     from lawdsl.proof.verdicts import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
@@ -40,6 +41,7 @@ _HOMES = {
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",
+    "trends": "lawdsl.observing.trends",
 }
 
 # without LawRegressor, for which scikit-learn must be installed
@@ -55,6 +57,7 @@ __all__ = [
     "compare",
     "fit",
     "load",
+    "trends",
 ]
 
 # In a checkout the grammar and the laws lie beside this package; in a wheel, inside it.

@@ -218,6 +218,12 @@ _TABLES = {
         "the rows of one run are not independent of each other. Fill the cell in, or leave such "
         "rows out with --drop-bad.",
     ),
+    "D0119": Message(
+        "a standard error that is none",
+        "--se names the column of the standard errors of the output, which says how much of a "
+        "difference is noise: finite numbers above 0, in the output's unit. Correct the cell, or "
+        "choose rows with --where.",
+    ),
 }
 
 _FITS = {
@@ -431,6 +437,37 @@ _COMPARISONS = {
     ),
 }
 
+_TRENDS = {
+    "F0301": Message(
+        "a trend that the table contradicts",
+        "The law claims how the output moves with a variable, and the measurements say otherwise: "
+        "by more than noise makes in one of 100 tables, or far more often than not. The notes say "
+        "how often, by how much, and up to which value of which variable. A loss that rises with D "
+        "where the share is small is known of continual pre-training; the share above which it "
+        "falls is called the inflection ratio (D-CPT, appendix I.3). Fit and use the law where the "
+        "claim holds, with --where, or take a law that does not make it. If all goes against the "
+        "law, look for a column bound to the wrong variable.",
+    ),
+    "F0302": Message(
+        "differences whose noise is not known",
+        "Some differences go against what the law claims, and nothing says how large noise is: no "
+        "standard errors, and fewer than five repeats. Name the column of the standard errors with "
+        "--se, or measure some runs again with other seeds.",
+    ),
+    "F0303": Message(
+        "a table that says nothing of the law's trends",
+        "A trend shows between two rows that differ in one variable alone: the other variables, "
+        "and the run or what --by names, are equal. There are no such rows, or the law claims no "
+        "trend of its output. Measure a grid, or part of one.",
+    ),
+    "F0304": Message(
+        "rows that repeat others",
+        "Some rows agree in all variables of the law and in what is held equal. They are averaged, "
+        "and their scatter is taken for noise, which is right for runs with other seeds. What "
+        "differs in more, in its schedule or its corpus, is told apart by --by COLUMN.",
+    ),
+}
+
 _COMMANDS = {
     "C0001": Message(
         "a command line that is wrong",
@@ -449,4 +486,4 @@ _COMMANDS = {
     ),
 }
 
-DATA_MESSAGES: dict[str, Message] = _TABLES | _FITS | _COMPARISONS | _COMMANDS
+DATA_MESSAGES: dict[str, Message] = _TABLES | _FITS | _COMPARISONS | _TRENDS | _COMMANDS

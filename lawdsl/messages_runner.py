@@ -17,6 +17,82 @@ _RUNS: dict[str, Message] = {
     ),
 }
 
+_CORPORA: dict[str, Message] = {
+    "R0201": Message(
+        "text that is not UTF-8",
+        "Corpora are made of UTF-8 and nothing is guessed: bytes of another encoding would become "
+        "tokens that mean nothing. Convert the file, `iconv -f latin1 -t utf8`, or leave it out. "
+        "In a folder of many kinds of files --glob says which are text.",
+    ),
+    "R0202": Message(
+        "a line or row without its text",
+        "Every line of a .jsonl file is a JSON object, and it or the row of a Parquet file has the "
+        "text in the field that --text-field names. The line or row that is named does not.",
+    ),
+    "R0203": Message(
+        "a file that cannot be read",
+        "It is not there, is none of the kind that its name says, is damaged, or may not be read. "
+        "Nothing is left out in silence: mend it, or do not name it.",
+    ),
+    "R0204": Message(
+        "a corpus that would be empty",
+        "Of the text that was read nothing is left for it: it is blank, was in a part or corpus "
+        "before, or fell to another part, which is decided by what a document says. Give more "
+        "text, or a larger share.",
+    ),
+    "R0205": Message(
+        "a folder or file that exists",
+        "Runs may be using what is there, so it is replaced only with --force, and then only if "
+        "it is what it would be replaced by: a corpus.",
+    ),
+    "R0206": Message(
+        "a tokenizer that cannot be used",
+        "It is no tokenizer.json, cannot be read, or has no token that ends a document; documents "
+        "would run into each other. --end-of-text names that token where it has an unusual name.",
+    ),
+    "R0207": Message(
+        "a folder that is no corpus",
+        "A corpus is a folder with a corpus.json, which is written last: one that was interrupted "
+        "has none. Name a folder that `lawdsl corpus` has made, or make it.",
+    ),
+    "R0208": Message(
+        "a corpus that is not what was written",
+        "A file is missing, has another length, or is not the one whose SHA-256 stands in "
+        "corpus.json: it was changed, or cut off while it was copied. Losses on it could not be "
+        "compared with those before. Copy it again, or make it again.",
+    ),
+    "R0209": Message(
+        "a full disk",
+        "The disk or the quota is full. What was written of the corpus has been removed, and "
+        "nothing else was changed. Make room for as much as the note says, or write elsewhere.",
+    ),
+    "R0210": Message(
+        "corpora of different tokenizers",
+        "A number stands for another token in each, so no model can be trained on both, and "
+        "losses per token cannot be compared. Make them all with one tokenizer.",
+    ),
+    "R0211": Message(
+        "a place that cannot be written",
+        "The file system is read-only or the permissions do not allow it, as the message says. "
+        "Nothing was written; choose another place.",
+    ),
+    "R0212": Message(
+        "a corpus that another process is making",
+        "Two processes would write into one folder. Wait for the other one, or end it: what it "
+        "leaves is removed by the next.",
+    ),
+    "R0213": Message(
+        "a corpus in or over what it is made of",
+        "Its files would be read as text the next time, or --force would remove the text. Write "
+        "it to a folder of its own.",
+    ),
+    "R0214": Message(
+        "a smaller vocabulary than was asked for",
+        "The text that was learnt from has no more pairs that come twice. Give more text, or "
+        "take the tokenizer as it is: nothing else is wrong with it.",
+    ),
+}
+
 _SWEEPS: dict[str, Message] = {
     "R0103": Message(
         "a sweep that cannot be read",
@@ -316,12 +392,12 @@ _TRAINING: dict[str, Message] = {
         "it goes on from the last one; the batch, and so the losses but for rounding, are the same.",
     ),
     "R0508": Message(
-        "a trained model that cannot be written",
+        "an end of a run that cannot be written",
         "The disk or the quota is full, or the folder cannot be written. The rows are all there; "
         "make room, start the run again, and it goes on from its last checkpoint to the end.",
     ),
 }
 
 RUNNER_MESSAGES: dict[str, Message] = (
-    _RUNS | _SWEEPS | _MODELS | _STORE | _TRAINING | _VALIDATION | _SCHEDULES | _TABLES
+    _RUNS | _SWEEPS | _CORPORA | _MODELS | _STORE | _TRAINING | _VALIDATION | _SCHEDULES | _TABLES
 )

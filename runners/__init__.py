@@ -1,6 +1,8 @@
 """Continual pre-training runs that make the tables laws are fitted to.
 
-text ──corpora──▶ tokens ──streams──▶ batches ──cpt──▶ points ──collect──▶ runs table
-                 validation sets ──────────────┘
-sweep.toml ──sweep──▶ runs, each a folder ──local | on_ray──▶ done
+text ──corpora/──▶ tokens ──streams──▶ batches ──cpt──▶ points ──tables/──▶ runs table
+  └───validation/──▶ validation sets ──evaluation──┘
+sweep.toml ──sweeps/──▶ orders ──local | on_ray──▶ runs, each a folder
+
+One run is the modules beside this file: `spec` says what it is, `cpt` does it.
 """

@@ -40,7 +40,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError, render
 from lawdsl.files import write
 
 from . import checkpoints, costs, models, streams
-from .corpora import Corpus, open_corpus
+from .corpora.corpus import Corpus, open_corpus
 from .disk import room, sync
 from .evaluation import measure
 from .locks import hold
@@ -465,7 +465,10 @@ def _finish(
         "seconds": clock.seconds,
         "peak_memory_bytes": peak_memory(place),
     }
-    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+    try:
+        write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+    except OSError as error:
+        raise _unwritten("how the run ended", folder, 0, error) from None
     _forget(folder, place)
 
 
@@ -517,15 +520,21 @@ def _export(folder: Path, model: Any, tensors: dict[str, Tensor], order: Order) 
         shutil.rmtree(folder, ignore_errors=True)
         temporary.rename(folder)
     except (OSError, SafetensorError) as error:
-        raise LawdslError(
-            Diagnostic(
-                "R0508",
-                f"the trained model cannot be written: {error}",
-                place=str(folder),
-                notes=(room(folder.parent, sum(tensor.nbytes for tensor in tensors.values())),),
-                help="make room, then start the run again: it goes on from its last checkpoint",
-            )
-        ) from None
+        needed = sum(tensor.nbytes for tensor in tensors.values())
+        raise _unwritten("the trained model", folder, needed, error) from None
+
+
+def _unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslError:
+    """The disk did not take what a run writes at its end."""
+    return LawdslError(
+        Diagnostic(
+            "R0508",
+            f"{what} cannot be written: {error}",
+            place=str(folder),
+            notes=(room(folder.parent, needed),) if needed else (),
+            help="make room, then start the run again: it goes on from its last checkpoint",
+        )
+    )
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .corpora import Corpus
+from .corpora.corpus import Corpus
 from .place import Place, summed
 
 

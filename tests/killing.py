@@ -273,7 +273,7 @@ def memory(folder: Path, seed: int, count: int) -> dict[str, Any]:
 
 
 def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
-    """A run on `count` processes: twice, then killed at a moment, and at an operation on a file."""
+    """A run on `count` processes: twice, then stopped, and killed at an operation and a moment."""
     draw = random.Random(seed)
     counter = mmap.mmap(-1, 8)
     wrong: list[str] = []
@@ -298,7 +298,11 @@ def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
     codes += go(places[1])
     if any(codes):
         return {"wrong": [f"exit codes {codes}: {(places[0] / 'log.txt').read_text()}"]}
-    for number in range(6):
+    # asked to stop in the update before an evaluation, it saves just after that
+    evaluated = json.loads((places[2] / "spec.json").read_text())["run"]["evaluate"][1]
+    if (codes := stopped(places[2], evaluated, count)["codes"]) != [75] * count:
+        wrong.append(f"stopped: exit codes {codes}")
+    for number in range(2):
         if number % 2:
             codes = go(places[2], after=draw.uniform(0.3, 0.9) * seconds)
         else:
@@ -314,8 +318,19 @@ def shared(folder: Path, seed: int, count: int) -> dict[str, Any]:
     return {"wrong": wrong, "killed": killed, "losses": losses, "codes": codes}
 
 
+def stopped(place: Path, seed: int, count: int) -> dict[str, Any]:
+    """Exit codes of a run on `count` processes whose last one is asked to stop in update `seed`."""
+    with runs.at_step(seed - 1, lambda: last_one(count)):
+        return {"codes": [ended(process) for process in together(place, count, lambda: None)]}
+
+
+def last_one(world: int) -> None:
+    if os.environ["RANK"] == str(world - 1):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 if __name__ == "__main__":
-    asked = {each.__name__: each for each in (kills, every, signals, memory, shared)}
+    asked = {each.__name__: each for each in (kills, every, signals, memory, shared, stopped)}
     preload()
     for request in sys.stdin:
         what, folder, seed, count = json.loads(request)

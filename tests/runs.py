@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 
-from lawdsl.runners import corpora
+from lawdsl.runners.corpora import corpus as corpora
 from lawdsl.runners.spec import How, Model, Order, Paths, Run, Source, Training, write_order
 
 VOCABULARY = 256

@@ -10,7 +10,7 @@ import sys
 import sweeps
 
 from lawdsl.cli import main
-from lawdsl.runners import inputs, workers
+from lawdsl.runners.sweeps import inputs, workers
 
 inputs.describe = sweeps.inspect
 workers.WORKER = sweeps.WORKER

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from lawdsl.runners.grid import orders_of
-from lawdsl.runners.inputs import Inputs, ModelFacts, inputs_of
-from lawdsl.runners.local import Engine
-from lawdsl.runners.machine import Machine
-from lawdsl.runners.plan import Plan, plan_of
-from lawdsl.runners.sweep import Sweep, read_sweep
+from lawdsl.runners.sweeps.grid import orders_of
+from lawdsl.runners.sweeps.inputs import Inputs, ModelFacts, inputs_of
+from lawdsl.runners.sweeps.local import Engine
+from lawdsl.runners.sweeps.machine import Machine
+from lawdsl.runners.sweeps.plan import Plan, plan_of
+from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
 
 WORKER = (sys.executable, str(Path(__file__).parent / "fake_worker.py"))
 MACHINE = Machine(cores=2, gpus={})

@@ -21,9 +21,9 @@ from lawdsl import files
 from lawdsl.cli import cli
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners.collect import Collected, collect
-from lawdsl.runners.run_folders import prepare
-from lawdsl.runners.table_files import write_table
+from lawdsl.runners.sweeps.run_folders import prepare
+from lawdsl.runners.tables.collect import Collected, collect
+from lawdsl.runners.tables.files import write_table
 
 SHARES = ("0", "0.2", "0.5", "0.8", "1")
 WIDE = TEXT.replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -18,8 +19,10 @@ import numpy as np
 import pytest
 import runs
 import torch
+from torch.nn import functional
 
-from lawdsl.runners import locks, models, schedules, spec
+from lawdsl.runners import locks, models, schedules, spec, streams
+from lawdsl.runners.corpora.corpus import open_corpus
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
@@ -66,6 +69,36 @@ def test_each_evaluation_has_its_row(data: Path, unbroken: Path):
         assert set(row["losses"]) == {"general", "code"}
     assert runs.done(unbroken)["status"] == "done"
     assert runs.done(unbroken)["step"] == order.run.training.steps
+
+
+def test_evaluations_change_nothing_and_training_losses_are_means_since_the_last_one(
+    data: Path, unbroken: Path, tmp_path: Path
+):
+    order = runs.order(data, evaluate=tuple(range(25)))
+    assert runs.do(tmp_path, order) == DONE
+    assert runs.done(tmp_path)["weights"] == runs.done(unbroken)["weights"]
+    each = [row["train_loss"] for row in runs.rows(tmp_path)]
+
+    corpora = {name: open_corpus(data / name) for name in sorted(order.run.corpora)}
+    mix = streams.mixture(
+        {name: order.run.corpora[name].fraction for name in corpora},
+        {name: corpus.windows(32) for name, corpus in corpora.items()},
+        {name: corpus.fingerprint for name, corpus in corpora.items()},
+        order.run.training.batch,
+        order.run.seed,
+    )
+    tokens = [corpus.tokens for corpus in corpora.values()]
+    batch = torch.from_numpy(streams.batch(mix, tokens, 32, 0))
+    model = models.load(runs.QWEN2, "width-scaled", 0)
+    with torch.no_grad():
+        logits = model(input_ids=batch[:, :-1]).logits
+        first = functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+    assert each[1] == pytest.approx(float(first), rel=1e-6)
+
+    rows = runs.rows(unbroken)
+    for before, row in zip(rows, rows[1:], strict=False):
+        mean = np.mean(each[before["step"] + 1 : row["step"] + 1])
+        assert row["train_loss"] == pytest.approx(mean, rel=1e-12)
 
 
 def test_the_loss_falls(data: Path, tmp_path: Path):
@@ -353,6 +386,43 @@ def test_a_model_that_cannot_be_written_leaves_the_run_as_it_was(
     assert not runs.differences(tmp_path, unbroken)
 
 
+@pytest.mark.parametrize(
+    ("file", "time", "code"),
+    [
+        ("optimizer.safetensors", 2, "R0403"),
+        ("points.jsonl", 3, "R0407"),
+        ("/.model.part/model.safetensors", 1, "R0508"),
+        ("/.done.json.", 1, "R0508"),
+    ],
+)
+def test_a_full_disk_stops_a_run_which_goes_on_when_there_is_room(
+    data: Path,
+    unbroken: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    time: int,
+    code: str,
+):
+    fsync, times = os.fsync, 0
+
+    def full(handle: int) -> None:
+        nonlocal times
+        times += file in os.readlink(f"/proc/self/fd/{handle}")
+        if times == time:
+            times += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    with mock.patch.object(os, "fsync", full):
+        assert runs.do(tmp_path, runs.order(data)) == WRONG
+    said = capsys.readouterr().err
+    assert said.startswith(f"error[{code}]") and "No space left on device" in said
+    assert "Traceback" not in said
+    assert runs.do(tmp_path) == DONE
+    assert not runs.differences(tmp_path, unbroken)
+
+
 def test_a_run_that_another_process_holds_is_refused(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -463,3 +533,21 @@ def test_a_run_in_a_process_of_its_own(data: Path, unbroken: Path, tmp_path: Pat
     spec.write_order(tmp_path, runs.order(data))
     assert started(str(tmp_path)) == (DONE, "")
     assert not runs.differences(tmp_path, unbroken)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler of C++")
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+def test_a_compiled_run_has_the_same_losses_and_resumes_exactly(
+    data: Path, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    order = runs.order(data, how={"compile": True})
+    assert runs.do(tmp_path / "whole", order) == DONE
+    np.testing.assert_allclose(
+        runs.losses(tmp_path / "whole"), runs.losses(unbroken), rtol=1e-5, atol=0
+    )
+    spec.write_order(tmp_path / "broken", order)
+    assert runs.stopped(tmp_path / "broken", 12) == STOPPED
+    assert runs.do(tmp_path / "broken") == DONE
+    assert not runs.differences(tmp_path / "broken", tmp_path / "whole")

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lawdsl.runners import evaluation, models
-from lawdsl.runners.corpora import Corpus, open_corpus
+from lawdsl.runners.corpora.corpus import Corpus, open_corpus
 from lawdsl.runners.place import Place
 
 T = 32

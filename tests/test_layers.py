@@ -27,6 +27,7 @@ ORDER = (
     "proof",
     "symmetries",
     "data",
+    "observing",
     "fitting",
     "regressor",
     "comparing",
@@ -78,3 +79,60 @@ def test_the_language_loads_no_algebra_and_no_arrays(path: Path):
 
 def test_nothing_imports_torch():
     assert not [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))]
+
+
+RUNNERS = ROOT.parent / "runners"
+RUNNER_ORDER = (
+    "disk",
+    "spec",
+    "locks",
+    "points",
+    "schedules",
+    "evaluation_steps",
+    "costs",
+    "streams",
+    "losses",
+    "place",
+    "models",
+    "parallel",
+    "corpora",
+    "evaluation",
+    "checkpoints",
+    "cpt",
+    "validation",
+    "sweeps",
+    "tables",
+    "recipes",
+)
+# one run, and what judges samples; sweeps and tables start or read runs and load none of it
+WITH_TORCH = {"losses", "place", "models", "parallel", "evaluation", "checkpoints", "cpt"} | {
+    "validation"
+}
+RUNNER_MODULES = sorted(p for p in RUNNERS.rglob("*.py") if p.name != "__init__.py")
+
+
+def of_runners(path: Path) -> list[str]:
+    """The rooms and modules of runners/ that a module of it imports."""
+    inside = path.relative_to(RUNNERS).parts[:-1]
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            above = inside[: len(inside) - node.level + 1]
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            found += [(*above, *name.split("."))[0] for name in names]
+    return found
+
+
+@pytest.mark.parametrize("path", RUNNER_MODULES, ids=lambda p: str(p.relative_to(RUNNERS)))
+def test_imports_of_the_runner_go_one_way(path: Path):
+    own = path.relative_to(RUNNERS).parts[0].removesuffix(".py")
+    assert own in RUNNER_ORDER, f"{own} has no place in the order"
+    for other in of_runners(path):
+        assert RUNNER_ORDER.index(other) <= RUNNER_ORDER.index(own), f"{own} imports {other}"
+    if own not in WITH_TORCH:
+        assert not {"torch", "transformers"} & {n.split(".")[0] for n in imports(path)}
+
+
+def test_the_engine_does_not_know_the_runner():
+    knowing = {room(p) for p in MODULES if any(n.startswith("lawdsl.runners") for n in imports(p))}
+    assert knowing == {"cli"}

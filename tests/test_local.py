@@ -19,12 +19,12 @@ from sweeps import TEXT, engine, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners import carrying_out, exporting, inputs, workers
-from lawdsl.runners.carrying_out import Outcome, Stop
-from lawdsl.runners.machine import Machine
-from lawdsl.runners.run_folders import prepare, state
 from lawdsl.runners.spec import How
-from lawdsl.runners.sweep import read_sweep
+from lawdsl.runners.sweeps import carrying_out, exporting, inputs, workers
+from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
+from lawdsl.runners.sweeps.machine import Machine
+from lawdsl.runners.sweeps.run_folders import prepare, state
+from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = (sys.executable, str(ROOT / "tests" / "sweep_command.py"))

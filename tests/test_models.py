@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM
 
 from lawdsl.diagnostics import LawdslError
 from lawdsl.runners import models, spec
-from lawdsl.runners.corpora import open_corpus
+from lawdsl.runners.corpora.corpus import open_corpus
 
 SMALL: dict[str, Any] = {
     "hidden_size": 32,

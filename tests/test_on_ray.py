@@ -27,14 +27,14 @@ from sweeps import TEXT, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners import carrying_out, inputs, local, on_ray, ray_cluster, workers
-from lawdsl.runners.carrying_out import Job, Outcome, Stop
 from lawdsl.runners.locks import holder
-from lawdsl.runners.machine import Machine
-from lawdsl.runners.plan import Planned
-from lawdsl.runners.ray_cluster import Needs, Node
-from lawdsl.runners.run_folders import last_row, state
 from lawdsl.runners.spec import How
+from lawdsl.runners.sweeps import carrying_out, inputs, local, on_ray, ray_cluster, workers
+from lawdsl.runners.sweeps.carrying_out import Job, Outcome, Stop
+from lawdsl.runners.sweeps.machine import Machine
+from lawdsl.runners.sweeps.plan import Planned
+from lawdsl.runners.sweeps.ray_cluster import Needs, Node
+from lawdsl.runners.sweeps.run_folders import last_row, state
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = "large_code=0_seed=1"
@@ -578,7 +578,7 @@ def command(
 ) -> subprocess.Popen[str]:
     """The command line in a process of its own, and a group of its own."""
     program = (
-        "import json, sys, sweep_command; from lawdsl.runners import workers;"
+        "import json, sys, sweep_command; from lawdsl.runners.sweeps import workers;"
         "workers.WORKER = tuple(json.loads(sys.argv.pop())); sweep_command.main(sys.argv[1:])"
     )
     return subprocess.Popen(

@@ -11,10 +11,10 @@ import sweeps
 from sweeps import MACHINE, TEXT, made, planned
 
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners import machine, plan
-from lawdsl.runners.machine import Machine, at_once
-from lawdsl.runners.run_folders import write_order
 from lawdsl.runners.spec import How
+from lawdsl.runners.sweeps import machine, plan
+from lawdsl.runners.sweeps.machine import Machine, at_once
+from lawdsl.runners.sweeps.run_folders import write_order
 
 GPUS = Machine(cores=8, gpus={"0": "NVIDIA H100 80GB HBM3", "1": "NVIDIA H100 80GB HBM3"})
 

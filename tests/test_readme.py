@@ -96,5 +96,7 @@ def test_every_command_is_documented_and_has_help():
 def test_every_path_it_names_exists():
     for path in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / path).exists(), path
-    for name in re.findall(r"^  (\w+(?:/|\.py)) ", README, re.M):
-        assert (ROOT / "lawdsl" / name).exists(), name
+    top = ""
+    for indent, name in re.findall(r"^( {0,2})(\w+(?:/|\.py))(?= |$)", README, re.M):
+        assert (ROOT / (top if indent else "") / name).exists(), name
+        top = top if indent else name

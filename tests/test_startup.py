@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 ALGEBRA = {"sympy", "mpmath"}
 NUMBERS = {"numpy", "scipy", "pyarrow", "pandas", "polars"}
+RUNNER = {"torch", "transformers", "tokenizers", "pydantic"}
 
 
 def loaded(*arguments: str) -> set[str]:
@@ -34,6 +35,9 @@ def loaded(*arguments: str) -> set[str]:
         (("--help",), ALGEBRA | NUMBERS | {"rich"}),
         (("--version",), ALGEBRA | NUMBERS | {"rich"}),
         (("fit", "--help"), ALGEBRA | NUMBERS),
+        (("trends", "--help"), ALGEBRA | NUMBERS),
+        (("corpus", "--help"), ALGEBRA | NUMBERS | RUNNER),
+        (("corpora", "laws"), {"sympy", "scipy", "pyarrow", "tokenizers", "torch"}),
         (("fmt", "--check", "laws/chinchilla.law"), ALGEBRA | NUMBERS),
         (("check", "--syntax", "chinchilla"), ALGEBRA | NUMBERS),
         (("explain", "L0301"), ALGEBRA | NUMBERS),

@@ -25,17 +25,17 @@ from tiny_models import END, WIDTH, bigram_model, byte_tokenizer, unigram, word_
 
 from lawdsl.cli.validation import validation
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners import validation as sets
-from lawdsl.runners.corpora import open_corpus, paragraph_keys
-from lawdsl.runners.deduplicating import key as paragraph_key
+from lawdsl.runners.corpora.corpus import open_corpus, paragraph_keys
+from lawdsl.runners.corpora.deduplicating import key as paragraph_key
+from lawdsl.runners.corpora.making import write_corpus
+from lawdsl.runners.corpora.tokenizing import load_tokenizer
 from lawdsl.runners.locks import hold
-from lawdsl.runners.making import write_corpus
-from lawdsl.runners.perplexities import encode
 from lawdsl.runners.place import join
-from lawdsl.runners.samples import draw
-from lawdsl.runners.selecting import select
 from lawdsl.runners.spec import How
-from lawdsl.runners.tokenizing import load_tokenizer
+from lawdsl.runners.validation import sets as sets
+from lawdsl.runners.validation.perplexities import encode
+from lawdsl.runners.validation.samples import draw
+from lawdsl.runners.validation.selecting import select
 
 ROOT = Path(__file__).resolve().parent.parent
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
@@ -203,7 +203,7 @@ def test_text_that_is_no_utf8_in_json_is_mended(world: Path, tmp_path: Path):
 
     (sample,) = drawn_from(world, tmp_path / "odd.jsonl").samples
 
-    assert sample.text == "a" * 40 + "?"
+    assert sample.text == "a" * 40 + "\ufffd"
 
 
 # ---- what models make of them
@@ -578,7 +578,7 @@ def test_a_scoring_that_was_killed_goes_on_to_the_same_bytes(world: Path, tmp_pa
 
 def count_of_batches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models that are run from here on, once a batch."""
-    from lawdsl.runners import perplexities
+    from lawdsl.runners.validation import perplexities
 
     seen: list[str] = []
     run_batch = perplexities._mean_losses

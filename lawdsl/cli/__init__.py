@@ -19,7 +19,17 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
-from lawdsl.cli import checking, comparing, demonstration, files, fits, running, validation
+from lawdsl.cli import (
+    checking,
+    comparing,
+    corpora,
+    demonstration,
+    files,
+    fits,
+    observing,
+    running,
+    validation,
+)
 from lawdsl.cli.options import LAST_WORDS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -32,13 +42,24 @@ def cli() -> None:
     \b
     lawdsl new my_law                            start a law file
     lawdsl check my_law.law                      prove or refute what it claims
+    lawdsl trends my_law.law runs.csv            hold it against measurements
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
     lawdsl predict fit.json N=7e9 D=2e12         use the fit
     lawdsl compare law1 law2 runs.csv            which law predicts best
     """
 
 
-for room in (files, checking, fits, comparing, validation, running, demonstration):
+for room in (
+    files,
+    checking,
+    observing,
+    fits,
+    comparing,
+    corpora,
+    validation,
+    running,
+    demonstration,
+):
     for command in room.COMMANDS:
         cli.add_command(command)
 

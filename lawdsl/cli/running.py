@@ -15,11 +15,11 @@ from lawdsl.cli.options import as_json, finish, tell
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.runners import local, on_ray
-    from lawdsl.runners.carrying_out import Outcome
-    from lawdsl.runners.machine import Machine
-    from lawdsl.runners.plan import Plan
-    from lawdsl.runners.sweep import Sweep
+    from lawdsl.runners.sweeps import local, on_ray
+    from lawdsl.runners.sweeps.carrying_out import Outcome
+    from lawdsl.runners.sweeps.machine import Machine
+    from lawdsl.runners.sweeps.plan import Plan
+    from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
     "failed": ("R0108", "error", "look at log.txt in its folder; `lawdsl run` tries it again"),
@@ -88,12 +88,12 @@ def run(
     _needs("pydantic", "lawdsl[runner]")
     from lawdsl.reporting.runs import show_outcomes, show_plan
     from lawdsl.reporting.terminal import console
-    from lawdsl.runners import exporting
-    from lawdsl.runners.carrying_out import Stop
-    from lawdsl.runners.grid import orders_of
-    from lawdsl.runners.inputs import inputs_of
-    from lawdsl.runners.plan import plan_of
-    from lawdsl.runners.sweep import read_sweep
+    from lawdsl.runners.sweeps import exporting
+    from lawdsl.runners.sweeps.carrying_out import Stop
+    from lawdsl.runners.sweeps.grid import orders_of
+    from lawdsl.runners.sweeps.inputs import inputs_of
+    from lawdsl.runners.sweeps.plan import plan_of
+    from lawdsl.runners.sweeps.sweep import read_sweep
 
     read = read_sweep(Path(sweep))
     inputs = inputs_of(read)
@@ -157,8 +157,8 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
     _needs("pydantic", "lawdsl[runner]")
-    from lawdsl.runners.collect import collect as collected
-    from lawdsl.runners.table_files import check_form, write_table
+    from lawdsl.runners.tables.collect import collect as collected
+    from lawdsl.runners.tables.files import check_form, write_table
 
     path = Path(output)
     check_form(path)
@@ -201,7 +201,7 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
 
 
 def _exported(sweep: Sweep, run: Any, silent: bool) -> None:
-    from lawdsl.runners import exporting
+    from lawdsl.runners.sweeps import exporting
 
     folder = exporting.export(sweep, run)
     if folder is not None and not silent:
@@ -256,7 +256,7 @@ def _machines(
     halve: bool,
 ) -> Iterator[tuple[Machine, int, local.Engine | on_ray.Engine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
-    from lawdsl.runners import local, machine, workers
+    from lawdsl.runners.sweeps import local, machine, workers
 
     hows = set(sweep.how.values())
     if address is None:
@@ -265,7 +265,7 @@ def _machines(
         yield here, at_once, local.Engine(here, at_once, retries, halve, workers.WORKER)
         return
     _needs("ray", "lawdsl[ray]")
-    from lawdsl.runners import on_ray, ray_cluster
+    from lawdsl.runners.sweeps import on_ray, ray_cluster
 
     with ray_cluster.joined(address):
         nodes = ray_cluster.nodes()

@@ -13,8 +13,8 @@ from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.runners.corpora import Corpus
-    from lawdsl.runners.tokenizing import Tokenizer
+    from lawdsl.runners.corpora.corpus import Corpus
+    from lawdsl.runners.corpora.tokenizing import Tokenizer
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
 """That go through a model at once, where the command line does not say."""
@@ -128,11 +128,11 @@ def validation(
     Scores are kept as they come: interrupted, the same command goes on. So it does with other
     values of --keep and --worst, or more models, where --force replaces the set.
     """
-    from lawdsl.runners import validation as sets
-    from lawdsl.runners.samples import draw
-    from lawdsl.runners.selecting import select
-    from lawdsl.runners.selection_report import report as report_of
-    from lawdsl.runners.selection_report import warnings_of
+    from lawdsl.runners.validation import sets as sets
+    from lawdsl.runners.validation.report import report as report_of
+    from lawdsl.runners.validation.report import warnings_of
+    from lawdsl.runners.validation.samples import draw
+    from lawdsl.runners.validation.selecting import select
 
     folder = Path(output)
     wanted = sets.Wanted(samples, keep, worst, seed, length, min(shortest, length))
@@ -198,8 +198,8 @@ def _tokenizer(
     inputs: tuple[str, ...], tokenizer: str | None, end_of_text: str | None
 ) -> Tokenizer:
     """The tokenizer of the set: the one that is named, or that of the corpora that are its text."""
-    from lawdsl.runners.samples import is_corpus, tokenizer_of
-    from lawdsl.runners.tokenizing import load_tokenizer
+    from lawdsl.runners.corpora.tokenizing import load_tokenizer
+    from lawdsl.runners.validation.samples import is_corpus, tokenizer_of
 
     if tokenizer:
         return load_tokenizer(tokenizer, end_of_text)

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.data.binding import Runs, bind
-from lawdsl.data.table import Table
+from lawdsl.data.table import Table, places
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
 from lawdsl.law import Law
@@ -165,16 +164,16 @@ def _together(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Measur
         help = "compare laws of the same domain, or choose rows with --where"
         raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
     common = np.sort(common)
-    places = [_places(one.rows, common) for one in runs]
-    targets = [_target(one)[at] for one, at in zip(runs, places, strict=True)]
+    found = [places(one.rows, common) for one in runs]
+    targets = [_target(one)[at] for one, at in zip(runs, found, strict=True)]
     _one_output(laws, runs, targets)
-    columns = [one.columns[:, at] for one, at in zip(runs, places, strict=True)]
+    columns = [one.columns[:, at] for one, at in zip(runs, found, strict=True)]
     variables: dict[str, Array] = {}
     for law, own in zip(laws, columns, strict=True):
         for q, values in zip(law.variables, own, strict=True):
             variables.setdefault(q.name, values)
     order = np.lexsort((*reversed(variables.values()), targets[0]))
-    kept = _ordered(table, common[order])
+    kept = table.at(common[order])
     bound = {name: column for one in reversed(runs) for name, column in one.bound.items()}
     variables = {name: values[order] for name, values in variables.items()}
     return Measured(
@@ -187,12 +186,6 @@ def _together(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Measur
         dropped=max(one.dropped + len(one.rows) for one in runs) - len(common),
         warnings=tuple(dict.fromkeys(d for one in runs for d in one.warnings)),
     )
-
-
-def _places(rows: Labels, wanted: Labels) -> Labels:
-    """Where each wanted row stands."""
-    order = np.argsort(rows)
-    return order[np.searchsorted(rows, wanted, sorter=order)]
 
 
 def _target(runs: Runs) -> Array:
@@ -213,13 +206,6 @@ def _one_output(laws: Sequence[Law], runs: Sequence[Runs], targets: Sequence[Arr
         if other == column:
             help = "declare one unit for the output of both"
         raise LawdslError(Diagnostic("F0203", message, help=help))
-
-
-def _ordered(table: Table, rows: Labels) -> Table:
-    """The rows of a table that have these numbers, in this order."""
-    at = pa.array(_places(table.rows, rows))
-    columns = {name: column.take(at) for name, column in table.columns.items()}
-    return Table(table.name, columns, table.units, rows, table.notes, table.typed)
 
 
 def _digest(variables: Mapping[str, Array], target: Array) -> str:

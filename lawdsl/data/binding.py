@@ -114,7 +114,7 @@ def bind(
         table, more = labelled(table, run, drop_bad)
         dropped += more
     if drop_bad:
-        table, more = _without(table, list(bound.values()))
+        table, more = readable_rows(table, list(bound.values()))
         dropped += more
     values, problems, good = _values(law, table, bound, positive)
     if drop_bad:
@@ -193,13 +193,13 @@ def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, 
     for text in where:
         asked = condition(text, table)
         if drop_bad and asked.of_numbers:
-            table, more = _without(table, [asked.column])
+            table, more = readable_rows(table, [asked.column])
             dropped += more
         table = table.keep(asked.holds(table))
     return table, dropped
 
 
-def _without(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
+def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
     """The rows with a number in each of the columns, and how many others there are."""
     good = np.ones(len(table), dtype=bool)
     for name in columns:
@@ -220,7 +220,7 @@ def _values(
         factors = unit.factors if unit else None
         factors = quantities[name].unit if name in quantities else factors
         try:
-            numbers = table.numbers(column) * _conversion(table, name, column, factors)
+            numbers = table.numbers(column) * conversion(table, name, column, factors)
         except LawdslError as error:
             problems += error.diagnostics
             continue
@@ -277,7 +277,7 @@ def _reaching(bound: Bound, numbers: Array) -> str:
     return f"--set {bound.text}={float(down):g}, the smallest here"
 
 
-def _conversion(
+def conversion(
     table: Table, name: str, column: str, factors: tuple[tuple[str, int], ...] | None
 ) -> float:
     """The number that turns the column's unit into the law's."""

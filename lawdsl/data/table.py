@@ -47,6 +47,12 @@ class Table:
         kept = {name: column.filter(mask) for name, column in self.columns.items()}
         return replace(self, columns=kept, rows=self.rows[rows])
 
+    def at(self, numbers: NDArray[np.int64]) -> Table:
+        """The rows that have these numbers, in this order."""
+        at = pa.array(places(self.rows, numbers))
+        columns = {name: column.take(at) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=numbers)
+
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A column as float64.
 
@@ -99,6 +105,12 @@ class Table:
         why = f'"{cell[:40]}" is not a number' if cell else "is empty"
         message, help = f"column {name}: {why}", _advice(name, cell)
         return LawdslError(bad_rows("D0106", self, name, np.flatnonzero(bad), message, help))
+
+
+def places(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each wanted number stands among the numbers of rows."""
+    order = np.argsort(rows)
+    return order[np.searchsorted(rows, wanted, sorter=order)]
 
 
 def bad_rows(

@@ -21,13 +21,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE", HF_HUB_OFFLINE="1")
 
 import numpy as np
+from runs import write_corpus
 
 from lawdsl.reporting.terminal import console, show_rows
-from lawdsl.runners.corpora import open_corpus
-from lawdsl.runners.making import write_tokens
+from lawdsl.runners.corpora.corpus import open_corpus
 from lawdsl.runners.spec import How, Model, Order, Paths, Run, Source, Training, write_order
 
 SHAPES = {  # width, layers, steps
@@ -231,7 +232,7 @@ def main() -> None:
         folder = Path(place)
         generator = np.random.default_rng(0)
         for name, count in (("corpus", 2_000_000), ("validation", arguments.batch * 2000)):
-            write_tokens(folder / name, name, generator.integers(1, 2048, count), 2048)
+            write_corpus(folder / name, [generator.integers(1, 2048, count)], 2048)
         rows = [pairs(size, folder, arguments, words) for size in arguments.sizes]
         headers = ("non-embedding", *(f"{who}, tokens/s" for who in CONTENDERS), "ratio", "range")
         show_rows(headers, rows, console())

@@ -1,6 +1,6 @@
 """The text of the data set that ships, collected from a Debian machine with CPython's sources.
 
-    python collect_text.py FOLDER
+    python -m lawdsl.runners.recipes.debian.collect_text FOLDER
 
 writes FOLDER/general.jsonl (manual pages, /usr/share/doc, info, perl's pod: English), code.jsonl
 (Python's standard library with its tests) and collected.json (what was read, by kind). Nothing but
@@ -20,7 +20,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from plain_text import from_html, from_info, from_pod, from_roff
+from .plain_text import from_html, from_info, from_pod
+from .roff import from_roff
 
 SHORTEST = 200  # characters of a document
 LONGEST = 500_000  # of an English one: longer are all licences of a program, all its changes

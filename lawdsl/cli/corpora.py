@@ -1,0 +1,314 @@
+"""The commands tokenizer, corpus and corpora."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.files import write
+from lawdsl.cli.options import as_json, finish, needs, tell
+from lawdsl.cli.progress import progress
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.runners.corpora.corpus import Corpus
+    from lawdsl.runners.corpora.making import Part
+
+NAME = re.compile(r"\w[\w.-]*")
+MEGABYTE = 1_000_000
+
+texts = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+text_field = click.option(
+    "--text-field",
+    default="text",
+    show_default=True,
+    metavar="NAME",
+    help="Where the text is in JSON lines and Parquet.",
+)
+glob = click.option(
+    "--glob", default="*", metavar="PATTERN", help="Which files of folders: --glob '*.py'."
+)
+force = click.option("--force", is_flag=True, help="Replace what is there.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
+
+
+@click.command("tokenizer")
+@texts
+@click.option(
+    "--vocabulary",
+    required=True,
+    type=click.IntRange(257, 1 << 20),
+    help="How many tokens; 256 are bytes, and one ends a document.",
+)
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write it.")
+@click.option(
+    "--characters",
+    default=8_000_000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Of each FILE or folder that are learnt from, spread over all of it.",
+)
+@text_field
+@glob
+@force
+@quiet
+@as_json
+def tokenizer(
+    files: tuple[str, ...],
+    vocabulary: int,
+    output: str,
+    characters: int,
+    text_field: str,
+    glob: str,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Train a tokenizer on text: a byte-level BPE, which knows every character.
+
+    FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
+    such files.
+    """
+    needs("tokenizers", "pydantic")
+    from lawdsl.runners.corpora.tokenizing import load_tokenizer, sample, train_tokenizer
+
+    path = Path(output)
+    if path.exists() and not force:
+        help = "choose another name, or replace it with --force"
+        raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))
+    _make_folder(path.parent)
+    with progress(quiet or as_json, "MB read") as bar:
+        text = sample(files, characters, glob=glob, text_field=text_field, progress=_megabytes(bar))
+        write(path, train_tokenizer(text, vocabulary))
+    found = load_tokenizer(path).vocabulary
+    warnings = []
+    if found < vocabulary:
+        message = f"the text gives {found:,} tokens, not the {vocabulary:,} asked for"
+        help = "give more text, or raise --characters"
+        warnings.append(Diagnostic("R0214", message, "warning", place=output, help=help))
+    return finish(
+        "tokenizer",
+        {"path": output, "vocabulary": found},
+        warnings,
+        ok=True,
+        as_json=as_json,
+        show=lambda: tell(f"wrote {output}, {found:,} tokens"),
+    )
+
+
+@click.command("corpus")
+@texts
+@click.option(
+    "--tokenizer", "source", required=True, metavar="FILE", help="A tokenizer.json, or its folder."
+)
+@click.option(
+    "-o", "--output", required=True, metavar="FOLDER", help="Of the corpus, or of its parts."
+)
+@click.option("--name", metavar="NAME", help="Of the corpus; that of its folder otherwise.")
+@click.option(
+    "--split",
+    metavar="PART=SHARE,...",
+    help="Several corpora, each of a share of the documents, in folders of their names.",
+)
+@click.option(
+    "--deduplicate",
+    type=click.Choice(("paragraphs", "documents", "none")),
+    default="paragraphs",
+    show_default=True,
+    help="What is left out where it was there before.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="FOLDER",
+    help="A corpus none of whose paragraphs may come in. May be given several times.",
+)
+@click.option(
+    "--max-tokens",
+    multiple=True,
+    metavar="[PART=]N",
+    help="Keep documents until there are so many.",
+)
+@click.option(
+    "--max-document-tokens",
+    multiple=True,
+    metavar="[PART=]N",
+    help="Cut longer documents to a piece from anywhere in them.",
+)
+@click.option("--end-of-text", metavar="TOKEN", help="The token that ends a document.")
+@text_field
+@glob
+@force
+@quiet
+@as_json
+def corpus(
+    files: tuple[str, ...],
+    source: str,
+    output: str,
+    name: str | None,
+    split: str | None,
+    deduplicate: str,
+    against: tuple[str, ...],
+    max_tokens: tuple[str, ...],
+    max_document_tokens: tuple[str, ...],
+    end_of_text: str | None,
+    text_field: str,
+    glob: str,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Make corpora, folders of tokens, of text.
+
+    FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
+    such files.
+
+    \b
+    lawdsl corpus text.jsonl --tokenizer tokenizer.json -o corpora \\
+        --split general=0.9,general-validation=0.1 --max-tokens general-validation=131072
+
+    Documents fall to a part by what they say, so copies fall together. What a part with
+    `validation` in its name has, no other part gets: no paragraph of 32 letters or more. Shares
+    may leave a rest, which is left out.
+    """
+    needs("tokenizers", "pydantic")
+    from lawdsl.runners.corpora.making import write_corpora
+    from lawdsl.runners.corpora.tokenizing import load_tokenizer
+
+    parts = _parts(Path(output), name, split, max_tokens, max_document_tokens)
+    encoder = load_tokenizer(source, end_of_text)
+    with progress(quiet or as_json, "MB read") as bar:
+        made = write_corpora(
+            files,
+            parts,
+            encoder,
+            glob=glob,
+            text_field=text_field,
+            deduplicate=deduplicate,
+            against=against,
+            force=force,
+            progress=_megabytes(bar),
+        )
+    return _shown("corpus", made, (), as_json)
+
+
+@click.command("corpora")
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
+@as_json
+def corpora(folders: tuple[str, ...], as_json: bool) -> int:
+    """Show corpora, and verify that they are as they were written.
+
+    FOLDER is that of a corpus, or holds some.
+    """
+    needs("pydantic")
+    from lawdsl.runners.corpora.corpus import find_corpora, mixed_tokenizers, open_corpus
+
+    found: list[Corpus] = []
+    mistakes: list[Diagnostic] = []
+    for folder in (inside for given in folders for inside in find_corpora(given)):
+        try:
+            found.append(open_corpus(folder, verify=True))
+        except LawdslError as error:
+            mistakes += error.diagnostics
+    if mistakes:
+        raise LawdslError(mistakes)
+    mixed = mixed_tokenizers(found)
+    return _shown("corpora", found, [mixed] if mixed else [], as_json)
+
+
+def _shown(command: str, made: Sequence[Corpus], said: Iterable[Diagnostic], as_json: bool) -> int:
+    from lawdsl.reporting.corpora import show_corpora
+    from lawdsl.reporting.terminal import console
+
+    rows: list[dict[str, Any]] = [
+        corpus.facts | {"folder": str(corpus.folder), "fingerprint": corpus.fingerprint}
+        for corpus in made
+    ]
+    return finish(
+        command,
+        {"corpora": rows},
+        said,
+        ok=True,
+        as_json=as_json,
+        show=lambda: show_corpora(rows, console()),
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message, help = f"the folder cannot be made: {error.strerror}", "choose another with -o"
+        raise LawdslError(Diagnostic("R0211", message, place=str(folder), help=help)) from None
+
+
+def _megabytes(bar: Any) -> Any:
+    """A bar that is told bytes."""
+    return bar and (lambda done, total: bar(done // MEGABYTE, total // MEGABYTE))
+
+
+def _parts(
+    output: Path,
+    name: str | None,
+    split: str | None,
+    max_tokens: Iterable[str],
+    max_document_tokens: Iterable[str],
+) -> dict[Path, Part]:
+    """The corpora that are asked for, by folder.
+
+    Raises:
+        click.UsageError: a name, share or number that cannot be one.
+    """
+    from lawdsl.runners.corpora.making import Part
+
+    shares = _shares(split) if split is not None else {name or output.resolve().name: Fraction(1)}
+    if split is not None and name is not None:
+        raise click.UsageError("--name is for one corpus; --split names several")
+    most = _limits(max_tokens, shares, "--max-tokens")
+    longest = _limits(max_document_tokens, shares, "--max-document-tokens")
+    return {
+        output / part if split is not None else output: Part(
+            part, share, most.get(part), longest.get(part), first="validation" in part
+        )
+        for part, share in shares.items()
+    }
+
+
+def _shares(split: str) -> dict[str, Fraction]:
+    shares: dict[str, Fraction] = {}
+    for pair in split.split(","):
+        part, _, text = (word.strip() for word in pair.partition("="))
+        try:
+            share = Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            raise click.UsageError(f"--split takes PART=SHARE,PART=SHARE, not {pair!r}") from None
+        if not NAME.fullmatch(part) or part in shares:
+            what = "is there twice" if part in shares else "cannot be the name of a folder"
+            raise click.UsageError(f"--split: {part!r} {what}")
+        if share <= 0:
+            raise click.UsageError(f"--split: the share of {part} is {text}")
+        shares[part] = share
+    if sum(shares.values()) > 1:
+        raise click.UsageError(f"--split: the shares add up to {float(sum(shares.values())):g}")
+    return shares
+
+
+def _limits(pairs: Iterable[str], parts: Iterable[str], option: str) -> dict[str, int]:
+    """A number for each part that has one; N alone is for all that have none of their own."""
+    limits: dict[str, int] = {}
+    for pair in sorted(pairs, key=lambda pair: "=" in pair):
+        part, equals, number = (word.strip() for word in pair.rpartition("="))
+        if not number.isascii() or not number.isdigit() or int(number) < 2:
+            raise click.UsageError(f"{option} takes [PART=]N of 2 or more, not {pair!r}")
+        if equals and part not in parts:
+            raise click.UsageError(f"{option}: there is no part {part!r}")
+        limits.update(dict.fromkeys([part] if equals else parts, int(number)))
+    return limits
+
+
+COMMANDS = (tokenizer, corpus, corpora)

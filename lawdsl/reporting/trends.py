@@ -1,0 +1,85 @@
+"""Trends of a table on a terminal: a line for each way to look at a claim, and where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from lawdsl.diagnostics import printable
+from lawdsl.reporting.terminal import show_rows
+
+if TYPE_CHECKING:
+    from lawdsl.observing.records import Series, Trend, Trends
+
+HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "s.e.", "verdict")
+
+
+def show_trends(found: Trends, out: Console, *, details: bool = True) -> None:
+    """The counts for each claim, and for those with exceptions where these are."""
+    data = f"{found.rows:,} rows of {found.data}"
+    if found.where:
+        data += f" where {', '.join(found.where)}"
+    out.print(Text(f"{found.law} and {printable(data)}", style="bold"), soft_wrap=True)
+    if found.dropped:
+        out.print(f"  {found.dropped:,} bad rows were left out")
+    held = ", ".join(map(printable, (*found.by, *found.held)))
+    if held:
+        out.print(Text(f"  held equal: {held}"), soft_wrap=True)
+    out.print(f"  {_noise(found)}", soft_wrap=True)
+    if found.trends:
+        show_rows(HEADERS, [row for trend in found.trends for row in _rows(trend)], out)
+    for trend in found.trends if details else ():
+        if any(series.against for series in trend.series):
+            _show_exceptions(trend, found.unit, out)
+
+
+def _noise(found: Trends) -> str:
+    """What is too small to tell."""
+    noises = [series.noise for trend in found.trends for series in trend.series]
+    limits = sorted(noise.limit for noise in noises if noise.limit is not None)
+    if not limits:
+        return "how much of a difference is noise is not known"
+    given = any(noise.source == "column" for noise in noises)
+    ends = dict.fromkeys(f"{limit:.3g}" for limit in (limits[0], limits[-1]))
+    source = "as the table gives them" if given else "from repeats"
+    return f"too small to tell: within {' to '.join(ends)} standard errors, {source}"
+
+
+def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
+    """The lines of one claim, its name and verdict on the first."""
+    verdict = trend.verdict
+    if trend.verdict == "contradicted" and trend.ok:
+        verdict += ", as expected"
+    if not trend.series:
+        yield trend.claim, "", "", "", "", "", "", f"{verdict}: {printable(trend.why)}"
+    for number, series in enumerate(trend.series):
+        yield (
+            (trend.claim, *_counts(series), verdict) if number == 0 else ("", *_counts(series), "")
+        )
+
+
+def _counts(series: Series) -> tuple[str, ...]:
+    error = "-" if series.noise.error is None else f"{series.noise.error:.2g}"
+    freedom = f" (df {series.noise.df:,})" if series.noise.df is not None else ""
+    counts = (series.pairs, series.as_claimed, series.too_small, series.against)
+    return series.compared, *(f"{count:,}" for count in counts), error + freedom
+
+
+def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
+    """How large the exceptions to a claim are and where, and a table of the variable that tells."""
+    from lawdsl.observing.findings import exceptions
+
+    out.print()
+    out.print(Text(f"against {trend.claim}", style="bold"), soft_wrap=True)
+    for series in trend.series if trend.series else ():
+        for number, line in enumerate(exceptions(series, unit) if series.against else ()):
+            out.print(f"  {'  ' if number else ''}{line}", soft_wrap=True)
+    if trend.split is not None:
+        rows = [
+            (label, *("" if count is None else f"{count[0]:,} of {count[1]:,}" for count in counts))
+            for label, counts in trend.split.parts.items()
+        ]
+        show_rows((trend.split.variable, *(s.compared for s in trend.series)), rows, out)

@@ -1,0 +1,238 @@
+"""A corpus: a folder with the tokens of its documents, opened as memory-mapped arrays.
+
+* tokens.bin: the tokens of all documents, one after another, each ended by end-of-text;
+* documents.npy: where each document begins, and where the last one ends;
+* paragraphs.npy: keys of its paragraphs, for what must not overlap with it;
+* tokenizer.json: the tokenizer they were made with;
+* corpus.json: how many there are, the SHA-256 of the files, and where the text came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..spec import canonical
+
+SCHEMA = 1
+FACTS = "corpus.json"
+HASHED = ("tokens.bin", "documents.npy", "tokenizer.json")
+"""What the fingerprint is of."""
+KINDS = {
+    "name": str,
+    "tokens": int,
+    "documents": int,
+    "dtype": str,
+    "vocabulary": int,
+    "end_of_text": int,
+    "sha256": dict,
+}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Tokens, one array that is read from the disk as it is used, and where documents begin.
+
+    `documents` has one number more than there are documents.
+    """
+
+    name: str
+    folder: Path
+    tokens: NDArray[Any]
+    documents: NDArray[np.int64]
+    fingerprint: str
+    vocabulary: int
+    end_of_text: int
+    facts: dict[str, Any]
+    """What corpus.json says."""
+
+    @property
+    def tokenizer(self) -> str:
+        """The SHA-256 of the tokenizer."""
+        return self.facts["sha256"]["tokenizer.json"]
+
+    def windows(self, sequence: int) -> int:
+        """How many rows of `sequence` tokens and the token after them there are.
+
+        Row i is `tokens[i * sequence : (i + 1) * sequence + 1]`.
+        """
+        return max(0, (len(self.tokens) - 1) // sequence)
+
+
+def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
+    """The corpus in a folder.
+
+    Args:
+        verify: read it all and compare the hashes; else only the sizes are looked at.
+    Raises:
+        LawdslError: it is no corpus (R0207), or not what was written (R0208).
+    """
+    folder = Path(folder)
+    facts = _facts(folder)
+    dtype = np.dtype(facts["dtype"]).newbyteorder("<")
+    path = folder / "tokens.bin"
+    expected, size = facts["tokens"] * dtype.itemsize, _size(path)
+    if size != expected:
+        raise _damaged(f"the file has {size:,} bytes, not the {expected:,} that were written", path)
+    if verify:
+        for name in HASHED:
+            _same(folder / name, facts["sha256"][name])
+        _same(folder / "paragraphs.npy", facts.get("paragraphs_sha256"))
+    return Corpus(
+        facts["name"],
+        folder,
+        _tokens(path, dtype),
+        _documents(folder / "documents.npy", facts),
+        fingerprint(facts),
+        facts["vocabulary"],
+        facts["end_of_text"],
+        facts,
+    )
+
+
+def fingerprint(facts: dict[str, Any]) -> str:
+    """What two corpora share only if they have the same tokens, documents and tokenizer."""
+    hashes = {name: facts["sha256"][name] for name in HASHED}
+    text = canonical({"dtype": facts["dtype"], "sha256": hashes})
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def find_corpora(folder: str | Path) -> list[Path]:
+    """The folder if it is that of a corpus, else those in it that are.
+
+    Raises:
+        LawdslError: there is none (R0207).
+    """
+    folder = Path(folder)
+    if is_corpus(folder):
+        return [folder]
+    inside = sorted(path.parent for path in folder.glob(f"*/{FACTS}"))
+    found = [
+        path for path in inside if not path.name.startswith(".")
+    ]  # else they are in the making
+    if not found:
+        raise _no_corpus(folder)
+    return found
+
+
+def is_corpus(folder: str | Path) -> bool:
+    """Whether a path is that of a corpus' folder."""
+    return (Path(folder) / FACTS).is_file()
+
+
+def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
+    """The keys of the paragraphs of a corpus, sorted.
+
+    Raises:
+        LawdslError: it is no corpus (R0207), or its paragraphs are not what was written (R0208).
+    """
+    path = Path(folder) / "paragraphs.npy"
+    _same(path, _facts(Path(folder)).get("paragraphs_sha256"))
+    return _array(path, np.dtype("<u8"))
+
+
+def mixed_tokenizers(corpora: Iterable[Corpus]) -> Diagnostic | None:
+    """What is wrong with corpora that are used together (R0210), if it is their tokenizers.
+
+    Tokens of one mean nothing to a model that was trained on those of another, and a loss per token
+    of one cannot be compared with that of another.
+    """
+    groups: dict[str, list[str]] = {}
+    for corpus in corpora:
+        groups.setdefault(corpus.tokenizer, []).append(corpus.name)
+    if len(groups) < 2:
+        return None
+    message = f"the corpora were made with {len(groups)} different tokenizers"
+    notes = tuple(f"one of {', '.join(names)}" for names in groups.values())
+    help = "make them all with one: lawdsl corpus … --tokenizer FILE"
+    return Diagnostic("R0210", message, notes=notes, help=help)
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        LawdslError: it cannot be read (R0208).
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
+
+
+def _same(path: Path, expected: str | None) -> None:
+    if expected is not None and file_hash(path) != expected:
+        raise _damaged("the file is not what was written: its SHA-256 is another", path)
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    path = folder / FACTS
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise _no_corpus(folder) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(f"the file cannot be read: {error}", path) from None
+    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+        found = facts.get("schema") if isinstance(facts, dict) else None
+        raise _damaged(f"the corpus is of schema {found}; this version reads {SCHEMA}", path)
+    for name, kind in KINDS.items():
+        if type(facts.get(name)) is not kind:
+            raise _damaged(f"the fact {name} is missing or of the wrong kind", path)
+    if facts["dtype"] not in ("uint16", "uint32") or facts["tokens"] < 1:
+        raise _damaged("the facts are not those of a corpus", path)
+    if any(not isinstance(facts["sha256"].get(name), str) for name in HASHED):
+        raise _damaged("a SHA-256 is missing", path)
+    return facts
+
+
+def _tokens(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.memmap(path, dtype=dtype, mode="r")
+    except OSError as error:
+        raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
+
+
+def _documents(path: Path, facts: dict[str, Any]) -> NDArray[np.int64]:
+    documents = _array(path, np.dtype("<i8"))
+    if len(documents) != facts["documents"] + 1 or documents[-1] != facts["tokens"]:
+        raise _damaged("the documents do not add up to the tokens", path)
+    return documents
+
+
+def _array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise _damaged(f"the file cannot be read: {error}", path) from None
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+        raise _damaged("the file does not hold what it should", path)
+    return array
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
+
+
+def _no_corpus(folder: Path) -> LawdslError:
+    message = f"this is no corpus: it has no {FACTS}" if folder.is_dir() else "there is no corpus"
+    help = "give a folder that `lawdsl corpus` made"
+    return LawdslError(Diagnostic("R0207", message, place=str(folder), help=help))
+
+
+def _damaged(message: str, path: Path) -> LawdslError:
+    help = "bring the file back from a copy, or make the corpus again with `lawdsl corpus --force`"
+    return LawdslError(Diagnostic("R0208", message, place=str(path), help=help))

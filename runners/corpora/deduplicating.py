@@ -1,0 +1,150 @@
+"""Paragraphs that were there before, told by the letters and digits in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHORT = 32
+"""A paragraph with fewer letters and digits is never left out: `SEE ALSO` may stand in each text."""
+
+Deduplicate = Literal["paragraphs", "documents", "none"]
+Keys = NDArray[np.uint64]
+
+_GAP = re.compile(r"(\n(?:[ \t\r]*\n)+)")
+_REST = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A document as it goes into a corpus, without paragraphs that were there before.
+
+    Attributes:
+        key: of the whole document, before any paragraph was taken out.
+        paragraphs: keys of those that are left and not short.
+    """
+
+    text: str
+    key: int
+    paragraphs: tuple[int, ...]
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, each with the blank lines after it; joined they are the text."""
+    split = _GAP.split(text)
+    return [text + gap for text, gap in zip(split[::2], [*split[1::2], ""], strict=True)]
+
+
+def key(text: str, short: int = SHORT) -> int:
+    """64 bits that texts with the same letters and digits share, whatever their case and layout.
+
+    0 stands for a text with fewer than `short` of them.
+    """
+    plain = _REST.sub("", text.lower())
+    return hash64(plain) if len(plain) >= short else 0
+
+
+def document_key(text: str) -> int:
+    """The same of a whole document, however short; decides in which part of a split it falls."""
+    return key(text, short=1) or hash64(text)
+
+
+def hash64(text: str) -> int:
+    """Never 0."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") or 1
+
+
+class Seen:
+    """A set of keys that grows: sorted arrays of falling length, 8 bytes a key."""
+
+    def __init__(self, *levels: Keys) -> None:
+        self.levels = [np.unique(level) for level in levels if len(level)]
+
+    def has(self, keys: Keys) -> NDArray[np.bool_]:
+        """Which of the keys are in it."""
+        found = np.zeros(len(keys), dtype=np.bool_)
+        for level in self.levels:
+            at = np.minimum(np.searchsorted(level, keys), len(level) - 1)
+            found |= level[at] == keys
+        return found
+
+    def add(self, keys: Iterable[int]) -> None:
+        new = np.unique(np.fromiter(keys, dtype=np.uint64))
+        while self.levels and len(self.levels[-1]) <= 2 * len(new):
+            new = np.union1d(self.levels.pop(), new)
+        if len(new):
+            self.levels.append(new)
+
+
+class Sieve:
+    """Takes out of documents, as they come, what was there before.
+
+    Args:
+        what: every paragraph that was in a document before, or only whole documents, or nothing.
+        barred: keys of paragraphs that are taken out in any case.
+    """
+
+    def __init__(self, what: Deduplicate, barred: Sequence[Keys] = ()) -> None:
+        self.what = what
+        self.barred = Seen(*barred)
+        self.documents = Seen()
+        self.paragraphs = Seen()
+
+    def bar(self) -> None:
+        """From now on, take out the paragraphs that were met until now."""
+        self.barred = Seen(*self.barred.levels, *self.paragraphs.levels)
+        self.paragraphs = Seen()
+
+    def sift(self, documents: Sequence[tuple[str, int]]) -> list[Made]:
+        """What is left of some documents, given with their keys; those left without text, not."""
+        split = [[(text, key(text)) for text in paragraphs(whole)] for whole, _ in documents]
+        flat = np.array([k for parts in split for _, k in parts], dtype=np.uint64)
+        known = self.barred.has(flat)
+        if self.what == "paragraphs":
+            known |= self.paragraphs.has(flat)
+        old = {int(k) for k in flat[known]}
+        copies = self._copies([whole for _, whole in documents])
+        found, met = [], set[int]()
+        for (_, whole), parts, copy in zip(documents, split, copies, strict=True):
+            if not copy:
+                kept = list(self._fresh(parts, old))
+                met.update(k for _, k in kept)
+                if made := _made(whole, kept, cut=len(kept) < len(parts)):
+                    found.append(made)
+        self.paragraphs.add(met - {0})
+        return found
+
+    def _copies(self, keys: Sequence[int]) -> list[bool]:
+        """Which documents were there before."""
+        if self.what == "none":
+            return [False] * len(keys)
+        copies, met = [], set[int]()
+        for k, old in zip(keys, self.documents.has(np.array(keys, dtype=np.uint64)), strict=True):
+            copies.append(bool(old) or k in met)
+            met.add(k)
+        self.documents.add(met)
+        return copies
+
+    def _fresh(self, parts: Sequence[tuple[str, int]], old: set[int]) -> Iterator[tuple[str, int]]:
+        """The paragraphs that are short or not in `old`; where they may come only once, they are
+        added to it."""
+        for text, k in parts:
+            if not k or k not in old:
+                yield text, k
+                if k and self.what == "paragraphs":
+                    old.add(k)
+
+
+def _made(whole: int, kept: Sequence[tuple[str, int]], cut: bool) -> Made | None:
+    """A document of the paragraphs that are kept; None if they are blank, or only short ones are
+    left of what was cut."""
+    text = "".join(text for text, _ in kept)
+    keys = tuple(k for _, k in kept if k)
+    return Made(text, whole, keys) if text.strip() and (keys or not cut) else None

@@ -1,0 +1,302 @@
+"""Files -> documents, one after another: text, JSON lines and Parquet, and folders of them."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a character that JSON wrote as two; no text by itself
+
+BLOCK = 1 << 20  # bytes that are read at once
+LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cut
+
+Progress = Callable[[int, int], None]
+Read = Callable[[int], None]
+Bytes = IO[bytes] | gzip.GzipFile | io.BufferedReader
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text, and where it was read: a file, with the line or row in it."""
+
+    text: str
+    source: str
+
+
+def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
+    """The files that are named, and those in the folders that are named, in the order of names.
+
+    Args:
+        glob: of the files in folders; those whose names, or folders' names, begin with a dot are
+            left out.
+    Raises:
+        LawdslError: there is no such file, or a folder has none that fits (R0203).
+    """
+    if not Path(glob).name:
+        raise _unreadable("the glob is empty", Path(glob), "give another one: --glob '*.txt'")
+    found: list[Path] = []
+    for given in map(Path, inputs):
+        if given.is_dir():
+            inside = sorted(_inside(given, glob))
+            if not inside:
+                message = f"the folder has no file that fits {glob}"
+                raise _unreadable(message, given, "give another folder, or another --glob")
+            found += inside
+        elif given.is_file():
+            found.append(given)
+        else:
+            there = given.exists()
+            message = "this is no regular file" if there else "there is no such file"
+            raise _unreadable(message, given, "give the path of a file or folder")
+    return list(dict.fromkeys(found))
+
+
+def read_documents(
+    files: Sequence[Path], text_field: str = "text", progress: Progress | None = None
+) -> Iterator[Document]:
+    """Every document of the files; a text file is one document, or more if it is very long.
+
+    JSON lines (.jsonl, .json) and Parquet are known by their names, all else is text; .gz and .zst
+    are unpacked.
+
+    Args:
+        text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
+        progress: called with the bytes read so far, and the bytes of all files.
+    Raises:
+        LawdslError: text that is not UTF-8 (R0201), or not of its kind (R0202), with the place; a
+            file that cannot be read (R0203).
+    """
+    with _readable(files):
+        sizes = [path.stat().st_size for path in files]
+    total, before = sum(sizes), 0
+    for path, size in zip(files, sizes, strict=True):
+
+        def read(done: int, before: int = before) -> None:
+            if progress:
+                progress(before + done, total)
+
+        with _readable([path]):
+            yield from _reader(path)(path, text_field, read)
+        before += size
+        read(0, before)
+
+
+def part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """The progress of one reading of files, of several: `before` bytes were read until then."""
+    return progress and (lambda done, _: progress(before + done, total))
+
+
+def end_of_piece(text: str, start: int, most: int) -> int:
+    """Where a piece of `text` of at most `most` characters ends: at a blank line if there is one,
+    else at the end of a line, else anywhere."""
+    if len(text) - start <= most:
+        return len(text)
+    for gap in ("\n\n", "\n"):
+        at = text.rfind(gap, start, start + most)
+        if at >= 0:
+            return at + len(gap)
+    return start + most
+
+
+def _inside(folder: Path, glob: str) -> Iterator[Path]:
+    """The files in a folder and the folders in it that fit."""
+
+    def fail(error: OSError) -> None:
+        raise _unreadable(f"the folder cannot be read: {error.strerror}", Path(error.filename))
+
+    for home, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = (name for name in folders if not name.startswith("."))
+        for name in names:
+            path = Path(home, name)
+            fits = path.relative_to(folder).match(glob)
+            if fits and not name.startswith(".") and path.is_file():
+                yield path
+
+
+@contextmanager
+def _readable(files: Iterable[Path]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = Path(error.filename) if error.filename else next(iter(files))
+        raise _unreadable(f"the file cannot be read: {error.strerror or error}", place) from None
+    except (EOFError, zlib.error):
+        raise _unreadable("the compressed file is damaged", next(iter(files))) from None
+
+
+def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[Document]]:
+    name = path.name.lower()
+    if name.endswith(PACKED):
+        name = name.rpartition(".")[0]
+    return next((reader for ending, reader in READERS.items() if name.endswith(ending)), _text)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Bytes, Callable[[], int]]]:
+    """A file, unpacked if need be, and how many of its bytes have been read."""
+    with path.open("rb") as raw:
+        ending = path.suffix.lower()
+        if ending == ".gz":
+            with gzip.open(raw) as file:
+                yield file, raw.tell
+        elif ending == ".zst":
+            from pyarrow import CompressedInputStream
+
+            with io.BufferedReader(CompressedInputStream(raw, "zstd")) as file:
+                yield file, raw.tell
+        else:
+            yield raw, raw.tell
+
+
+# ---- text ----
+
+
+def _text(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+    text, line = "", 1
+    with _opened(path) as (file, position):
+        for block in _decoded_blocks(file, path):
+            text += block
+            while len(text) > LONGEST:
+                end = end_of_piece(text, 0, LONGEST)
+                yield Document(text[:end], f"{path}:{line}")
+                line += text.count("\n", 0, end)
+                text = text[end:]
+            read(position())
+    if text:
+        yield Document(text, f"{path}:{line}" if line > 1 else str(path))
+
+
+def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    before = 0
+    while True:
+        block = file.read(BLOCK)
+        pending = len(decoder.getstate()[0])  # bytes of a character that is not complete
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            byte = before - pending + error.start
+            raise _not_utf8(str(path), f"byte {byte:,}", error) from None
+        yield text if before else text.removeprefix("\ufeff")
+        before += len(block)
+        if not block:
+            return
+
+
+# ---- JSON lines ----
+
+
+def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+    with _opened(path) as (file, position):
+        for number, content in enumerate(file, start=1):
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
+            if content.strip():
+                place = f"{path}:{number}"
+                try:
+                    line = content.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    where = f"byte {error.start:,} of the line"
+                    raise _not_utf8(place, where, error) from None
+                yield Document(_field(line, text_field, place), place)
+            if number % 100 == 0:
+                read(position())
+
+
+def _field(line: str, text_field: str, place: str) -> str:
+    """The text in a line of JSON; halves of characters are replaced, as browsers do."""
+    try:
+        value: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        nested = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        why = error.msg if isinstance(error, json.JSONDecodeError) else nested
+        help = "write one JSON object a line, or leave the file out"
+        raise _wrong(f"the line is no JSON: {why}", place, help) from None
+    if not isinstance(value, dict):
+        message = f"the line is no JSON object but a {type(value).__name__}"
+        raise _wrong(message, place, f'write objects with the text in the field "{text_field}"')
+    text = value.get(text_field)
+    if not isinstance(text, str):
+        kind = "is no text" if text_field in value else "is missing"
+        has = ", ".join(value) or "none"
+        help = "name the field of the text with --text-field"
+        raise _wrong(f'the field "{text_field}" {kind}', place, help, f"the fields are: {has}")
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+# ---- Parquet ----
+
+
+def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if text_field not in names:
+                message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
+                help = "name the column of the text with --text-field"
+                raise _wrong(message, str(path), help, f"the columns are: {has}")
+            rows, size = file.metadata.num_rows, path.stat().st_size
+            number = 0
+            for batch in file.iter_batches(batch_size=256, columns=[text_field]):
+                for value in batch.column(0):
+                    number += 1
+                    yield Document(_cell(value, text_field, f"{path}:{number}"), f"{path}:{number}")
+                read(size * number // rows)
+    except pa.ArrowException as error:
+        why = str(error).splitlines()[0]
+        raise _unreadable(f"this is no readable Parquet file: {why}", path) from None
+
+
+def _cell(value: Any, text_field: str, place: str) -> str:
+    try:
+        text = value.as_py()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(place, f"byte {error.start:,} of the row's text", error) from None
+    if not isinstance(text, str):
+        help = "leave the row out, or name another column with --text-field"
+        raise _wrong(f'the column "{text_field}" has no text in this row', place, help)
+    return text
+
+
+READERS = {
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json_lines,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+}
+"""By the ends of names; all other files are text."""
+PACKED = (".gz", ".zst")
+
+
+# ---- what is wrong ----
+
+
+def _not_utf8(place: str, where: str, error: UnicodeDecodeError) -> LawdslError:
+    message = f"the text is not UTF-8: {where} is 0x{error.object[error.start]:02x}"
+    help = "convert it with iconv, or leave the file out with --glob"
+    return LawdslError(Diagnostic("R0201", message, place=place, help=help))
+
+
+def _wrong(message: str, place: str, help: str, *notes: str) -> LawdslError:
+    return LawdslError(Diagnostic("R0202", message, place=place, notes=notes, help=help))
+
+
+def _unreadable(message: str, path: Path, help: str | None = None) -> LawdslError:
+    help = help or "look at the file and its permissions, or leave it out"
+    return LawdslError(Diagnostic("R0203", message, place=str(path), help=help))

@@ -1,0 +1,136 @@
+"""The files of a corpus as they are written, document by document."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .corpus import FACTS, HASHED, SCHEMA, file_hash, fingerprint
+from .deduplicating import Made
+from .tokenizing import Encoded, Tokenizer, encoded
+
+RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, as they come
+
+
+class Writer:
+    """One corpus in the making: `add` as often as there is text, then `finish`, then `describe`.
+
+    Memory holds 28 bytes a document; no file is kept open.
+    """
+
+    def __init__(self, folder: Path, name: str, tokenizer: Tokenizer) -> None:
+        self.folder, self.name, self.tokenizer = folder, name, tokenizer
+        self.tokens = self.documents = self.size = 0
+        self._lengths = array("q")  # of each document: tokens, bytes, paragraphs, key
+        self._bytes = array("q")
+        self._counts = array("i")
+        self._keys = array("Q")
+        for name in ("tokens.bin", RAW):
+            (folder / name).touch()
+
+    def add(self, documents: Sequence[Made], longest: int | None = None) -> None:
+        """Write documents; of those of more than `longest` tokens, a piece from anywhere in it."""
+        texts = encoded(self.tokenizer, (d.text for d in documents), longest is not None)
+        pairs = zip(documents, texts, strict=True)
+        self.write((document, *_piece(document, whole, longest)) for document, whole in pairs)
+
+    def write(self, documents: Iterable[tuple[Made, NDArray[Any], int]]) -> None:
+        """Write documents with their tokens, without end of text, and the bytes of their text."""
+        dtype, end = self.tokenizer.dtype, self.tokenizer.end_of_text
+        tokens_path, raw_path = self.folder / "tokens.bin", self.folder / RAW
+        with tokens_path.open("ab") as tokens, raw_path.open("ab") as raw:
+            for document, ids, size in documents:
+                tokens.write(np.append(ids, end).astype(dtype).tobytes())
+                raw.write(np.array(document.paragraphs, dtype="<u8").tobytes())
+                self._lengths.append(len(ids) + 1)
+                self._bytes.append(size)
+                self._counts.append(len(document.paragraphs))
+                self._keys.append(document.key)
+                self.tokens += len(ids) + 1
+
+    def finish(self, most: int | None = None) -> None:
+        """Complete the files; with `most` tokens, keep the documents of the smallest keys only."""
+        lengths = np.array(self._lengths, dtype=np.int64)
+        kept = np.arange(len(lengths))
+        if most is not None and self.tokens > most:
+            order = np.argsort(np.array(self._keys, dtype=np.uint64), kind="stable")
+            kept = order[: np.searchsorted(np.cumsum(lengths[order]), most, side="right")]
+            self._keep(kept, _bounds(lengths))
+        save(self.folder / "paragraphs.npy", self._paragraphs(kept))
+        (self.folder / RAW).unlink()
+        documents = _bounds(lengths[kept])
+        save(self.folder / "documents.npy", documents)
+        self.tokens, self.documents = int(documents[-1]), len(kept)
+        self.size = int(np.array(self._bytes, dtype=np.int64)[kept].sum())
+
+    def describe(self, sources: dict[str, Any]) -> None:
+        """Write the tokenizer and, last, the facts."""
+        (self.folder / "tokenizer.json").write_bytes(self.tokenizer.content)
+        facts: dict[str, Any] = {
+            "schema": SCHEMA,
+            "name": self.name,
+            "tokens": self.tokens,
+            "documents": self.documents,
+            "dtype": self.tokenizer.dtype.name,
+            "bytes": self.size,
+            "vocabulary": self.tokenizer.vocabulary,
+            "end_of_text": self.tokenizer.end_of_text,
+            "sha256": {name: file_hash(self.folder / name) for name in HASHED},
+            "paragraphs_sha256": file_hash(self.folder / "paragraphs.npy"),
+            "sources": sources,
+        }
+        facts["fingerprint"] = fingerprint(facts)
+        text = json.dumps(facts, indent=2) + "\n"
+        (self.folder / FACTS).write_text(text, encoding="utf-8")
+
+    def _keep(self, kept: NDArray[np.int64], bounds: NDArray[np.int64]) -> None:
+        """Only these documents, in this order."""
+        path, shorter = self.folder / "tokens.bin", self.folder / "kept.bin"
+        tokens = np.memmap(path, dtype=self.tokenizer.dtype, mode="r")
+        with shorter.open("wb") as file:
+            for i in kept:
+                file.write(tokens[bounds[i] : bounds[i + 1]].tobytes())
+        os.replace(shorter, path)
+
+    def _paragraphs(self, kept: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The keys of the paragraphs of these documents, sorted, once each."""
+        keys = np.fromfile(self.folder / RAW, dtype="<u8")
+        if len(kept) < len(self._counts):
+            bounds = _bounds(np.array(self._counts, dtype=np.int64))
+            keys = np.concatenate([keys[:0], *(keys[bounds[i] : bounds[i + 1]] for i in kept)])
+        return np.unique(keys)
+
+
+def save(path: Path, array: NDArray[Any]) -> None:
+    """Write an array as `np.save` does, which does not say why it fails.
+
+    Raises:
+        OSError: with its number.
+    """
+    with path.open("wb") as file:
+        header = np.lib.format.header_data_from_array_1_0(array)
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(array.data)
+
+
+def _piece(document: Made, whole: Encoded, longest: int | None) -> tuple[NDArray[Any], int]:
+    """The tokens of a document with room for the one that ends it, and the bytes of their text."""
+    text, ids, offsets = document.text, whole.ids, whole.offsets
+    if offsets is not None and longest is not None and len(ids) >= longest:
+        first = document.key % (len(ids) - longest + 2)
+        last = first + longest - 2
+        text = text[offsets[first, 0] : offsets[last, 1]]
+        ids = ids[first : last + 1]
+    return ids, len(text.encode("utf-8"))
+
+
+def _bounds(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each begins, and the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype("<i8")

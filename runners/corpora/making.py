@@ -1,0 +1,213 @@
+"""Text -> corpora: read, split, freed of what is there twice, made tokens, written.
+
+Documents are dealt to the parts of a split by a hash of what they say, so one that is there twice
+falls into one part. Parts for validation are made first: what they have, no other part gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .corpus import Corpus, open_corpus, paragraph_keys
+from .deduplicating import Deduplicate, Sieve, document_key
+from .documents import Document, Progress, find_files, read_documents
+from .files import Writer
+from .new_folders import new_folders, writing
+from .tokenizing import Tokenizer, load_tokenizer
+
+# What is there twice in a batch goes to the first part that has it: another batch, other corpora.
+BATCH = 256  # documents
+CHARACTERS = 2 << 20  # of them, at most, unless one has more
+
+
+@dataclass(frozen=True)
+class Part:
+    """A corpus that is made of a share of the documents.
+
+    `max_tokens` keeps documents by their hash until there are so many; `max_document_tokens` cuts
+    each document. The paragraphs of a part that is `first` are kept out of those that are not.
+    """
+
+    name: str
+    share: Fraction = Fraction(1)
+    max_tokens: int | None = None
+    max_document_tokens: int | None = None
+    first: bool = False
+
+
+def write_corpus(
+    inputs: Sequence[str | Path],
+    folder: Path,
+    tokenizer: str | Path | Tokenizer,
+    **options: Any,
+) -> Corpus:
+    """One corpus of all documents; options as of `write_corpora`."""
+    part = Part(folder.resolve().name)
+    return write_corpora(inputs, {folder: part}, tokenizer, **options)[0]
+
+
+def write_corpora(
+    inputs: Sequence[str | Path],
+    parts: Mapping[Path, Part],
+    tokenizer: str | Path | Tokenizer,
+    *,
+    glob: str = "*",
+    text_field: str = "text",
+    deduplicate: Deduplicate = "paragraphs",
+    against: Sequence[str | Path] = (),
+    force: bool = False,
+    progress: Progress | None = None,
+) -> list[Corpus]:
+    """Corpora of the documents in files and folders, one for each part, each in its folder.
+
+    The folders appear when all are complete. Text is read as it is needed and tokens are written
+    as they come; memory holds some documents, and 16 to 40 bytes for each document and paragraph.
+
+    Args:
+        parts: folder -> part; shares of less than 1 in all leave documents out.
+        glob, text_field: of files in folders; of JSON lines and Parquet.
+        deduplicate: leave out every paragraph, or only every document, that was there before.
+        against: corpora whose paragraphs are left out in any case.
+        force: replace corpora that exist.
+        progress: called with how many bytes have been read, of how many.
+    Raises:
+        LawdslError: text that cannot be read (R0201 to R0203), none of it (R0204), or a folder that
+            cannot be made (R0205, R0209, R0211 to R0213).
+    """
+    _check_apart(parts, [*inputs, *against])
+    encoder = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
+    files = find_files(inputs, glob)
+    sieve = Sieve(deduplicate, [paragraph_keys(folder) for folder in against])
+    laps = {first: share for first in (True, False) if (share := _share(parts.values(), first))}
+    work = Work(len(laps), progress)
+    with new_folders(parts, force) as partial, writing(partial.values(), work.done):
+        drafts = [
+            Draft(part, keys, Writer(partial[folder], part.name, encoder))
+            for (folder, part), keys in zip(parts.items(), _ranges(parts.values()), strict=True)
+        ]
+        for first, share in laps.items():
+            some = [draft for draft in drafts if draft.part.first is first]
+            for batch in _batches(read_documents(files, text_field, work.lap(share))):
+                for draft in some:
+                    draft.add(batch, sieve)
+            for draft in some:
+                draft.writer.finish(draft.part.max_tokens)
+            sieve.bar()
+        source = {"inputs": [str(path) for path in inputs], "glob": glob, "files": len(files)}
+        others = {"deduplicate": deduplicate, "against": [str(path) for path in against]}
+        for draft in drafts:
+            draft.describe({**source, **others})
+    return [open_corpus(folder) for folder in parts]
+
+
+@dataclass
+class Draft:
+    """A part in the making: the documents with these hashes, and how many have been read."""
+
+    part: Part
+    keys: range
+    writer: Writer
+    read: int = 0
+
+    def add(self, batch: Sequence[tuple[str, int]], sieve: Sieve) -> None:
+        """Write those of some documents, given with their hashes, that fall to the part."""
+        mine = [(text, key) for text, key in batch if key in self.keys]
+        self.read += len(mine)
+        self.writer.add(sieve.sift(mine), self.part.max_document_tokens)
+
+    def describe(self, sources: dict[str, Any]) -> None:
+        """Write the facts.
+
+        Raises:
+            LawdslError: there is nothing in it (R0204).
+        """
+        if not self.writer.tokens:
+            raise _empty(self.part, self.read)
+        part = {
+            "share": str(self.part.share),
+            "documents": self.read,
+            "max_tokens": self.part.max_tokens,
+            "max_document_tokens": self.part.max_document_tokens,
+        }
+        self.writer.describe(sources | part)
+
+
+class Work:
+    """How much of it is done. The files are read once for each wave of parts, and a wave writes a
+    share of the text."""
+
+    def __init__(self, laps: int, progress: Progress | None) -> None:
+        self.laps, self.progress = laps, progress
+        self.begun = 0
+        self.earlier, self.share, self.part = 0.0, 0.0, 0.0
+
+    def lap(self, share: Fraction | int) -> Progress:
+        """The progress of the next reading of the files."""
+        before, self.begun = self.begun, self.begun + 1
+        self.earlier, self.share, self.part = self.earlier + self.share, float(share), 0.0
+
+        def read(done: int, total: int) -> None:
+            self.part = done / total if total else 1.0
+            if self.progress:
+                self.progress(before * total + done, self.laps * total)
+
+        return read
+
+    def done(self) -> float:
+        """The text that was written, as a share of all that was read."""
+        return self.earlier + self.share * self.part
+
+
+def _share(parts: Iterable[Part], first: bool) -> Fraction | int:
+    """Of all documents, those that are made first, or those that are not."""
+    return sum(part.share for part in parts if part.first is first)
+
+
+def _ranges(parts: Iterable[Part]) -> Iterator[range]:
+    """The hashes, of 64 bits, that fall to each part."""
+    start = Fraction(0)
+    for part in parts:
+        yield range(int(start * 2**64), int((start + part.share) * 2**64))
+        start += part.share
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[tuple[str, int]]]:
+    """Texts with the hashes that decide to which part they fall."""
+    batch: list[tuple[str, int]] = []
+    size = 0
+    for document in documents:
+        batch.append((document.text, document_key(document.text)))
+        size += len(document.text)
+        if len(batch) == BATCH or size >= CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _check_apart(parts: Mapping[Path, Part], sources: Sequence[str | Path]) -> None:
+    """Whether no corpus would be read as text, or replace what it is made of."""
+    for folder in parts:
+        for source in map(Path, sources):
+            place, other = folder.resolve(), source.resolve()
+            inside = other in place.parents
+            if inside or place == other or place in other.parents:
+                what = "lie in" if inside else "replace"
+                message = f"the corpus would {what} what it is made of: {source}"
+                help = "write it to another folder"
+                raise LawdslError(Diagnostic("R0213", message, place=str(folder), help=help))
+
+
+def _empty(part: Part, read: int) -> LawdslError:
+    why = "they are blank, or were there before" if read else "no document fell to it"
+    if read and part.max_tokens:
+        why = f"they are blank, were there before, or have more than {part.max_tokens:,} tokens"
+    message = f"the corpus {part.name} would be empty: of {read:,} documents nothing is left"
+    help = "give more text" if part.share == 1 else "give more text, or a larger share of it"
+    return LawdslError(Diagnostic("R0204", message, notes=(why,), help=help))

@@ -1,0 +1,152 @@
+"""Folders that are made whole or not at all: beside their places first, then moved there."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..disk import discard, sync
+from .corpus import is_corpus
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[Path, Path]]:
+    """An empty folder to write in for each; at the end they are synced and take their places.
+
+    Until then nothing is where the folders will be, and what was there is as it was. What a process
+    that died has left beside is removed.
+
+    Args:
+        force: replace corpora that exist; nothing else is ever replaced.
+    Raises:
+        LawdslError: a folder that exists (R0205), a disk that is full or a place that cannot be
+            written (R0209, R0211), another process that makes it (R0212).
+    """
+    targets = {folder: folder.resolve() for folder in folders}
+    places = {folder: _beside(target, "partial") for folder, target in targets.items()}
+    with ExitStack() as held, writing(places.values()):
+        for target in targets.values():
+            _check(target, force)
+        for folder, partial in places.items():
+            held.enter_context(_held(partial, targets[folder]))
+            _check(targets[folder], force)  # another process may have made it meanwhile
+        yield places
+        for partial in places.values():
+            for path in (*partial.iterdir(), partial):
+                sync(path)
+        for folder, partial in places.items():
+            _move(partial, targets[folder])
+
+
+@contextmanager
+def writing(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
+    """A message about what cannot be written, and how many bytes it would take.
+
+    Args:
+        partial: the folders that are written.
+        done: how much of the work is, 0 to 1.
+    Raises:
+        LawdslError: the disk is full (R0209), or the place cannot be written (R0211).
+    """
+    try:
+        yield
+    except OSError as error:
+        folders = [folder for folder in partial if folder.is_dir()]
+        place = str(folders[0].parent) if folders else str(error.filename or "")
+        if error.errno in FULL:
+            raise _full(error, folders, done(), place) from None
+        message = f"the folder cannot be written: {error.strerror or error}"
+        help = "choose another place with -o"
+        raise LawdslError(Diagnostic("R0211", message, place=place, help=help)) from None
+
+
+def _check(target: Path, force: bool) -> None:
+    """Whether a folder may be made, or replaced."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not force:
+        message, help = "the folder exists", "choose another one, or replace it with --force"
+    elif not is_corpus(target):
+        message, help = "what is there is no corpus, and is not replaced", "choose another folder"
+    else:
+        return
+    raise LawdslError(Diagnostic("R0205", message, place=str(target), help=help))
+
+
+def _beside(target: Path, what: str) -> Path:
+    return target.parent / f".{target.name}.{what}"
+
+
+@contextmanager
+def _held(partial: Path, target: Path) -> Iterator[None]:
+    """An empty folder that is this process' own, and is gone if the block fails."""
+    partial.mkdir(parents=True, exist_ok=True)
+    handle = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            _lock(handle, partial)
+        if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(handle)):
+            raise _made_by_another(target)  # it was moved to its place before this one held it
+        try:
+            _put_back(target)
+            for path in partial.iterdir():
+                discard(path)
+            yield
+        except BaseException:
+            discard(partial)
+            raise
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, partial: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _made_by_another(partial) from None
+
+
+def _put_back(target: Path) -> None:
+    """Undo the replacing of a folder that came to nothing, or complete it."""
+    old = _beside(target, "replaced")
+    if old.exists() and not target.exists():
+        os.rename(old, target)
+    discard(old)
+
+
+def _move(partial: Path, target: Path) -> None:
+    """Put a folder in the place of what is there."""
+    if target.exists():
+        os.rename(target, _beside(target, "replaced"))
+    try:
+        os.rename(partial, target)
+        sync(target.parent)
+    finally:
+        _put_back(target)
+
+
+def _full(error: OSError, folders: list[Path], done: float, place: str) -> LawdslError:
+    written = sum(path.stat().st_size for folder in folders for path in folder.iterdir())
+    notes = []
+    with suppress(OSError):
+        free = shutil.disk_usage(place).free + written  # what was written is removed
+        notes.append(f"{free:,} bytes are free")
+    if done > 0:
+        notes.append(f"about {int(written / done):,} bytes are needed")
+    message = "the disk is full" if error.errno == errno.ENOSPC else f"{error.strerror}"
+    help = "make room, or write elsewhere with -o"
+    return LawdslError(Diagnostic("R0209", message, place=place, notes=tuple(notes), help=help))
+
+
+def _made_by_another(path: Path) -> LawdslError:
+    message, help = "another process is making this corpus", "wait for it, or end it"
+    return LawdslError(Diagnostic("R0212", message, place=str(path), help=help))

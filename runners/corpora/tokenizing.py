@@ -1,0 +1,194 @@
+"""Tokenizers: one trained on text, or one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .documents import Progress, end_of_piece, find_files, part_of, read_documents
+
+END_OF_TEXT = "<|endoftext|>"
+ENDS = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")
+"""What tokenizers call the token that ends a document."""
+CHARACTERS = 8_000_000
+"""That are read of each input to train a tokenizer, spread over all of it; more changes little."""
+PIECE = 1 << 20
+"""Characters that are made tokens at once: an encoding takes some hundred bytes for each."""
+AT_ONCE = 2 * PIECE
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A tokenizer of the library `tokenizers`, with the size of its vocabulary.
+
+    `end_of_text` is the id of the token that ends a document, `content` the tokenizer.json.
+    """
+
+    inner: Any
+    path: Path
+    vocabulary: int
+    end_of_text: int
+    content: bytes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of tokens, little-endian."""
+        return np.dtype("<u2" if self.vocabulary <= 1 << 16 else "<u4")
+
+    def encode(self, texts: Sequence[str], offsets: bool = True) -> list[Any]:
+        """The encodings (`ids`, `offsets`) of texts, without any token that is no text."""
+        encode = self.inner.encode_batch if offsets else self.inner.encode_batch_fast
+        return encode(list(texts), add_special_tokens=False)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The tokens of a text; `offsets` (tokens, 2) are the characters that each stands for."""
+
+    ids: NDArray[Any]
+    offsets: NDArray[np.int64] | None
+
+
+def encoded(tokenizer: Tokenizer, texts: Iterable[str], offsets: bool) -> Iterator[Encoded]:
+    """The tokens of texts, one after another; of very long ones, those of their pieces."""
+    batch: list[str] = []
+    for text in texts:
+        if len(text) > PIECE or sum(map(len, batch)) + len(text) > AT_ONCE:
+            yield from _arrays(tokenizer, batch, offsets)
+            batch = []
+        if len(text) > PIECE:
+            yield _long(tokenizer, text, offsets)
+        else:
+            batch.append(text)
+    yield from _arrays(tokenizer, batch, offsets)
+
+
+def _arrays(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool) -> Iterator[Encoded]:
+    for encoding in tokenizer.encode(texts, offsets):
+        ids = np.array(encoding.ids, dtype=tokenizer.dtype)
+        where = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) if offsets else None
+        yield Encoded(ids, where)
+
+
+def _long(tokenizer: Tokenizer, text: str, offsets: bool) -> Encoded:
+    ids, where = [], []
+    start = 0
+    while start < len(text):
+        end = end_of_piece(text, start, PIECE)
+        (piece,) = _arrays(tokenizer, [text[start:end]], offsets)
+        ids.append(piece.ids)
+        where += [] if piece.offsets is None else [piece.offsets + start]
+        start = end
+    return Encoded(np.concatenate(ids), np.concatenate(where) if where else None)
+
+
+def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokenizer:
+    """The tokenizer in a `tokenizer.json`, or in a folder that has one.
+
+    Args:
+        end_of_text: the token that ends a document, where it is none of `ENDS`.
+    Raises:
+        LawdslError: it cannot be read, or does not say which token ends a document (R0206).
+    """
+    path = Path(source)
+    path = path / "tokenizer.json" if path.is_dir() else path
+    inner, content = _inner(path)
+    inner.no_truncation()
+    inner.no_padding()
+    inner.encode_special_tokens = True  # else a document could end itself
+    vocabulary = inner.get_vocab(with_added_tokens=True)
+    size = max(vocabulary.values(), default=-1) + 1
+    names = (end_of_text,) if end_of_text else ENDS
+    end = next((vocabulary[name] for name in names if name in vocabulary), None)
+    if end is None:
+        message = f"the tokenizer has no token {' or '.join(names)} to end a document with"
+        raise _bad(message, path, "name one that it has with --end-of-text")
+    return Tokenizer(inner, path, size, end, content)
+
+
+def _inner(path: Path) -> tuple[Any, bytes]:
+    """What the library makes of a file, and what is in it."""
+    from tokenizers import Tokenizer as Inner
+
+    help = "give the path of a tokenizer.json, or of a model's folder that has one"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _bad(f"the tokenizer cannot be read: {error.strerror}", path, help) from None
+    try:
+        return Inner.from_buffer(content), content
+    except Exception as error:  # the library raises nothing narrower
+        raise _bad(f"this is no tokenizer: {str(error).splitlines()[0]}", path, help) from None
+
+
+def train_tokenizer(texts: Iterator[str], size: int) -> str:
+    """A byte-level BPE with `size` tokens, the first of which ends a document, as JSON.
+
+    Raises:
+        LawdslError: the size is less than the 256 bytes and the end of text (R0206).
+    """
+    from tokenizers import Tokenizer as Inner
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+
+    if not 257 <= size <= 1 << 20:
+        message = f"a vocabulary of {size} tokens: there are 256 bytes and the end of text"
+        raise LawdslError(Diagnostic("R0206", message, help="ask for 257 to 1048576 tokens"))
+    inner = Inner(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    inner.train_from_iterator(texts, trainer)
+    return inner.to_str(pretty=True)
+
+
+def sample(
+    inputs: Sequence[str | Path],
+    characters: int = CHARACTERS,
+    *,
+    glob: str = "*",
+    text_field: str = "text",
+    progress: Progress | None = None,
+) -> Iterator[str]:
+    """Documents of each input, evenly spread over it, of about so many characters in all.
+
+    Each is read twice, since what is in it must be known first. `glob`, `text_field` and `progress`
+    are as for `documents.read_documents`.
+
+    Raises:
+        LawdslError: text that cannot be read (R0201 to R0203), or none (R0204).
+    """
+    groups = [find_files([path], glob) for path in inputs]
+    sizes = [sum(path.stat().st_size for path in files) for files in groups]
+    before, total = 0, 2 * sum(sizes)
+    for given, files, size in zip(inputs, groups, sizes, strict=True):
+        counted, again = (part_of(progress, at, total) for at in (before, before + size))
+        found = sum(len(d.text) for d in read_documents(files, text_field, counted))
+        if not found:
+            message, help = "there is no text to train a tokenizer on", "give more text"
+            raise LawdslError(Diagnostic("R0204", message, place=str(given), help=help))
+        texts = (document.text for document in read_documents(files, text_field, again))
+        yield from _spread(texts, min(characters, found), found)
+        before += 2 * size
+
+
+def _spread(texts: Iterable[str], part: int, whole: int) -> Iterator[str]:
+    """`part` of every `whole` texts, at even distances."""
+    for number, text in enumerate(texts):
+        if (number + 1) * part // whole > number * part // whole:
+            yield text
+
+
+def _bad(message: str, path: Path, help: str) -> LawdslError:
+    return LawdslError(Diagnostic("R0206", message, place=str(path), help=help))

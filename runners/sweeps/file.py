@@ -1,0 +1,158 @@
+"""What may stand in sweep.toml: sizes x mixtures x seeds.
+
+name = "python-from-manuals"
+folder = "runs/cpt"                      # of the runs; all folders are relative to this file
+# export = "models/{model}"              # where trained models go, if each model has one run
+
+[corpora]                                # folders made by `lawdsl corpus`
+general = "corpora/general"
+code = {folder = "corpora/code", max_epochs = 2}
+[validation]
+general = "corpora/general-validation"
+code = "corpora/code-validation"
+
+[[models]]
+name = "0.2M"
+folder = "models/0.2M"                   # as Hugging Face lays it out, with safetensors; or
+# config = {model_type = "qwen2", ...}   # a configuration, and
+# initialization = "width-scaled"        # how its weights are drawn
+learning_rate = 3e-3                     # any field of [training] or [run], for this model
+
+[grid]
+shares = [{code = 0}, {code = 0.1}, {code = "1/3"}]
+rest = "general"                         # the corpus that has what the shares leave
+seeds = [1]
+[[also]]                                 # further runs; what is left out is as in the grid
+models = ["0.2M"]
+shares = [{code = 0.5}]
+seeds = [2, 3]
+
+[training]                               # fields of `spec.Training`
+steps = 600
+batch = 16
+sequence = 256
+[evaluation]                             # after which steps; see `evaluation_steps`
+schedule = "dense"
+every = 40
+[run]                                    # fields of `spec.How`, no part of a run's identity
+checkpoint_every = 100
+
+[table]                                  # none of it is part of a run's identity
+domain = "code"                          # the table's column `domain`
+dlc = {steps = 40, model = "0.2M", shares = {code = 0.1}}   # the run that k1, k2, k3 are of
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from ..evaluation_steps import Schedule
+from ..spec import Positive, Record, exact
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
+
+
+def _named(value: object) -> object:
+    """A name that can be part of a folder's and a column's."""
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise ValueError("must be made of letters, digits and . _ + -, at most 40 of them")
+    return value
+
+
+def _share(value: object) -> object:
+    """A part of the mixture, from 0 to 1, as it was written."""
+    try:
+        written = exact(value)
+        inside = 0 <= Fraction(str(written)) <= 1
+    except ValueError:
+        inside = False
+    if not inside:
+        raise ValueError('must be a number from 0 to 1, such as 0.3 or "1/3"')
+    return written
+
+
+def _corpus(value: object) -> object:
+    return {"folder": value} if isinstance(value, str) else value
+
+
+Name = Annotated[str, BeforeValidator(_named)]
+Share = Annotated[str, BeforeValidator(_share)]
+Shares = Annotated[dict[Name, Share], Field(min_length=1)]
+Mixtures = Annotated[tuple[Shares, ...], Field(min_length=1)]
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+
+
+class Corpus(Record):
+    """A corpus that may be in the mixture, and how often a run may go through it."""
+
+    folder: str
+    max_epochs: float = Field(default=1.0, gt=0)
+
+
+class Model(BaseModel):
+    """The model that runs begin with; fields of training and run may stand beside these."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: Name
+    folder: str | None = None
+    config: dict[str, Any] | None = None
+    initialization: Literal["width-scaled", "transformers"] | None = None
+
+
+class Grid(Record):
+    """Every model with every mixture and every seed."""
+
+    shares: Mixtures
+    seeds: Seeds = (0,)
+    rest: Name | None = None
+
+
+class Also(Record):
+    """Further runs; what is left out is as in the grid."""
+
+    models: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    shares: Mixtures | None = None
+    seeds: Seeds | None = None
+
+
+class Learnability(Record):
+    """The run whose losses on the domain k1, k2 and k3 are of, and their unit in steps.
+
+    D-CPT (2406.01375), section 4.4 and appendix H; the unit is 1000 steps there. They belong to a
+    domain, so one run says them for all others.
+    """
+
+    steps: Positive
+    model: Name
+    shares: Shares
+    seed: int | None = None
+
+
+class Columns(Record):
+    """What the table says besides."""
+
+    domain: Name | None = None
+    general: Name | None = None
+    dlc: Learnability | None = None
+
+
+class File(Record):
+    """The file; what `training` and `run` may hold is looked at for each model, with its own values."""
+
+    name: Name
+    folder: str
+    export: str | None = None
+    corpora: Annotated[dict[Name, Annotated[Corpus, BeforeValidator(_corpus)]], Field(min_length=1)]
+    validation: Annotated[dict[Name, str], Field(min_length=1)]
+    models: Annotated[tuple[Model, ...], Field(min_length=1)]
+    grid: Grid
+    also: tuple[Also, ...] = ()
+    training: dict[str, Any]
+    evaluation: Schedule
+    run: dict[str, Any] = {}
+    table: Columns = Columns()

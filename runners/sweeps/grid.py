@@ -1,0 +1,77 @@
+"""A sweep and what its folders hold -> the orders of its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..spec import Model, Order, Paths, Run, Source
+from .inputs import Inputs
+from .sweep import Cell, Sweep
+
+
+def orders_of(sweep: Sweep, inputs: Inputs) -> list[Order]:
+    """What is to be run, in the order of the sweep's file."""
+    reference = None
+    if sweep.dlc is not None:
+        cell, unit = sweep.dlc
+        reference = (_run(sweep, inputs, cell).identity(), unit)
+    return [_order(sweep, inputs, cell, reference) for cell in sweep.cells]
+
+
+def folder_of(sweep: Sweep, order: Order) -> Path:
+    """Where a run lies: its label for people, its identity for the machine."""
+    return sweep.folder / f"{order.label}-{order.run.identity()}"
+
+
+def label_of(cell: Cell) -> str:
+    """What people call a run: `0.2M_code=0.3_seed=1`."""
+    shares = [f"{name}={float(share):.4g}" for name, share in cell.shares.items()]
+    return "_".join((cell.model, *shares, f"seed={cell.seed}"))
+
+
+def _run(sweep: Sweep, inputs: Inputs, cell: Cell) -> Run:
+    model, facts = sweep.models[cell.model], inputs.models[cell.model]
+    return Run(
+        model=Model(
+            name=cell.model,
+            fingerprint=facts.fingerprint,
+            initialization=model.initialization or "loaded",
+        ),
+        corpora={
+            name: Source(
+                fingerprint=inputs.corpora[name].fingerprint,
+                share=str(share),
+                max_epochs=sweep.corpora[name].max_epochs,
+            )
+            for name, share in cell.mixture.items()
+        },
+        validation={name: facts.fingerprint for name, facts in inputs.validation.items()},
+        training=sweep.training[cell.model],
+        evaluate=sweep.evaluate[cell.model],
+        seed=cell.seed,
+    )
+
+
+def _order(sweep: Sweep, inputs: Inputs, cell: Cell, reference: tuple[str, int] | None) -> Order:
+    model, facts = sweep.models[cell.model], inputs.models[cell.model]
+    columns: dict[str, str | int | float | None] = {
+        "sweep": sweep.name,
+        "domain": sweep.domain,
+        "general": sweep.general,
+        "N": facts.non_embedding,
+        "N_total": facts.parameters,
+    }
+    if reference is not None:
+        columns |= {"dlc_run": reference[0], "dlc_steps": reference[1]}
+    columns |= {f"U_{name}": inputs.corpora[name].tokens for name in cell.mixture}
+    return Order(
+        label=label_of(cell),
+        run=_run(sweep, inputs, cell),
+        paths=Paths(
+            model=model.folder or model.config or {},
+            corpora={name: inputs.corpora[name].folder for name in cell.mixture},
+            validation=dict(sweep.validation),
+        ),
+        how=sweep.how[cell.model],
+        columns=columns,
+    )

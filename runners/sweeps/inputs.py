@@ -1,0 +1,202 @@
+"""What the folders hold that a sweep names, and whether it goes together; torch is not loaded.
+
+All that can be known is known before anything starts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..corpora.corpus import open_corpus
+from .sweep import Sweep
+
+INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
+
+Source = str | Mapping[str, Any]  # the folder of a model, or a configuration
+
+
+@dataclass(frozen=True)
+class CorpusFacts:
+    """What is known of a corpus without reading its tokens.
+
+    Attributes:
+        folder: where it lies.
+        fingerprint: of its tokens.
+        tokens: how many it has.
+        vocabulary: how many kinds of tokens there are.
+        tokenizer: SHA-256 of what made them.
+    """
+
+    folder: str
+    fingerprint: str
+    tokens: int
+    vocabulary: int
+    tokenizer: str
+
+    def windows(self, sequence: int) -> int:
+        """How many rows of `sequence` tokens, each with the token after it, it holds."""
+        return max(0, (self.tokens - 1) // sequence)
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a model before it is loaded; see `models.Facts`."""
+
+    fingerprint: str
+    weights: bool
+    parameters: int
+    non_embedding: int
+    embedding: int
+    layers: int
+    hidden: int
+    vocabulary: int
+    positions: int | None
+
+    @property
+    def tied(self) -> bool:
+        """Whether the head shares the weights of the input embedding."""
+        return self.parameters - self.non_embedding == self.embedding
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a sweep's corpora, validation sets and models are, by name."""
+
+    corpora: Mapping[str, CorpusFacts]
+    validation: Mapping[str, CorpusFacts]
+    models: Mapping[str, ModelFacts]
+
+
+def inputs_of(
+    sweep: Sweep, inspect: Callable[[Sequence[Source]], list[ModelFacts]] | None = None
+) -> Inputs:
+    """Look at all that a sweep needs.
+
+    Args:
+        inspect: what says the facts of models; by default a process that loads torch.
+
+    Raises:
+        LawdslError: with everything that is missing, cannot be used or does not go together.
+    """
+    problems: list[Diagnostic] = []
+    corpora = _corpora({n: c.folder for n, c in sweep.corpora.items()}, problems)
+    validation = _corpora(sweep.validation, problems)
+    sources: list[Source] = [m.folder or m.config or {} for m in sweep.models.values()]
+    try:
+        facts = (inspect or describe)(sources)
+        models = dict(zip(sweep.models, facts, strict=True))
+    except LawdslError as error:
+        problems += error.diagnostics
+        models = {}
+    problems += _one_tokenizer({**_kinds("validation", validation), **_kinds("corpora", corpora)})
+    for name, model in models.items():
+        problems += _fits(sweep, name, model, corpora, validation)
+    if problems:
+        raise LawdslError(problems)
+    return Inputs(corpora, validation, models)
+
+
+def describe(sources: Sequence[Source]) -> list[ModelFacts]:
+    """The facts of models, from a process that loads torch and ends.
+
+    Raises:
+        LawdslError: packages are missing (R0101), or with why models cannot be used.
+    """
+    missing = [p for p in ("torch", "transformers") if importlib.util.find_spec(p) is None]
+    if missing:
+        message = f"{' and '.join(missing)} cannot be imported"
+        help = "pip install 'lawdsl[runner]'"
+        raise LawdslError(Diagnostic("R0101", message, help=help))
+    done = subprocess.run(INSPECT, input=json.dumps(list(sources)), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
+    answers = json.loads(done.stdout.splitlines()[-1])
+    mistakes = [d for answer in answers for d in answer.get("mistakes", ())]
+    if mistakes:
+        raise LawdslError(
+            Diagnostic(
+                d["code"],
+                d["message"],
+                place=d["place"] or "",
+                notes=tuple(d["notes"]),
+                help=d["help"],
+            )
+            for d in mistakes
+        )
+    known = [field.name for field in fields(ModelFacts)]
+    return [ModelFacts(**{name: answer["facts"][name] for name in known}) for answer in answers]
+
+
+def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str, CorpusFacts]:
+    """The corpora in some folders; what is wrong with the others is added to `problems`."""
+    found = {}
+    for name, folder in folders.items():
+        try:
+            corpus = open_corpus(folder)
+        except LawdslError as error:
+            problems += error.diagnostics
+            continue
+        found[name] = CorpusFacts(
+            folder,
+            corpus.fingerprint,
+            len(corpus.tokens),
+            corpus.vocabulary,
+            corpus.facts["sha256"]["tokenizer.json"],
+        )
+    return found
+
+
+def _kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
+    return {f"{table}.{name}": corpus for name, corpus in corpora.items()}
+
+
+def _one_tokenizer(corpora: Mapping[str, CorpusFacts]) -> list[Diagnostic]:
+    """A loss of one tokenizer says nothing of that of another: there may be one only."""
+    groups: dict[str, list[str]] = {}
+    for name, corpus in corpora.items():
+        groups.setdefault(corpus.tokenizer, []).append(name)
+    if len(groups) < 2:
+        return []
+    message = f"the corpora were made with {len(groups)} different tokenizers"
+    notes = tuple(f"one for {', '.join(names)}" for names in groups.values())
+    help = "make all corpora and validation sets with one: lawdsl corpus … --tokenizer FILE"
+    return [Diagnostic("R0105", message, notes=notes, help=help)]
+
+
+def _fits(
+    sweep: Sweep,
+    name: str,
+    model: ModelFacts,
+    corpora: Mapping[str, CorpusFacts],
+    validation: Mapping[str, CorpusFacts],
+) -> list[Diagnostic]:
+    """Whether a model can be trained on the corpora as it is asked to be."""
+    entry, sequence = sweep.models[name], sweep.training[name].sequence
+    place = f"{sweep.path}: models.{name}"
+    found = []
+    if not model.weights and entry.initialization is None:
+        message = f"the folder of {name} holds no weights: how are they drawn?"
+        help = 'initialization = "width-scaled" for models narrower than some hundred, or "transformers"'
+        found.append(Diagnostic("R0105", message, place=place, help=help))
+    if model.positions is not None and sequence > model.positions:
+        message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
+        found.append(Diagnostic("R0105", message, place=place, help="shorten training.sequence"))
+    largest = max((c.vocabulary for c in (*corpora.values(), *validation.values())), default=0)
+    if largest > model.vocabulary:
+        message = f"the corpora have {largest:,} kinds of tokens, {name} knows {model.vocabulary:,}"
+        help = "make the corpora with the model's own tokenizer"
+        found.append(Diagnostic("R0105", message, place=place, help=help))
+    for kind, few in _kinds("validation", validation).items() | _kinds("corpora", corpora).items():
+        if few.windows(sequence) == 0:
+            message = f"{few.folder} has {few.tokens} tokens, less than one row of {sequence}"
+            help = "shorten training.sequence, or bring more text"
+            found.append(Diagnostic("R0105", message, place=f"{sweep.path}: {kind}", help=help))
+    return found

@@ -1,0 +1,79 @@
+"""Runs as processes on this machine, as many at once as it bears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..spec import How
+from . import workers
+from .carrying_out import Job, Outcome, Stop, carry_out
+from .machine import Machine
+from .plan import Planned
+from .workers import Exit
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a run is at work."""
+
+    worker: workers.Worker
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How runs are carried out on one machine.
+
+    Attributes:
+        machine: what there is.
+        jobs: how many runs at once.
+        retries: how often a run whose worker dies is tried again, from where it was.
+        halve: whether a run that runs out of memory is tried once more with half the micro-batch.
+        worker: the command that does the run whose folder is its last argument.
+    """
+
+    machine: Machine
+    jobs: int
+    retries: int = 2
+    halve: bool = False
+    worker: tuple[str, ...] = workers.WORKER
+
+    def run(
+        self,
+        runs: Sequence[Planned],
+        stop: Stop,
+        ended: Callable[[Outcome], None] = lambda outcome: None,
+        progress: Callable[[int, int], None] = lambda tokens, at_work: None,
+    ) -> list[Outcome]:
+        """Do runs in the order given; see `carry_out`."""
+        return carry_out(self, runs, stop, ended, progress)
+
+    def hopeless(self, waiting: Sequence[Job]) -> str:
+        return ""
+
+    def ready(self, job: Job, working: Sequence[Job]) -> bool:
+        return len(working) < self.jobs
+
+    def held(self, job: Job, by: str) -> str:
+        return by
+
+    def begin(self, job: Job, working: Sequence[Job]) -> None:
+        run = job.run
+        gpus = self._gpus(run.order.how, [gpu for other in working for gpu in other.worker.gpus])
+        job.worker = _Place(
+            workers.start(run.folder, run.order.how, self.worker, gpus or None), gpus
+        )
+
+    def exit(self, job: Job) -> Exit | None:
+        found: Exit | None = job.worker.worker.exit()
+        return found
+
+    def tell(self, job: Job, number: int) -> None:
+        job.worker.worker.tell(number)
+
+    def _gpus(self, how: How, used: Sequence[str]) -> tuple[str, ...]:
+        """The GPUs that are used by the fewest runs; none where the run names its own."""
+        if not self.machine.on_gpu(how) or ":" in how.device:
+            return ()
+        return tuple(sorted(self.machine.gpus, key=used.count)[: how.processes])

@@ -1,0 +1,212 @@
+"""What sweep.toml says, read strictly, and every mistake in it with its place.
+
+A place is written as a path: `training.steps`, `models[2].folder`, counted from 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language.tree import Span
+from lawdsl.language.words import nearest
+
+from ..evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
+from ..spec import How, Training
+from .file import Also, Columns, Corpus, File, Grid, Learnability, Model
+
+SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
+TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
+    (): File,
+    ("corpora", "*"): Corpus,
+    ("grid",): Grid,
+    ("also", "*"): Also,
+    ("table",): Columns,
+    ("table", "dlc"): Learnability,
+}
+"""The place of a table -> what it may hold."""
+SCHEDULES: Mapping[str, type[BaseModel]] = {
+    "dense": Dense,
+    "sparse": Sparse,
+    "sectional": Sectional,
+    "exponential": Exponential,
+    "list": Listed,
+}
+
+Problems = list[Diagnostic]
+
+_Kind = TypeVar("_Kind", bound=BaseModel)
+
+
+def wrong(place: str, message: str, help: str = "", code: str = "R0102") -> Diagnostic:
+    """A mistake in a sweep."""
+    return Diagnostic(code, message, place=place, help=help or "correct it; nothing was started")
+
+
+def refuse(path: Path, problems: Iterable[Diagnostic]) -> None:
+    """Raise all mistakes of a file, if there are any.
+
+    Raises:
+        LawdslError: with each of them, once.
+    """
+    found = dict.fromkeys(replace(d, place=f"{path}: {d.place}") for d in problems)
+    if found:
+        raise LawdslError(found)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file.
+
+    Raises:
+        LawdslError: it cannot be read, or is no TOML; R0103, with line and column.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        message = f"the sweep cannot be read: {error.strerror}"
+        help = "give the path of a sweep.toml"
+        raise LawdslError(Diagnostic("R0103", message, place=str(path), help=help)) from None
+    except UnicodeDecodeError as error:
+        message = f"the sweep is not UTF-8 (byte {error.start})"
+        help = "save it as UTF-8 text"
+        raise LawdslError(Diagnostic("R0103", message, place=str(path), help=help)) from None
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise LawdslError(_no_toml(Text(str(path), text), str(error))) from None
+
+
+def _no_toml(text: Text, said: str) -> Diagnostic:
+    help = "see toml.io for the form: KEY = VALUE, [table], [[one of several]]"
+    at = SYNTAX.fullmatch(said)
+    if at is None:
+        return Diagnostic("R0103", f"this is no TOML: {said}", place=text.name, help=help)
+    lines = text.text.split("\n")[: int(at["line"]) - 1]
+    start = sum(len(line) + 1 for line in lines) + int(at["column"]) - 1
+    message = f"this is no TOML: {at['why'][:1].lower()}{at['why'][1:]}"
+    return Diagnostic("R0103", message, text=text, span=Span(start, start + 1), help=help)
+
+
+def sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
+    """Every table that is as it must be, and what is wrong with the others."""
+    problems: Problems = []
+    try:
+        File.model_validate_json(_json(raw), strict=True)
+    except ValidationError as error:
+        problems += (_mistake(e) for e in error.errors())
+    found = {}
+    for name, section in File.model_fields.items():
+        if name not in raw:
+            if not section.is_required():
+                found[name] = section.default
+            continue
+        try:
+            kind: TypeAdapter[Any] = TypeAdapter(section.rebuild_annotation())
+            found[name] = kind.validate_json(_json(raw[name]), strict=True)
+        except ValidationError:
+            pass  # it is among the mistakes
+    return found, problems
+
+
+def per_model(
+    raw: Mapping[str, Any],
+) -> tuple[dict[str, Training], dict[str, How], Problems]:
+    """What is asked of the runs of each model: [training] and [run] with the model's own values."""
+    models = [m for m in raw.get("models", ()) if isinstance(m, dict)]
+    training: dict[str, Training] = {}
+    how: dict[str, How] = {}
+    problems: Problems = []
+    for number, model in enumerate(models, 1):
+        name = str(model.get("name"))
+        own = {key: value for key, value in model.items() if key not in Model.model_fields}
+        known = (*Model.model_fields, *Training.model_fields, *How.model_fields)
+        problems += (
+            _unknown(f"models[{number}].{key}", key, known) for key in own if key not in known
+        )
+        if name in training or name in how:
+            problems.append(wrong(f"models[{number}].name", f"a second model is called {name}"))
+        if found := _merged(raw, "training", Training, number, own, problems):
+            training[name] = found
+        if other := _merged(raw, "run", How, number, own, problems):
+            how[name] = other
+    return training, how, problems
+
+
+def _merged(
+    raw: Mapping[str, Any],
+    table: str,
+    kind: type[_Kind],
+    number: int,
+    own: Mapping[str, Any],
+    problems: Problems,
+) -> _Kind | None:
+    """A table of the file with a model's own values in it; None, and what is wrong, if it is."""
+    general = raw.get(table, {})
+    values = dict(general) if isinstance(general, dict) else {}
+    values |= {key: own[key] for key in own if key in kind.model_fields}
+    if values.get("clip") is False:  # TOML has no null
+        values["clip"] = None
+    try:
+        return kind.model_validate_json(_json(values), strict=True)
+    except ValidationError as error:
+        for e in error.errors():
+            of_model = bool(e["loc"]) and e["loc"][0] in own
+            problems.append(_mistake(e, f"models[{number}]" if of_model else table, kind))
+        return None
+
+
+def _json(value: Any) -> str:
+    """As JSON, which pydantic reads strictly and still takes a list for a tuple."""
+    return json.dumps(value, default=str)
+
+
+def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
+    """A mistake that pydantic found, in our words."""
+    loc: Sequence[str | int] = e["loc"]
+    if loc[0] == "evaluation" and len(loc) > 1:  # pydantic names the schedule as well
+        kind = SCHEDULES.get(str(loc[1]))
+        loc = (loc[0], *loc[2:])
+    place = _path((table, *loc) if table else loc)
+    if e["type"] == "extra_forbidden":
+        above = tuple("*" if isinstance(part, int) else str(part) for part in loc[:-1])
+        if above[:1] == ("corpora",):
+            above = ("corpora", "*")
+        known = kind or TABLES.get(above)
+        return _unknown(place, str(loc[-1]), tuple(known.model_fields) if known else ())
+    if e["type"] == "union_tag_invalid":
+        place = f"{place}.schedule"
+        return wrong(place, f"{place} must be one of {', '.join(SCHEDULES)}, not {e['ctx']['tag']}")
+    if e["type"] == "union_tag_not_found":
+        return wrong(place, f"{place}.schedule is missing", f"one of {', '.join(SCHEDULES)}")
+    if e["type"] == "missing":
+        return wrong(place, f"{place} is missing", "write it; nothing was started")
+    said = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
+    said = said.replace("must be a valid dictionary", "must be a table")
+    return wrong(place, f"{place} {said}, not {_shown(e['input'])}")
+
+
+def _unknown(place: str, key: str, known: Sequence[str]) -> Diagnostic:
+    alike = nearest(key, known)
+    listed = f"there may be {', '.join(known)}" if known else ""
+    help = f"did you mean `{alike}`?" if alike else listed
+    return wrong(place, f"{place} is not known here", help)
+
+
+def _path(loc: Iterable[str | int]) -> str:
+    place = ""
+    for part in loc:
+        place += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if place else str(part)
+    return place
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,289 @@
+"""What a sweep will cost, before it starts: tokens, passes over the corpora, FLOP, time, disk."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import shutil
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .. import costs, streams
+from ..spec import Order
+from .grid import folder_of
+from .inputs import Inputs, ModelFacts
+from .machine import Machine
+from .run_folders import State, others, state
+from .sweep import Sweep
+
+CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
+GPU = 100e12  # of a GPU whose peak is not known
+PART = 0.35  # of a peak that is
+START = 10.0  # seconds until a run's first step: libraries, data, model
+SHOWN = 5  # runs that are named in one message
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run.
+
+    Attributes:
+        order: what is to be done.
+        folder: where.
+        state: how far it is.
+        tokens: that it is trained on, all in all.
+        flops: of training and evaluations.
+        seconds: that are left, estimated; 0 where nothing is left to do.
+    """
+
+    order: Order
+    folder: Path
+    state: State
+    tokens: int
+    flops: float
+    seconds: float
+
+    @property
+    def label(self) -> str:
+        return self.order.label
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What the runs need of a corpus, at most, in rows of their length.
+
+    Attributes:
+        corpus: its name.
+        tokens: that it has.
+        needed: tokens that the run needs that needs most of it.
+        epochs: how often that run goes through it.
+        allowed: how often a run may.
+    """
+
+    corpus: str
+    tokens: int
+    needed: int
+    epochs: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep before it starts.
+
+    Attributes:
+        name: of the sweep.
+        folder: of its runs.
+        runs: all of them.
+        supplies: of each corpus that is used.
+        others: folders of runs that are there and not of this sweep.
+        jobs: how many runs go on at once.
+        rate: what the times are estimated from.
+        seconds: until all is done, estimated.
+        disk: bytes that are needed, at most, of those that are free.
+        free: bytes.
+    """
+
+    name: str
+    folder: Path
+    runs: tuple[Planned, ...]
+    supplies: tuple[Supply, ...]
+    others: tuple[Path, ...]
+    jobs: int
+    rate: str
+    seconds: float
+    disk: int
+    free: int
+
+    @property
+    def to_do(self) -> list[Planned]:
+        """The runs that are not done, the longest first: none of them ends long after the rest."""
+        left = [run for run in self.runs if not run.state.final]
+        return sorted(left, key=lambda run: (-run.seconds, run.label))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "jobs": self.jobs,
+            "rate": self.rate,
+            "seconds": self.seconds,
+            "disk": self.disk,
+            "free": self.free,
+            "runs": [
+                {
+                    "label": run.label,
+                    "model": run.order.run.model.name,
+                    "N": run.order.columns["N"],
+                    "identity": run.order.run.identity(),
+                    "folder": str(run.folder),
+                    "status": run.state.status,
+                    "step": run.state.step,
+                    "steps": run.order.run.training.steps,
+                    "held": run.state.held or None,
+                    "tokens": run.tokens,
+                    "flop": run.flops,
+                    "seconds": run.seconds,
+                }
+                for run in self.runs
+            ],
+            "corpora": [vars(supply) for supply in self.supplies],
+            "others": [str(folder) for folder in self.others],
+        }
+
+
+def plan_of(
+    sweep: Sweep, inputs: Inputs, orders: Sequence[Order], machine: Machine, jobs: int
+) -> Plan:
+    """What is left to do of a sweep, and what that costs.
+
+    Raises:
+        LawdslError: runs that would go through a corpus more often than is allowed (R0106).
+    """
+    folders = [folder_of(sweep, order) for order in orders]
+    states = [state(folder) for folder in folders]
+    speeds, rate = _speeds(inputs, orders, states, machine)
+    runs = tuple(
+        _planned(order, folder, found, inputs, speeds)
+        for order, folder, found in zip(orders, folders, states, strict=True)
+    )
+    left = [run for run in runs if not run.state.final]
+    return Plan(
+        name=sweep.name,
+        folder=sweep.folder,
+        runs=runs,
+        supplies=_supplies(sweep, inputs, orders),
+        others=tuple(others(sweep.folder, folders)),
+        jobs=jobs,
+        rate=rate,
+        seconds=_makespan(sorted((run.seconds for run in left), reverse=True), jobs),
+        disk=_disk(left, inputs, jobs),
+        free=_free(sweep.folder),
+    )
+
+
+def _planned(
+    order: Order, folder: Path, found: State, inputs: Inputs, speeds: Mapping[str, float]
+) -> Planned:
+    training, model = order.run.training, order.run.model.name
+    a_step = training.batch * training.sequence
+    per_token = _flops(inputs.models[model], training.sequence)
+    validation = sum(
+        set_.windows(training.sequence) * training.sequence for set_ in inputs.validation.values()
+    )
+    trained, measured = training.steps * a_step, len(order.run.evaluate) * validation
+    flops = per_token * (trained + measured / 3)  # a forward pass is a third of an update
+    left = 0.0 if found.final else 1 - found.step / training.steps
+    seconds = left * flops / speeds[model] + START * (left > 0)
+    return Planned(order, folder, found, trained, flops, seconds)
+
+
+def _flops(model: ModelFacts, sequence: int) -> float:
+    return costs.flops_per_token(
+        model.parameters, model.embedding, model.layers, model.hidden, sequence, tied=model.tied
+    )
+
+
+def _speeds(
+    inputs: Inputs, orders: Sequence[Order], states: Sequence[State], machine: Machine
+) -> tuple[dict[str, float], str]:
+    """Model -> FLOP/s of a run of it, and how that is known.
+
+    Runs of the same model say it best, then those of other models, then a rough rate.
+    """
+    measured: dict[str, list[float]] = {name: [] for name in inputs.models}
+    rough: dict[str, float] = {}
+    for order, found in zip(orders, states, strict=True):
+        name, sequence = order.run.model.name, order.run.training.sequence
+        gpu = machine.on_gpu(order.how)
+        if found.rate and (found.device != "cpu") == gpu:
+            measured[name].append(found.rate * _flops(inputs.models[name], sequence))
+        if gpu:
+            peaks = [costs.peak(kind) for kind in machine.gpus.values()]
+            one = min((PART * peak for peak in peaks if peak), default=GPU)
+        else:
+            one = CORE * order.how.threads
+        rough[name] = one * order.how.processes
+    known = {name: statistics.median(rates) for name, rates in measured.items() if rates}
+    names = list(rough)
+    if known and len(known) < len(names):
+        every = statistics.median(known.values())
+        return {n: known.get(n, every) for n in names}, "measured on some of these models"
+    if known:
+        return known, "measured on these models"
+    fastest = max(rough.values(), default=CORE)
+    return rough, f"rough: {fastest:.2g} FLOP/s a run, measured nowhere here"
+
+
+def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Supply, ...]:
+    """What is needed of each corpus that is used, if it has that much."""
+    most: dict[str, Supply] = {}
+    short: dict[str, list[Order]] = {}
+    for order in orders:
+        run, training = order.run, order.run.training
+        windows = {name: inputs.corpora[name].windows(training.sequence) for name in run.corpora}
+        mix = streams.mixture(
+            {name: source.fraction for name, source in run.corpora.items()},
+            windows,
+            {name: source.fingerprint for name, source in run.corpora.items()},
+            training.batch,
+            run.seed,
+        )
+        rows = dict(zip(mix.names, streams.drawn(mix, training.steps), strict=True))
+        for name, source in run.corpora.items():
+            epochs = rows[name] / windows[name]
+            needed = rows[name] * training.sequence
+            supply = Supply(name, inputs.corpora[name].tokens, needed, epochs, source.max_epochs)
+            if name not in most or epochs > most[name].epochs:
+                most[name] = supply
+            if epochs > source.max_epochs:
+                short.setdefault(name, []).append(order)
+    if short:
+        raise LawdslError(_too_small(sweep, most[name], runs) for name, runs in short.items())
+    return tuple(most[name] for name in inputs.corpora if name in most)
+
+
+def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[Order]) -> Diagnostic:
+    """The message about a corpus that is too small for some runs, and what would do."""
+    name = supply.corpus
+    labels = [order.label for order in orders]
+    listed = ", ".join(labels[:SHOWN])
+    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+    steps = max(order.run.training.steps for order in orders)
+    fewer = int(steps * supply.allowed / supply.epochs)
+    passes = math.ceil(round(10 * supply.epochs, 6)) / 10
+    return Diagnostic(
+        "R0106",
+        f"the corpus {name} has {supply.tokens:,} tokens, a run needs {supply.needed:,}:"
+        f" {supply.epochs:.3g} passes, and {supply.allowed:g} allowed",
+        place=f"{sweep.path}: corpora.{name}",
+        notes=(f"too small for {listed}{more}",),
+        help=f"train for {fewer:,} steps at most, bring more text, or allow it: "
+        f"{name} = {{folder = …, max_epochs = {passes:g}}}",
+    )
+
+
+def _makespan(seconds: Iterable[float], jobs: int) -> float:
+    """When the last of some runs ends that are begun in turn, so many at once."""
+    busy = [0.0] * jobs
+    for one in seconds:
+        heapq.heappush(busy, heapq.heappop(busy) + one)
+    return max(busy)
+
+
+def _disk(left: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
+    """Bytes: three checkpoints of every run that is at work, and the model of each that is done."""
+    sizes = [inputs.models[run.order.run.model.name].parameters for run in left]
+    working = sum(sorted(sizes, reverse=True)[:jobs])
+    kept = sum(n for n, run in zip(sizes, left, strict=True) if run.order.how.save_final)
+    return 3 * costs.checkpoint_bytes(working) + 4 * kept
+
+
+def _free(folder: Path) -> int:
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    return shutil.disk_usage(there).free

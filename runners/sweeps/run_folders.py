@@ -1,0 +1,146 @@
+"""The folder of a run as others see it: how far it is, how it ended, who holds it.
+
+Nothing is kept about a run but what lies in its folder, so that any engine can go on with what
+another has begun.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import write
+
+from ..locks import holder
+from ..spec import ORDER, Order, read_order, write_order
+
+FINISHED, POINTS, LOG = "done.json", "points.jsonl", "log.txt"
+MODEL = "model"  # of a run that is done, as transformers loads it
+FINAL = ("done", "diverged")  # the same would come out again; what failed otherwise is tried again
+TAIL = 12  # lines of a log that are shown
+LONGEST = 2**16  # bytes of a row
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a run is.
+
+    Attributes:
+        status: new, begun, done, diverged, oom or failed.
+        step: of its newest row.
+        tokens: that it was trained on until then.
+        rate: tokens a second when the newest row was written, if that is known.
+        device: that wrote it.
+        message: of its end.
+        held: who holds it, `host/pid since …`; empty where nobody does.
+    """
+
+    status: str
+    step: int = 0
+    tokens: int = 0
+    rate: float | None = None
+    device: str = ""
+    message: str = ""
+    held: str = ""
+
+    @property
+    def final(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.status in FINAL
+
+
+def state(folder: Path) -> State:
+    """How far the run in a folder is; new where there is none."""
+    last, done = last_row(folder), ended(folder)
+    begun = "begun" if last or (folder / ORDER).exists() else "new"
+    return State(
+        status=str(done.get("status", begun)),
+        step=int(done.get("step") or last.get("step", 0)),
+        tokens=int(last.get("tokens", 0)),
+        rate=last.get("tokens_per_second"),
+        device=str(last.get("device", "")),
+        message=str(done.get("message", "")),
+        held=holder(folder),
+    )
+
+
+def last_row(folder: Path) -> dict[str, Any]:
+    """The newest row of a run that is whole; nothing where there is none, or it is damaged."""
+    try:
+        with (folder / POINTS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))
+            found = json.loads(file.read().split(b"\n")[-2])
+    except (OSError, ValueError, IndexError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def ended(folder: Path) -> dict[str, Any]:
+    """What a run says of its end; nothing where it has not ended."""
+    try:
+        found = json.loads((folder / FINISHED).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def stamp(folder: Path) -> tuple[int, int]:
+    """What changes whenever the end of a run is written, be it with the same words."""
+    with suppress(OSError):
+        found = (folder / FINISHED).stat()
+        return found.st_ino, found.st_mtime_ns
+    return 0, 0
+
+
+def prepare(folder: Path, order: Order) -> None:
+    """Make a run's folder ready for a worker: its order as it is now.
+
+    Raises:
+        LawdslError: the folder holds another run (R0107), or cannot be written (R0408).
+    """
+    try:
+        if (folder / ORDER).exists() and read_order(folder).run.identity() != order.run.identity():
+            message = f"{folder} holds another run than its name says"
+            help = "move the folder away, or remove it"
+            raise LawdslError(Diagnostic("R0107", message, place=str(folder / ORDER), help=help))
+        write_order(folder, order)
+    except OSError as error:
+        message = f"the folder of the run {order.label} cannot be written: {error.strerror}"
+        help = "make room, or choose another `folder` for the sweep"
+        raise LawdslError(Diagnostic("R0107", message, place=str(folder), help=help)) from None
+
+
+def fail(folder: Path, message: str, log: Sequence[str]) -> None:
+    """Record that a run failed: the workers that did it died, and not for lack of memory."""
+    step = last_row(folder).get("step")
+    done = {"status": "failed", "step": step, "message": message, "log": list(log)}
+    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+
+
+def note(folder: Path, text: str) -> None:
+    """Add a line to a run's log, if that can be."""
+    with suppress(OSError), (folder / LOG).open("a", encoding="utf-8") as log:
+        log.write(text + "\n")
+
+
+def tail(folder: Path, lines: int = TAIL) -> list[str]:
+    """The last lines of a run's log."""
+    try:
+        with (folder / LOG).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 200 * lines))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+
+
+def others(folder: Path, known: Iterable[Path]) -> list[Path]:
+    """The folders of runs below a sweep's folder that are not among those known."""
+    mine = set(known)
+    return sorted(p.parent for p in folder.glob(f"*/{ORDER}") if p.parent not in mine)

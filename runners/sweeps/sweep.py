@@ -1,0 +1,287 @@
+"""sweep.toml -> the runs it asks for. Every mistake in the file is said at once, with its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.language.words import nearest
+
+from .. import schedules
+from ..evaluation_steps import Schedule, steps
+from ..spec import How, Training
+from .file import Also, Columns, Corpus, Grid, Model
+from .mistakes import Problems, per_model, read_toml, refuse, sections, wrong
+
+Shares = Mapping[str, Fraction]
+Written = Mapping[str, str]  # shares before they are numbers
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the grid.
+
+    Attributes:
+        model: its name.
+        shares: as they are written; what a run is called by.
+        mixture: corpus -> its share, those of 0 left out: a corpus that is not trained on is no
+            part of a run, so that further ones may be added to a sweep.
+        seed: of the run.
+    """
+
+    model: str
+    shares: Shares
+    mixture: Shares
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that is consistent in itself; what its folders hold is not known yet.
+
+    Attributes:
+        path: of the file.
+        name: of the sweep.
+        folder: of its runs.
+        corpora, validation, models: by name, with folders that are absolute.
+        cells: the runs, each once, in the order of the file.
+        training, how, evaluate: model -> what is asked of its runs.
+        domain, general: the corpora that the table's columns of that name say.
+        dlc: the run that k1, k2 and k3 are of, and their unit in steps.
+        export: where trained models are put, with {model} for the name.
+    """
+
+    path: Path
+    name: str
+    folder: Path
+    corpora: Mapping[str, Corpus]
+    validation: Mapping[str, str]
+    models: Mapping[str, Model]
+    cells: tuple[Cell, ...]
+    training: Mapping[str, Training]
+    how: Mapping[str, How]
+    evaluate: Mapping[str, tuple[int, ...]]
+    domain: str | None
+    general: str | None
+    dlc: tuple[Cell, int] | None
+    export: str | None
+
+
+def read_sweep(path: Path) -> Sweep:
+    """A sweep from its file.
+
+    Raises:
+        LawdslError: the file cannot be read or is no TOML (R0103); every mistake in what it says
+            (R0102), and every name in it that stands for nothing (R0104).
+    """
+    raw = read_toml(path)
+    file, problems = sections(raw)
+    training, how, more = per_model(raw)
+    problems += more
+    problems += _models(file, how)
+    problems += _names(raw)
+    evaluate, more = _evaluations(file.get("evaluation"), training)
+    refuse(path, problems + more)
+    cells, problems = _cells(file)
+    table: Columns = file["table"]
+    domain, general = _domains(file, table)
+    dlc, more = _reference(table, file["grid"], cells)
+    problems += more
+    problems += _exports(file["export"], cells, how)
+    refuse(path, problems)
+    return Sweep(
+        path=path,
+        name=file["name"],
+        folder=Path(_below(path, file["folder"])),
+        corpora={
+            name: corpus.model_copy(update={"folder": _below(path, corpus.folder)})
+            for name, corpus in file["corpora"].items()
+        },
+        validation={name: _below(path, folder) for name, folder in file["validation"].items()},
+        models={
+            m.name: m.model_copy(update={"folder": m.folder and _below(path, m.folder)})
+            for m in file["models"]
+        },
+        cells=cells,
+        training=training,
+        how=how,
+        evaluate=evaluate,
+        domain=domain,
+        general=general,
+        dlc=dlc,
+        export=file["export"] and _below(path, file["export"]),
+    )
+
+
+def _below(path: Path, folder: str) -> str:
+    """A folder as the file means it: relative to where the file lies."""
+    return os.path.abspath(path.parent / os.path.expanduser(folder))
+
+
+def _models(file: Mapping[str, Any], how: Mapping[str, How]) -> Problems:
+    """Whether each model is either a folder or a configuration whose weights are drawn."""
+    problems: Problems = []
+    for number, model in enumerate(file.get("models", ()), 1):
+        place = f"models[{number}]"
+        if (model.folder is None) == (model.config is None):
+            help = "give the folder of a model, or a configuration whose weights are drawn"
+            problems.append(wrong(place, f"{place} has one of `folder` and `config`", help))
+        elif model.config is not None and model.initialization is None:
+            help = 'width-scaled for models narrower than some hundred, else "transformers"'
+            message = f"{place}.initialization is missing: how are the weights drawn?"
+            problems.append(wrong(place, message, help))
+    return problems
+
+
+def _names(raw: Mapping[str, Any]) -> Problems:
+    """Names that stand for no corpus and no model, wherever something is written in its form."""
+    corpora = tuple(_table(raw.get("corpora")))
+    models = tuple(m["name"] for m in _tables(raw.get("models")) if isinstance(m.get("name"), str))
+    grid, table = _table(raw.get("grid")), _table(raw.get("table"))
+    dlc = _table(table.get("dlc"))
+    also = [(f"also[{i}]", entry) for i, entry in enumerate(_tables(raw.get("also")), 1)]
+    used: list[tuple[str, Any, tuple[str, ...], str]] = [
+        ("grid.rest", grid.get("rest"), corpora, "corpus"),
+        ("table.domain", table.get("domain"), corpora, "corpus"),
+        ("table.general", table.get("general"), corpora, "corpus"),
+        ("table.dlc.model", dlc.get("model"), models, "model"),
+    ]
+    used += [("table.dlc.shares", name, corpora, "corpus") for name in _table(dlc.get("shares"))]
+    for place, entry in [("grid", grid), *also]:
+        for i, shares in enumerate(_tables(entry.get("shares")), 1):
+            used += [(f"{place}.shares[{i}]", name, corpora, "corpus") for name in shares]
+        if isinstance(entry.get("models"), list):
+            used += [(f"{place}.models", name, models, "model") for name in entry["models"]]
+    problems = []
+    for place, name, known, kind in used:
+        if known and isinstance(name, str) and name not in known:
+            alike = nearest(name, known)
+            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
+            problems.append(wrong(place, f"there is no {kind} `{name}`", help, "R0104"))
+    return problems
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _evaluations(
+    schedule: Schedule | None, training: Mapping[str, Training]
+) -> tuple[dict[str, tuple[int, ...]], Problems]:
+    """Model -> the steps after which its runs are evaluated; schedules must fit into the run."""
+    found: dict[str, tuple[int, ...]] = {}
+    problems: Problems = []
+    for model, asked in training.items():
+        try:
+            schedules.check(asked)
+        except LawdslError as error:
+            problems += error.diagnostics
+        try:
+            found[model] = steps(schedule, asked.steps) if schedule is not None else ()
+        except LawdslError as error:
+            problems += error.diagnostics
+    return found, problems
+
+
+def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
+    """The runs of the grid and of what is asked for besides, each once."""
+    grid: Grid = file["grid"]
+    problems: Problems = []
+    for place, written in _mixtures(file):
+        if why := _unmixed(written, grid.rest):
+            problems.append(wrong(place, f"{place}: {why}"))
+    if problems:
+        return (), problems
+    everyone = tuple(model.name for model in file["models"])
+    found: dict[tuple[object, ...], Cell] = {}
+    for part in (Also(), *file["also"]):
+        for name in part.models or everyone:
+            for written in part.shares or grid.shares:
+                for seed in part.seeds or grid.seeds:
+                    cell = _cell(name, written, grid.rest, seed)
+                    key = (name, frozenset(cell.mixture.items()), seed)
+                    found.setdefault(key, cell)
+    return tuple(found.values()), []
+
+
+def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
+    """Every mixture that is written somewhere, with its place."""
+    also = ((f"also[{number}]", entry) for number, entry in enumerate(file["also"], 1))
+    for place, entry in (("grid", file["grid"]), *also):
+        for number, shares in enumerate(entry.shares or (), 1):
+            yield f"{place}.shares[{number}]", shares
+    if file["table"].dlc:
+        yield "table.dlc.shares", file["table"].dlc.shares
+
+
+def _unmixed(written: Written, rest: str | None) -> str:
+    """Why shares do not make a mixture; nothing if they do."""
+    total = sum(Fraction(share) for share in written.values())
+    if rest in written:
+        return f"{rest} has the rest, and so no share of its own"
+    if total > 1:
+        return f"the shares add up to {total}, more than 1"
+    if rest is None and total != 1:
+        return f'the shares add up to {total}, not 1; say who has the rest: grid.rest = "…"'
+    return ""
+
+
+def _cell(model: str, written: Written, rest: str | None, seed: int) -> Cell:
+    shares = {name: Fraction(share) for name, share in written.items()}
+    mixture = dict(shares)
+    if rest is not None:
+        mixture[rest] = 1 - sum(shares.values(), Fraction(0))
+    return Cell(
+        model, shares, {name: mixture[name] for name in sorted(mixture) if mixture[name]}, seed
+    )
+
+
+def _domains(file: Mapping[str, Any], table: Columns) -> tuple[str | None, str | None]:
+    """The domain and the general corpus: what has the rest is general; the domain, what is left."""
+    general = table.general or file["grid"].rest
+    others = [name for name in file["corpora"] if name != general]
+    domain = others[0] if general and len(others) == 1 else None
+    return table.domain or domain, general
+
+
+def _reference(
+    table: Columns, grid: Grid, cells: Sequence[Cell]
+) -> tuple[tuple[Cell, int] | None, Problems]:
+    """The run that k1, k2 and k3 are of, which must be one of the sweep's."""
+    dlc = table.dlc
+    if dlc is None:
+        return None, []
+    wanted = _cell(dlc.model, dlc.shares, grid.rest, dlc.seed or 0)
+    for cell in cells:
+        same = cell.model == wanted.model and cell.mixture == wanted.mixture
+        if same and dlc.seed in (None, cell.seed):
+            return (cell, dlc.steps), []
+    help = "name one that the grid has"
+    return None, [wrong("table.dlc", "no run of the grid has that model, mixture and seed", help)]
+
+
+def _exports(export: str | None, cells: Sequence[Cell], how: Mapping[str, How]) -> Problems:
+    """Whether each run whose model is wanted afterwards has a place of its own for it."""
+    if export is None:
+        return []
+    problems = []
+    models = [cell.model for cell in cells]
+    if len({export.replace("{model}", model) for model in models}) < len(cells):
+        help = "export from a sweep with one run a model, to a folder with {model} in its name"
+        problems.append(
+            wrong("export", "several runs would put their models into one folder", help)
+        )
+    for model in dict.fromkeys(models):
+        if not how[model].save_final:
+            message = f"the runs of {model} do not keep their model"
+            problems.append(wrong("export", message, "leave out save_final = false"))
+    return problems

@@ -1,0 +1,1 @@
+"""Folders of runs -> the table that laws are fitted to."""

@@ -1,0 +1,247 @@
+"""The runs that a table is made of: found in folders, or by the sweep that asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..points import read
+from ..spec import ORDER, Order, canonical, read_order
+from ..sweeps.run_folders import POINTS, state
+from ..sweeps.sweep import Cell, Sweep, read_sweep
+
+SHOWN = 5  # runs that are named in one message
+ENDS = {
+    "diverged": "diverged",
+    "oom": "ran out of memory",
+    "failed": "failed",
+    "unfinished": "not finished",
+}
+"""Status of a run -> what is said of it."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A run as a table sees it.
+
+    Attributes:
+        folder: where it lies.
+        order: what was to be done.
+        status: done, diverged, oom, failed, or unfinished.
+        points: its rows, as they were written.
+        domain: the corpus that is the domain.
+        reference: the run that k1, k2 and k3 are of, by its identity, and their unit in steps.
+    """
+
+    folder: Path
+    order: Order
+    status: str
+    points: tuple[Mapping[str, Any], ...]
+    domain: str | None = None
+    reference: tuple[str, int] | None = None
+
+    @property
+    def identity(self) -> str:
+        return self.order.run.identity()
+
+    @property
+    def label(self) -> str:
+        return self.order.label
+
+
+def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
+    """The runs of some folders and sweeps, each once, by size, mixture and seed; and what is odd.
+
+    Raises:
+        LawdslError: no run is there (R0801), its order or rows cannot be read, or runs that are
+            not of one kind (R0803).
+    """
+    found: list[Gathered] = []
+    warnings: list[Diagnostic] = []
+    for source in sources:
+        if source.suffix == ".toml":
+            runs, missing = _of_sweep(source)
+            warnings += missing
+        else:
+            runs = _below(source)
+        found += runs
+    runs = _in_order(_each_once(found))
+    _check_alike(runs)
+    return runs, [*warnings, *_ends(runs), *_schedules(runs)]
+
+
+def _below(folder: Path) -> list[Gathered]:
+    """The runs that lie in a folder, or the one whose folder it is."""
+    own = (folder / ORDER).exists()
+    found = [folder] if own else [path.parent for path in folder.glob(f"*/{ORDER}")]
+    if not found:
+        message = "no run lies in this folder" if folder.is_dir() else "there is no such folder"
+        help = "give the `folder` of a sweep, or its sweep.toml"
+        raise LawdslError(Diagnostic("R0801", message, place=str(folder), help=help))
+    return [_gathered(run) for run in found]
+
+
+def _gathered(folder: Path) -> Gathered:
+    """One run, with what its order says of the table."""
+    order, now = read_order(folder), state(folder)
+    domain, run, unit = (order.columns.get(name) for name in ("domain", "dlc_run", "dlc_steps"))
+    return Gathered(
+        folder=folder,
+        order=order,
+        status="unfinished" if now.status in ("new", "begun") else now.status,
+        points=tuple(read(folder / POINTS)),
+        domain=None if domain is None else str(domain),
+        reference=None if run is None or unit is None else (str(run), int(unit)),
+    )
+
+
+def _of_sweep(path: Path) -> tuple[list[Gathered], list[Diagnostic]]:
+    """The runs that a sweep asks for now, of those in its folder, and a warning if some are not.
+
+    They are known by what its file says of them. Whether the corpora and the weights are still
+    those of the runs cannot be seen from there, so two that answer to one description are refused.
+    """
+    sweep = read_sweep(path)
+    wanted = {_described(sweep, cell) for cell in sweep.cells}
+    found: dict[str, Gathered] = {}
+    for run in _below(sweep.folder):
+        what = _description(run.order)
+        if what in found:
+            message = f"two runs are {run.label}: their corpora or weights differ"
+            notes = (str(found[what].folder), str(run.folder))
+            help = "move the one away that is out of date"
+            raise LawdslError(Diagnostic("R0803", message, place=str(path), notes=notes, help=help))
+        if what in wanted:
+            found[what] = run
+    reference = None
+    if sweep.dlc is not None:
+        cell, unit = sweep.dlc
+        of = found.get(_described(sweep, cell))
+        reference = None if of is None else (of.identity, unit)
+    runs = [replace(run, domain=sweep.domain, reference=reference) for run in found.values()]
+    missing = len(wanted) - len(found)
+    if not missing:
+        return runs, []
+    message = f"{missing} of {len(wanted)} runs of {sweep.name} have not begun"
+    help = f"lawdsl run {path}"
+    return runs, [Diagnostic("R0802", message, "warning", place=str(path), help=help)]
+
+
+def _described(sweep: Sweep, cell: Cell) -> str:
+    """A run as a sweep describes it, without what its files hold."""
+    model = sweep.models[cell.model]
+    return canonical(
+        {
+            "model": [cell.model, model.initialization or "loaded"],
+            "mixture": {name: str(share) for name, share in cell.mixture.items()},
+            "validation": sorted(sweep.validation),
+            "training": sweep.training[cell.model].model_dump(mode="json"),
+            "evaluate": sweep.evaluate[cell.model],
+            "seed": cell.seed,
+        }
+    )
+
+
+def _description(order: Order) -> str:
+    """The same of a run that was ordered."""
+    run = order.run
+    return canonical(
+        {
+            "model": [run.model.name, run.model.initialization],
+            "mixture": {name: source.share for name, source in run.corpora.items()},
+            "validation": sorted(run.validation),
+            "training": run.training.model_dump(mode="json"),
+            "evaluate": run.evaluate,
+            "seed": run.seed,
+        }
+    )
+
+
+def _each_once(runs: Sequence[Gathered]) -> list[Gathered]:
+    """Of copies of a run the one that has come furthest.
+
+    A run without any domain data may be part of the sweeps of several domains: it is each's.
+    """
+    found: dict[tuple[str, str | None], Gathered] = {}
+    for run in runs:
+        key = (run.identity, run.domain)
+        if key not in found or len(run.points) > len(found[key].points):
+            found[key] = run
+    return list(found.values())
+
+
+def _in_order(runs: Sequence[Gathered]) -> list[Gathered]:
+    """By size, mixture and seed, as people look for them."""
+    corpora = sorted({name for run in runs for name in run.order.run.corpora})
+
+    def place(run: Gathered) -> tuple[Any, ...]:
+        of = run.order.run
+        shares = [of.corpora[name].fraction if name in of.corpora else 0 for name in corpora]
+        return (run.order.columns.get("N") or 0, of.model.name, shares, of.seed, run.identity)
+
+    return sorted(runs, key=place)
+
+
+def _check_alike(runs: Sequence[Gathered]) -> None:
+    """Refuse runs in which one name stands for several things: their losses are of several kinds.
+
+    Raises:
+        LawdslError: with every such name; R0803.
+    """
+    kinds: dict[str, Callable[[Gathered], Mapping[str, str]]] = {
+        "validation sets": lambda run: run.order.run.validation,
+        "corpora": lambda run: {n: s.fingerprint for n, s in run.order.run.corpora.items()},
+        "models": lambda run: {run.order.run.model.name: run.order.run.model.fingerprint},
+    }
+    problems = []
+    for kind, of in kinds.items():
+        seen: dict[str, dict[str, Gathered]] = {}
+        for run in runs:
+            for name, fingerprint in of(run).items():
+                seen.setdefault(name, {}).setdefault(fingerprint, run)
+        for name, different in seen.items():
+            if len(different) > 1:
+                message = f"{len(different)} different {kind} are called {name}"
+                notes = tuple(f"as in {run.folder}" for run in different.values())
+                help = "collect the runs of each into a table of its own, from their sweep.toml"
+                problems.append(Diagnostic("R0803", message, notes=notes[:SHOWN], help=help))
+    if problems:
+        raise LawdslError(problems)
+
+
+def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
+    """What is said of runs that are not done, whose rows are in the table all the same."""
+    found = []
+    for status, words in ENDS.items():
+        labels = [run.label for run in runs if run.status == status]
+        if labels:
+            more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+            several = f"{len(labels)} run{'s' if len(labels) > 1 else ''}"
+            found.append(
+                Diagnostic(
+                    "R0802",
+                    f"{several} {words}: the rows until then are in the table",
+                    "warning",
+                    notes=(", ".join(labels[:SHOWN]) + more,),
+                    help="leave them out of a fit with --where 'status = done'",
+                )
+            )
+    return found
+
+
+def _schedules(runs: Sequence[Gathered]) -> list[Diagnostic]:
+    """A warning where learning rates fall over runs of different lengths.
+
+    The loss on the way down a long schedule is not that of a shorter one at its end.
+    """
+    seen = {(r.order.run.training.schedule, r.order.run.training.steps) for r in runs}
+    if len(seen) < 2 or {schedule for schedule, _ in seen} == {"constant"}:
+        return []
+    listed = ", ".join(f"{schedule} over {steps:,} steps" for schedule, steps in sorted(seen))
+    message = "the learning rates of these runs fall over different lengths: equal D are not alike"
+    help = "fit those of one length: --where 'steps = …'"
+    return [Diagnostic("R0804", message, "warning", notes=(listed,), help=help)]

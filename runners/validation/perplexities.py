@@ -1,0 +1,244 @@
+"""Perplexities of samples under a model, each model reading with its own tokenizer.
+
+The perplexity of a sample is exp(mean loss), in nats a token of the model's own tokens. Such numbers
+cannot be compared between models of different tokenizers; the ranks of samples under one model can.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer as Inner
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from .. import models
+from ..corpora.corpus import file_hash
+from ..corpora.tokenizing import ENDS
+from ..place import Place
+from ..spec import canonical
+from .scorebook import Scores
+
+BATCH = 64  # samples that are made tokens together
+TOKENIZER = "tokenizer.json"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model that samples are put to.
+
+    Attributes:
+        start: the tokens before each sample, those that the tokenizer puts before a text, else the
+            one that ends a document; none if there is none, then the first token is not predicted.
+        length: tokens of a sample that are predicted, at most.
+        precision: of the weights and products, float32 or bfloat16.
+        inner: the tokenizer.
+    """
+
+    name: str
+    folder: Path
+    fingerprint: str
+    tokenizer: str
+    vocabulary: int
+    start: tuple[int, ...]
+    length: int
+    precision: str
+    inner: Any = field(compare=False, repr=False)
+
+    @property
+    def identity(self) -> str:
+        """A hash of all that decides the perplexities of a sample."""
+        what = [self.fingerprint, self.tokenizer, self.start, self.length, self.precision]
+        return hashlib.blake2b(canonical(what).encode(), digest_size=16).hexdigest()
+
+
+def judge(folder: str | Path, name: str, length: int, place: Place) -> Judge:
+    """A model in a folder, not yet loaded.
+
+    Raises:
+        LawdslError: as `models.inspect`; no weights (R0605), no tokenizer (R0602), or the tokenizer
+            of another model (R0603).
+    """
+    folder = Path(folder)
+    facts = models.inspect(str(folder))
+    if not facts.weights:
+        message = f"the model {name} has no weights: its perplexities would mean nothing"
+        help = "give the folder of a trained model, with its *.safetensors"
+        raise LawdslError(Diagnostic("R0605", message, place=str(folder), help=help))
+    inner = _tokenizer(folder, name)
+    found = Judge(
+        name=name,
+        folder=folder,
+        fingerprint=facts.fingerprint,
+        tokenizer=file_hash(folder / TOKENIZER),
+        vocabulary=facts.vocabulary,
+        start=_start(inner),
+        length=min(length, facts.positions or length),
+        precision="bfloat16" if place.device.type == "cuda" else "float32",
+        inner=inner,
+    )
+    _check(found, max(inner.get_vocab(with_added_tokens=False).values(), default=0))
+    return found
+
+
+def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    """The tokens of each text after those of the start, cut to the model's length.
+
+    Raises:
+        LawdslError: a token that the model does not know (R0603).
+    """
+    rows: list[NDArray[np.int64]] = []
+    for begin in range(0, len(texts), BATCH):
+        batch = texts[begin : begin + BATCH]
+        for encoding in judge.inner.encode_batch(batch, add_special_tokens=False):
+            ids = [*judge.start, *encoding.ids[: judge.length + 1]]
+            rows.append(np.array(ids[: judge.length + 1], dtype=np.int64))
+    _check(judge, max((int(row.max()) for row in rows if len(row)), default=0))
+    return rows
+
+
+def predicted(rows: Sequence[NDArray[np.int64]]) -> int:
+    """How many tokens are predicted in all."""
+    return sum(max(len(row) - 1, 0) for row in rows)
+
+
+def score(
+    judge: Judge, keys: Sequence[str], rows: Sequence[NDArray[np.int64]], place: Place, budget: int
+) -> Iterator[Scores]:
+    """The scores of samples, batch by batch, the longest first.
+
+    The batches of what is left after some are the same as before, so that a scoring that was
+    interrupted goes on to the same numbers.
+
+    Args:
+        rows: the samples as `encode` gives them.
+        budget: tokens of a batch, at most, where one sample has not more.
+    Raises:
+        LawdslError: as `models.load`; losses that are no numbers (R0605), or too little memory
+            (R0606).
+    """
+    loss = _loaded(judge, place)
+    for batch in _batches(rows, budget):
+        losses = _mean_losses(judge, loss, [rows[i] for i in batch], place)
+        counts = tuple(max(len(rows[i]) - 1, 0) for i in batch)
+        yield Scores(tuple(keys[i] for i in batch), losses, counts)
+
+
+def estimate(judge: Judge, rows: Sequence[NDArray[np.int64]], place: Place, budget: int) -> float:
+    """Seconds that `score` will take, by a batch from the middle; the loading is left out.
+
+    Raises:
+        LawdslError: as `score`.
+    """
+    loss = _loaded(judge, place)
+    batches = list(_batches(rows, budget))
+    batch = [rows[i] for i in batches[len(batches) // 2]]
+    _mean_losses(judge, loss, batch, place)  # once for what happens only the first time
+    begun = time.perf_counter()
+    _mean_losses(judge, loss, batch, place)
+    return (time.perf_counter() - begun) * predicted(rows) / max(predicted(batch), 1)
+
+
+def _loaded(judge: Judge, place: Place) -> models.Loss:
+    model = models.load(str(judge.folder), "loaded", 0)
+    if judge.precision == "bfloat16":
+        for parameter in model.parameters():  # and no buffers: angles of positions need float32
+            parameter.data = parameter.data.bfloat16()
+    return models.Loss(model.to(place.device).eval())
+
+
+def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[int]]:
+    """Rows of like length, the longest first: what does not fit in memory shows at once."""
+    batch: list[int] = []
+    for i in sorted(range(len(rows)), key=lambda i: (-len(rows[i]), i)):
+        if batch and (len(batch) + 1) * len(rows[batch[0]]) > budget:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+@torch.no_grad()
+def _mean_losses(
+    judge: Judge, loss: models.Loss, rows: Sequence[NDArray[np.int64]], place: Place
+) -> tuple[float, ...]:
+    tokens = np.zeros((len(rows), max(2, *map(len, rows))), np.int64)
+    for i, row in enumerate(rows):  # what fills a row up comes after it: nothing attends to it
+        tokens[i, : len(row)] = row
+    try:
+        each = loss(torch.from_numpy(tokens).to(place.device), each=True).double().cpu().numpy()
+    except torch.OutOfMemoryError:
+        message = f"{tokens.size} tokens at once do not fit in the memory of {place.name}"
+        help = "take fewer with --batch-tokens, or another --device; the scores so far are kept"
+        raise LawdslError(
+            Diagnostic("R0606", message, place=f"model {judge.name}", help=help)
+        ) from None
+    counts = [max(len(row) - 1, 0) for row in rows]
+    losses = tuple(float(each[i, :n].sum()) / max(n, 1) for i, n in enumerate(counts))
+    if not all(map(math.isfinite, losses)):
+        message = f"the losses of the model {judge.name} are no numbers"
+        help = "its weights are damaged, or overflow in bfloat16: try --device cpu"
+        raise LawdslError(Diagnostic("R0605", message, place=str(judge.folder), help=help))
+    return losses
+
+
+def _tokenizer(folder: Path, name: str) -> Any:
+    path = folder / TOKENIZER
+    if not path.is_file():
+        raise _no_tokenizer(f"the model {name} has no {TOKENIZER}", path)
+    try:
+        inner = Inner.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        said = str(error).splitlines()[0][:200]
+        raise _no_tokenizer(
+            f"the tokenizer of the model {name} cannot be read: {said}", path
+        ) from None
+    inner.no_truncation()
+    inner.no_padding()
+    inner.encode_special_tokens = True  # else a text could end itself
+    return inner
+
+
+def _start(inner: Any) -> tuple[int, ...]:
+    with_special = inner.encode("a", add_special_tokens=True)
+    before = itertools.takewhile(
+        lambda pair: pair[1], zip(with_special.ids, with_special.special_tokens_mask, strict=True)
+    )
+    start = tuple(token for token, _ in before)
+    if start and len(start) < len(with_special.ids):
+        return start
+    known = (inner.token_to_id(end) for end in ENDS)
+    return next(((token,) for token in known if token is not None), ())
+
+
+def _check(judge: Judge, token: int) -> None:
+    """Refuse a token that the model has no embedding of."""
+    if max(token, *judge.start, 0) >= judge.vocabulary:
+        raise LawdslError(
+            Diagnostic(
+                "R0603",
+                f"the tokenizer gives the token {max(token, *judge.start, 0)}, the model"
+                f" {judge.name} knows {judge.vocabulary}",
+                place=str(judge.folder / TOKENIZER),
+                help="put the tokenizer that the model was trained with in its folder",
+            )
+        )
+
+
+def _no_tokenizer(message: str, path: Path) -> LawdslError:
+    help = (
+        f"put its {TOKENIZER} beside its weights; transformers' AutoTokenizer(...).save_pretrained"
+        " writes one from older forms"
+    )
+    return LawdslError(Diagnostic("R0602", message, place=str(path), help=help))

@@ -1,0 +1,108 @@
+"""What there is to say of a validation set: selection.json, and what whoever uses it should know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic
+
+from .samples import Drawn
+from .selecting import Selection, spread
+from .sets import Measured, Wanted
+
+SCHEMA = 1
+PERPLEXITY = (
+    "exp(mean nats a token) of a sample, in each model's own tokens; what counts is the rank of a"
+    " sample under one model"
+)
+
+
+def warnings_of(
+    drawn: Drawn, measured: Measured, selection: Selection, wanted: Wanted
+) -> Iterator[Diagnostic]:
+    """What whoever uses the set should know."""
+    if len(drawn.samples) + drawn.short < wanted.samples:
+        yield _warning(
+            "R0607",
+            f"there are only {len(drawn.samples) + drawn.short} documents, not {wanted.samples:,}:"
+            " all are taken",
+        )
+    if len(selection.kept) < wanted.keep:
+        yield _warning(
+            "R0607",
+            f"only {len(selection.kept)} samples are left, not {wanted.keep:,}: all are kept",
+            "draw more with --samples, or ask for fewer with --keep",
+        )
+    if not measured.judges:
+        yield _warning(
+            "R0608",
+            "no model was given: nothing is filtered, the set is a plain random sample",
+            "give models with --model to drop what all of them find unlikely",
+        )
+    if len(measured.judges) == 1:
+        yield _warning(
+            "R0608",
+            'only one model was given: the worst "under all models" are the worst of this one',
+            "give models of other families too: what one of them dislikes may be good text",
+        )
+    for judge, losses, tokens in zip(
+        measured.judges, measured.losses, measured.tokens, strict=True
+    ):
+        loss = float(losses @ tokens) / max(int(tokens.sum()), 1)
+        if loss > math.log(judge.vocabulary):
+            yield _warning(
+                "R0609",
+                f"{judge.name} does worse than guessing: {loss:.2f} nats a token, where a guess"
+                f" among its {judge.vocabulary:,} tokens costs {math.log(judge.vocabulary):.2f}",
+                "see whether the tokenizer in its folder is its own, and whether it was trained",
+            )
+
+
+def report(
+    drawn: Drawn, measured: Measured, selection: Selection, wanted: Wanted
+) -> dict[str, Any]:
+    """What was done, as plain data; but for the samples themselves, what selection.json has."""
+    count = len(drawn.samples)
+    return {
+        "schema": SCHEMA,
+        "wanted": asdict(wanted) | {"worst": str(wanted.worst)},
+        "documents": drawn.documents,
+        "copies": drawn.again,
+        "short": drawn.short,
+        "cut": sum(sample.cut for sample in drawn.samples),
+        "samples": count,
+        "identity": drawn.identity,
+        "dropped": len(selection.dropped),
+        "left": count - len(selection.dropped),
+        "kept": len(selection.kept),
+        "perplexity": PERPLEXITY,
+        "models": [_of_model(measured, i, selection) for i in range(len(measured.judges))],
+        "among_the_worst_of": list(selection.worst_of),
+        "worst_shared": [list(row) for row in selection.shared],
+        "spearman": [list(row) for row in selection.spearman],
+    }
+
+
+def _of_model(measured: Measured, number: int, selection: Selection) -> dict[str, Any]:
+    judge, tokens = measured.judges[number], measured.tokens[number]
+    total = int(tokens.sum())
+    return {
+        "name": judge.name,
+        "folder": str(judge.folder),
+        "fingerprint": judge.fingerprint,
+        "tokenizer": judge.tokenizer,
+        "precision": judge.precision,
+        "length": judge.length,
+        "filled": int((tokens == judge.length).sum()),
+        "tokens": total,
+        "loss": float(measured.losses[number] @ tokens) / max(total, 1),
+        "perplexity": spread(measured.losses[number].tolist()),
+        "threshold": selection.thresholds[number],
+    }
+
+
+def _warning(code: str, message: str, help: str | None = None) -> Diagnostic:
+    return Diagnostic(code, message, severity="warning", help=help)

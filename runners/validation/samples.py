@@ -1,0 +1,227 @@
+"""Samples: random documents of corpora and files, cut to a length.
+
+Which documents they are follows from the seed and from what the documents say: each has a place in
+an order by a keyed hash of its content, and the first are taken. Copies fall together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..corpora.corpus import Corpus, open_corpus
+from ..corpora.deduplicating import key as paragraph_key
+from ..corpora.deduplicating import paragraphs
+from ..corpora.documents import Document, Progress, find_files, read_documents
+from ..corpora.tokenizing import Tokenizer, load_tokenizer
+
+CHARACTERS = 16
+"""A token, of the stretch of a long document that is made tokens; text has three to five."""
+BATCH = 64  # documents that are made tokens together
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A document, or a piece from anywhere in a long one.
+
+    Attributes:
+        key: the hash that gives its place among all documents, 32 hexadecimal digits.
+        paragraphs: keys of the whole paragraphs around it, which training must not see.
+        cut: whether it is a piece.
+    """
+
+    key: str
+    text: str
+    source: str
+    paragraphs: tuple[int, ...]
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The samples, in the order of their keys, and what they were drawn from.
+
+    Attributes:
+        documents: how many there were.
+        again: further copies of the documents that were drawn.
+        short: documents that were drawn and have fewer tokens than was asked for.
+    """
+
+    samples: tuple[Sample, ...]
+    documents: int
+    again: int
+    short: int
+
+    @property
+    def identity(self) -> str:
+        """A hash of the samples' texts."""
+        digest = hashlib.blake2b(digest_size=16)
+        for sample in self.samples:
+            digest.update(hashlib.blake2b(sample.text.encode("utf-8")).digest())
+        return digest.hexdigest()
+
+
+def draw(
+    inputs: Sequence[str | Path],
+    count: int,
+    seed: int,
+    *,
+    tokenizer: Tokenizer,
+    length: int,
+    shortest: int,
+    glob: str = "*",
+    text_field: str = "text",
+    progress: Progress | None = None,
+) -> Drawn:
+    """Random documents of corpora, files and folders of files; all where there are no more.
+
+    Memory holds the samples alone, at most 16 `length` characters of each.
+
+    Args:
+        count: of documents; those of fewer than `shortest` tokens are then left out.
+        tokenizer: that counts the tokens.
+        length: tokens of a sample at most; of a longer document a piece from anywhere is taken.
+        glob, text_field: of files in folders; of JSON lines and Parquet.
+        progress: called with how many bytes have been read, of how many.
+    Raises:
+        LawdslError: text or a corpus that cannot be read; nothing left of what was drawn (R0601).
+    """
+    heap: list[int] = []  # of keys with a minus, so that the last in the order is at hand
+    found: dict[int, Sample] = {}
+    copies: Counter[int] = Counter()
+    documents = 0
+    for key, document in _keyed(inputs, seed, glob, text_field, progress):
+        documents += 1
+        if key in found:
+            copies[key] += 1
+        elif len(heap) < count or key < -heap[0]:
+            if len(heap) < count:
+                heapq.heappush(heap, -key)
+            else:
+                last = -heapq.heapreplace(heap, -key)
+                del found[last], copies[last]
+            found[key] = _stretch(key, document(), CHARACTERS * length)
+    drafts = [found[key] for key in sorted(found)]
+    samples = tuple(_pieces(drafts, tokenizer, length, shortest))
+    if not samples:
+        raise LawdslError(
+            Diagnostic(
+                "R0601",
+                f"nothing is left of {documents} documents: none has {shortest} tokens"
+                if documents
+                else "there are no documents",
+                place=", ".join(map(str, inputs)),
+                help="give more text, or take shorter samples with --shortest",
+            )
+        )
+    return Drawn(samples, documents, copies.total(), len(drafts) - len(samples))
+
+
+def is_corpus(path: str | Path) -> bool:
+    """Whether a path is that of a corpus' folder."""
+    return (Path(path) / "corpus.json").is_file()
+
+
+def tokenizer_of(folder: str | Path) -> Tokenizer:
+    """The tokenizer that a corpus was made with.
+
+    Raises:
+        LawdslError: the corpus or its tokenizer cannot be read.
+    """
+    corpus = open_corpus(folder)
+    return load_tokenizer(folder, _inner(corpus).id_to_token(corpus.end_of_text))
+
+
+def _keyed(
+    inputs: Sequence[str | Path],
+    seed: int,
+    glob: str,
+    text_field: str,
+    progress: Progress | None,
+) -> Iterator[tuple[int, Callable[[], Document]]]:
+    """Every document, with its key; its text is made where it is wanted."""
+    corpora = [open_corpus(path) for path in inputs if is_corpus(path)]
+    files = find_files([path for path in inputs if not is_corpus(path)], glob)
+    total = sum(corpus.tokens.nbytes for corpus in corpora)
+    total += sum(path.stat().st_size for path in files)
+    before = 0
+    for corpus in corpora:
+        decode = _inner(corpus).decode
+        for number, (start, end) in enumerate(itertools.pairwise(corpus.documents.tolist())):
+            ids = corpus.tokens[start : end - 1]  # without end-of-text
+            source = f"{corpus.folder}:{number}"
+            yield _key(ids.tobytes(), seed), partial(_decoded, decode, ids, source)
+            if progress and number % 1000 == 0:
+                progress(before + end * corpus.tokens.itemsize, total)
+        before += corpus.tokens.nbytes
+
+    def read(done: int, _: int) -> None:
+        if progress:
+            progress(before + done, total)
+
+    for document in read_documents(files, text_field, read):
+        yield _key(document.text.encode("utf-8", "surrogatepass"), seed), partial(_same, document)
+
+
+def _decoded(decode: Callable[..., str], ids: Any, source: str) -> Document:
+    return Document(decode(ids.tolist(), skip_special_tokens=False), source)
+
+
+def _same(document: Document) -> Document:
+    return document
+
+
+def _key(content: bytes, seed: int) -> int:
+    """128 bits."""
+    digest = hashlib.blake2b(content, digest_size=16, key=f"seed {seed}".encode())
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _inner(corpus: Corpus) -> Any:
+    from tokenizers import Tokenizer as Inner
+
+    return Inner.from_file(str(corpus.folder / "tokenizer.json"))
+
+
+def _stretch(key: int, document: Document, room: int) -> Sample:
+    """The document; of one with more than `room` characters a stretch from anywhere in it."""
+    text = document.text
+    # low bits, for the high ones are small in all that are drawn
+    start = (key & 0xFFFFFFFF) % (len(text) - room + 1) if len(text) > room else 0
+    around, at = [], 0
+    for paragraph in paragraphs(text):
+        if at < start + room and at + len(paragraph) > start:
+            around.append(paragraph_key(paragraph))
+        at += len(paragraph)
+    piece = text[start : start + room].encode("utf-8", "replace").decode("utf-8")
+    keys = tuple(k for k in around if k)
+    return Sample(f"{key:032x}", piece, document.source, keys, len(text) > room)
+
+
+def _pieces(
+    drafts: Sequence[Sample], tokenizer: Tokenizer, length: int, shortest: int
+) -> Iterator[Sample]:
+    """The samples that are not too short, cut to `length` tokens."""
+    for begin in range(0, len(drafts), BATCH):
+        batch = drafts[begin : begin + BATCH]
+        encodings = tokenizer.encode([sample.text for sample in batch])
+        for sample, encoding in zip(batch, encodings, strict=True):
+            tokens = len(encoding.ids)
+            if tokens < shortest or not sample.text.strip():
+                continue
+            if tokens <= length:
+                yield sample
+                continue
+            first = (int(sample.key, 16) >> 32 & 0xFFFFFFFF) % (tokens - length + 1)
+            start, end = encoding.offsets[first][0], encoding.offsets[first + length - 1][1]
+            piece = sample.text[start:end]
+            yield Sample(sample.key, piece, sample.source, sample.paragraphs, True)

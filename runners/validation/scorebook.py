@@ -1,0 +1,128 @@
+"""The scores of a scoring that may be interrupted: lines of JSON, on the disk after every batch.
+
+The first line says which samples they are of. Each line after it has a batch of one model, which is
+known by a hash of all that decides its scores, so that none is ever taken for another's.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..locks import hold
+from ..points import Points, open_points, read
+
+SCHEMA = 1
+SCORES = "scores.jsonl"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a model says of some samples.
+
+    Attributes:
+        keys: of the samples.
+        losses: mean of each over its tokens, in nats a token; 0 where it has none to predict.
+        tokens: that were predicted of each.
+    """
+
+    keys: tuple[str, ...]
+    losses: tuple[float, ...]
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scorebook:
+    """The scores so far: model -> sample -> mean loss and tokens."""
+
+    known: dict[str, dict[str, tuple[float, int]]]
+    file: Points
+
+    def of(self, model: str) -> dict[str, tuple[float, int]]:
+        return self.known.setdefault(model, {})
+
+    def add(self, model: str, name: str, scores: Scores) -> None:
+        """Scores of a model; when this returns they are on the disk.
+
+        Raises:
+            LawdslError: they cannot be written (R0407).
+        """
+        line = {"samples": scores.keys, "losses": scores.losses, "tokens": scores.tokens}
+        self.file.append({"model": model, "name": name} | line)
+        self.of(model).update(_by_key(line))
+
+
+@contextmanager
+def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[Scorebook]:
+    """The scores in a folder, which is made where there is none; one process at a time has them.
+
+    Args:
+        samples: hash of the samples.
+        label: what is scored, in messages.
+        older: scores from before, taken over where there are none in the folder and these are of
+            the same samples.
+    Raises:
+        LawdslError: scores of other samples, or damaged (R0604); another process has them (R0408);
+            they cannot be written (R0407).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / SCORES
+    with hold(folder, label):
+        if not path.exists() and _head(older).get("samples") == samples:
+            shutil.copyfile(older, path)
+        known = _known(path, samples)
+        with open_points(path) as file:
+            if not file.lines:
+                file.append({"schema": SCHEMA, "samples": samples})
+            yield Scorebook(known, file)
+
+
+def _head(path: Path) -> dict[str, Any]:
+    try:
+        return next(iter(read(path)), {})
+    except LawdslError:
+        return {}
+
+
+def _known(path: Path, samples: str) -> dict[str, dict[str, tuple[float, int]]]:
+    """The scores in a file, a torn last line left out."""
+    try:
+        lines = read(path)
+    except LawdslError as error:
+        if error.diagnostics[0].code != "R0405":
+            raise
+        raise _unfit(error.diagnostics[0].message, error.diagnostics[0].place, path) from None
+    if lines and (lines[0].get("schema"), lines[0].get("samples")) != (SCHEMA, samples):
+        raise _unfit("the scores that were begun are of other samples", str(path), path)
+    known: dict[str, dict[str, tuple[float, int]]] = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            known.setdefault(line["model"], {}).update(_by_key(line))
+        except (KeyError, TypeError, ValueError):
+            raise _unfit("the line is damaged", f"{path}, line {number}", path) from None
+    return known
+
+
+def _by_key(line: dict[str, Any]) -> dict[str, tuple[float, int]]:
+    pairs = zip(line["losses"], line["tokens"], strict=True)
+    found = {
+        key: (float(loss), int(n)) for key, (loss, n) in zip(line["samples"], pairs, strict=True)
+    }
+    if not all(math.isfinite(loss) for loss, _ in found.values()):
+        raise ValueError("a loss is no number")
+    return found
+
+
+def _unfit(message: str, place: str, path: Path) -> LawdslError:
+    help = (
+        f"give the same text, --tokenizer, --samples, --length and --seed as before,"
+        f" or remove {path.parent} to begin again"
+    )
+    return LawdslError(Diagnostic("R0604", message, place=place, help=help))

@@ -1,0 +1,217 @@
+"""Validation sets: random samples of text, without those that every model finds unlikely.
+
+    drawn = draw(inputs, 5000, seed, ...)               random documents, cut to a length
+    measured = measure(drawn, judges, folder, ...)      their perplexities, kept as they come
+    selection = select(measured.losses, worst, keep)    who stays
+    write_set(folder, ...)                              a corpus, with selection.json
+
+After D-CPT (2024), appendix F.1: 5,000 samples of a domain under four models, of which 1,000 were
+kept. What it calls the bottom 10 % is read as those of the highest perplexity.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..corpora.corpus import Corpus, open_corpus
+from ..corpora.deduplicating import Made
+from ..corpora.files import Writer
+from ..corpora.new_folders import new_folders, writing
+from ..corpora.tokenizing import Tokenizer
+from .samples import Drawn
+from .scorebook import SCORES, scorebook
+from .selecting import Selection
+
+if TYPE_CHECKING:
+    from ..place import Place
+    from .perplexities import Judge
+
+SELECTION = "selection.json"
+BATCH = 256  # documents that are written together
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a validation set was to be.
+
+    Attributes:
+        samples: documents that are drawn; `keep` of those that are left make the set.
+        worst: the part of a model's samples that are its worst.
+        length, shortest: tokens of a sample, by the tokenizer of the set.
+    """
+
+    samples: int = 5000
+    keep: int = 1000
+    worst: Fraction = Fraction(1, 10)
+    seed: int = 0
+    length: int = 2048
+    shortest: int = 32
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Mean losses in nats a token, and how many tokens were predicted: (models, samples)."""
+
+    judges: tuple[Judge, ...]
+    losses: NDArray[np.float64]
+    tokens: NDArray[np.int64]
+
+
+def judges_of(folders: Sequence[str | Path], length: int, place: Place) -> tuple[Judge, ...]:
+    """The models in some folders, looked at and not yet loaded.
+
+    Raises:
+        LawdslError: as `perplexities.judge`; the same model twice (R0605).
+    """
+    from .perplexities import judge
+
+    names = [Path(folder).resolve().name for folder in folders]
+    names = [n if names.count(n) == 1 else str(f) for n, f in zip(names, folders, strict=True)]
+    found: dict[str, Judge] = {}
+    for folder, name in zip(folders, names, strict=True):
+        new = judge(folder, name, length, place)
+        old = found.setdefault(new.identity, new)
+        if old is not new:
+            message = f"the models {old.name} and {name} are the same, and agree on everything"
+            help = "name each model once"
+            raise LawdslError(Diagnostic("R0605", message, place=str(folder), help=help))
+    return tuple(found.values())
+
+
+def work_folder(folder: Path) -> Path:
+    """Where the scores of a set are kept until it is made."""
+    return folder.with_name(f"{folder.name}.scoring")
+
+
+def measure(
+    drawn: Drawn,
+    judges: Sequence[Judge],
+    folder: Path,
+    place: Place,
+    budget: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Measured:
+    """The losses of all samples under all models.
+
+    What a scoring of the same samples that was interrupted, or the set that is there, has measured
+    is not measured again; whatever else changed, a model goes by what its files hold.
+
+    Args:
+        folder: of the set; the scores are kept beside it, on the disk after every batch.
+        budget: tokens that go through a model at once.
+        progress: called with how many tokens have been predicted, of how many.
+    Raises:
+        LawdslError: as `scorebook.scorebook` and `perplexities.score`.
+    """
+    from .perplexities import encode, predicted, score
+
+    keys = [sample.key for sample in drawn.samples]
+    label = f"of the validation set {folder.name}"
+    with scorebook(work_folder(folder), drawn.identity, label, folder / SCORES) as book:
+        plan = [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
+        total = sum(predicted(rows) for _, rows in plan)
+        done = 0
+        for judge, rows in plan:
+            known = book.of(judge.identity)
+            left = [i for i, key in enumerate(keys) if key not in known]
+            done += predicted(rows) - predicted([rows[i] for i in left])
+            if not left:
+                continue
+            for scores in score(
+                judge, [keys[i] for i in left], [rows[i] for i in left], place, budget
+            ):
+                book.add(judge.identity, judge.name, scores)
+                done += sum(scores.tokens)
+                if progress:
+                    progress(done, total)
+        both = [[book.of(judge.identity)[key] for key in keys] for judge in judges]
+    table = np.array(both, dtype=np.float64).reshape(len(judges), len(keys), 2)
+    return Measured(tuple(judges), table[..., 0], table[..., 1].astype(np.int64))
+
+
+def forecast(
+    drawn: Drawn, judges: Sequence[Judge], place: Place, budget: int
+) -> list[dict[str, Any]]:
+    """For each model the tokens it would predict, and the seconds, by a batch that it is given.
+
+    Raises:
+        LawdslError: as `perplexities.score`.
+    """
+    from .perplexities import encode, estimate, predicted
+
+    plan = [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
+    return [
+        {
+            "name": judge.name,
+            "tokens": predicted(rows),
+            "seconds": estimate(judge, rows, place, budget),
+        }
+        for judge, rows in plan
+    ]
+
+
+def unmeasured(drawn: Drawn) -> Measured:
+    """What is measured without models: nothing."""
+    nothing = np.zeros((0, len(drawn.samples)))
+    return Measured((), nothing, nothing.astype(np.int64))
+
+
+def write_set(
+    folder: Path,
+    name: str,
+    tokenizer: Tokenizer,
+    drawn: Drawn,
+    selection: Selection,
+    found: dict[str, Any],
+    inputs: Sequence[str | Path],
+    force: bool = False,
+) -> Corpus:
+    """The corpus of the samples that are kept, with selection.json and scores.jsonl beside.
+
+    Its paragraphs are those of the documents around the samples, so that a corpus made against it
+    does not have the other half of a paragraph that was cut.
+
+    Args:
+        found: as `report.report` gives it.
+        force: replace the folder if there is one.
+    Raises:
+        LawdslError: a folder that exists, a disk that is full.
+    """
+    kept = [drawn.samples[i] for i in selection.kept]
+    lists = {
+        title: [
+            {"sample": drawn.samples[i].key, "source": drawn.samples[i].source} for i in numbers
+        ]
+        for title, numbers in (("kept", selection.kept), ("dropped", selection.dropped))
+    }
+    scores = work_folder(folder) / SCORES
+    with new_folders((folder,), force) as places:
+        partial = places[folder]
+        with writing(places.values()):
+            writer = Writer(partial, name, tokenizer)
+            for begin in range(0, len(kept), BATCH):
+                batch = kept[begin : begin + BATCH]
+                # the low half of a key is random in all that are drawn, the high one is small
+                made = [Made(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch]
+                writer.add(made, None)
+            writer.finish(None)
+            if scores.exists():
+                shutil.copyfile(scores, partial / SCORES)
+            text = json.dumps(found | {"lists": lists}, indent=1, ensure_ascii=False)
+            (partial / SELECTION).write_text(
+                text + "\n", encoding="utf-8", errors="backslashreplace"
+            )
+            writer.describe({"inputs": [str(path) for path in inputs], "selection": SELECTION})
+    shutil.rmtree(work_folder(folder), ignore_errors=True)
+    return open_corpus(folder)
