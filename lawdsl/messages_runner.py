@@ -8,7 +8,7 @@ _RUNS: dict[str, Message] = {
     "R0101": Message(
         "packages that the runner needs are missing",
         "Training needs torch, transformers, tokenizers, safetensors and pydantic, which laws and "
-        "fits do not. `pip install 'lawdsl[runner]'` brings them.",
+        "fits do not. `pip install 'lawdsl[runner]'` brings them, 'lawdsl[ray]' Ray besides.",
     ),
     "R0102": Message(
         "a description of a run or a sweep that is wrong",
@@ -147,6 +147,28 @@ _SWEEPS: dict[str, Message] = {
     "R0112": Message(
         "more GPUs than there are",
         "A run of [run] processes takes as many GPUs. Ask for fewer, or run the sweep elsewhere.",
+    ),
+    "R0113": Message(
+        "a Ray cluster that cannot be joined",
+        "Nobody answers at the address, or what answers has another version of Ray or of Python. "
+        "`ray start --head` starts a cluster, and says its address; `--ray local` starts one for "
+        "the sweep alone, on this machine.",
+    ),
+    "R0114": Message(
+        "a cluster without a node for a run",
+        "A run is done on one node, and takes as many CPUs of it as it has threads in all its "
+        "processes, and on GPUs one for each process. Ray would wait for ever for such a node.",
+    ),
+    "R0115": Message(
+        "a node that cannot do runs",
+        "Each node goes on with what another has begun: all see the folders of runs, corpora and "
+        "models under the same names, may write to the runs', and have the same lawdsl. Mount the "
+        "folders there, install what is missing, or take the node out of the cluster.",
+    ),
+    "R0116": Message(
+        "runs that were not begun",
+        "The last node that they fit on was lost, and none came in its place for a while. The "
+        "folders say how far they are: the next `lawdsl run` goes on from there.",
     ),
 }
 

@@ -72,6 +72,35 @@ def holder(run_folder: Path) -> str:
     return f"{found['host']}/{found['pid']} since {found['since']}"
 
 
+def named(run_folder: Path) -> dict[str, Any]:
+    """Who holds a run, or did when its process ended: host, pid, since; empty where nobody did."""
+    try:
+        with open(run_folder / "lock", "rb", buffering=0) as file:
+            return _holder(file)
+    except OSError:
+        return {}
+
+
+def release(run_folder: Path) -> bool:
+    """Empty the lock of a process that ended without doing so.
+
+    To be called on the host that is named, or anywhere if all hosts see the file system's locks,
+    or by whoever knows that the host is gone.
+
+    Returns:
+        Whether nobody holds the run now; False too where that cannot be told.
+    """
+    try:
+        with open(run_folder / "lock", "r+b", buffering=0) as file:
+            _lock(file)
+            file.truncate(0)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def _lock(file: BinaryIO) -> None:
     """Lock, or fail after a moment: longer than `holder` of another process looks at the lock.
 

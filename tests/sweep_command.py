@@ -10,10 +10,10 @@ import sys
 import sweeps
 
 from lawdsl.cli import main
-from lawdsl.runners.sweeps import inputs, local
+from lawdsl.runners.sweeps import inputs, workers
 
 inputs.describe = sweeps.inspect
-local.WORKER = sweeps.WORKER
+workers.WORKER = sweeps.WORKER
 
 if __name__ == "__main__":
     main(sys.argv[1:])

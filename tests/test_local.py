@@ -19,10 +19,11 @@ from sweeps import TEXT, engine, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
-from lawdsl.runners.sweeps import exporting, inputs, local
-from lawdsl.runners.sweeps.local import Outcome, Stop
+from lawdsl.runners.spec import How
+from lawdsl.runners.sweeps import carrying_out, exporting, inputs, workers
+from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
 from lawdsl.runners.sweeps.machine import Machine
-from lawdsl.runners.sweeps.run_folders import state
+from lawdsl.runners.sweeps.run_folders import prepare, state
 from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +33,7 @@ FIRST = "small_code=0.3333_seed=1"
 
 @pytest.fixture(autouse=True)
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "POLL", 0.01)
+    monkeypatch.setattr(carrying_out, "POLL", 0.01)
 
 
 @pytest.fixture
@@ -278,7 +279,7 @@ def test_a_run_that_another_process_holds_is_skipped_and_named(tmp_path: Path):
     slow = {FIRST: {"seconds": 3600}}
     plan = planned(path)
     run = next(run for run in plan.runs if run.label == FIRST)
-    local.prepare(run.folder, run.order)
+    prepare(run.folder, run.order)
     holding = subprocess.Popen(
         [*sweeps.WORKER, str(run.folder)],
         env={**os.environ, "FAKE": json.dumps(slow), "OMP_NUM_THREADS": "1"},
@@ -305,7 +306,7 @@ def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path, monkeypa
         ),
     )
     monkeypatch.setattr(
-        local,
+        workers,
         "TORCHRUN",
         (
             sys.executable,
@@ -326,14 +327,10 @@ def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path, monkeypa
 
 def test_runs_at_once_are_spread_over_the_gpus():
     machine = Machine(cores=2, gpus={"0": "", "1": ""})
-    how = local.How()
-    working: list[Any] = []
-    given = []
+    used: list[str] = []
     for _ in range(4):
-        gpus = engine(machine=machine)._gpus(how, working)
-        given.append(gpus)
-        working.append(local._Job(None, gpus=gpus))  # type: ignore[arg-type]
-    assert given == [("0",), ("1",), ("0",), ("1",)]
+        used += engine(machine=machine)._gpus(How(), used)
+    assert used == ["0", "1", "0", "1"]
 
 
 def test_a_folder_that_holds_another_run_is_not_written_over(tmp_path: Path):
@@ -388,7 +385,7 @@ def test_a_model_that_is_gone_is_said(tmp_path: Path):
 @pytest.fixture
 def lawdsl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """The command line in this process, with the fake worker."""
-    monkeypatch.setattr(local, "WORKER", sweeps.WORKER)
+    monkeypatch.setattr(workers, "WORKER", sweeps.WORKER)
     monkeypatch.setattr(inputs, "describe", sweeps.inspect)
     return lambda *arguments: CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,9 @@ from lawdsl.cli.options import as_json, finish, tell
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.runners.sweeps.local import Outcome
+    from lawdsl.runners.sweeps import local, on_ray
+    from lawdsl.runners.sweeps.carrying_out import Outcome
+    from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan
     from lawdsl.runners.sweeps.sweep import Sweep
 
@@ -55,6 +57,12 @@ FINDINGS = {
     is_flag=True,
     help="Try a run that runs out of memory once more, with half the micro-batch.",
 )
+@click.option(
+    "--ray",
+    "address",
+    metavar="ADDRESS",
+    help="Run on the Ray cluster there: auto, local, HOST:6379 or ray://HOST:10001.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no line a run.")
 @as_json
 def run(
@@ -64,6 +72,7 @@ def run(
     jobs_per_gpu: int,
     retries: int,
     halve: bool,
+    address: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -76,41 +85,41 @@ def run(
     command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
     held by another process.
     """
-    _needs_runner()
+    _needs("pydantic", "lawdsl[runner]")
     from lawdsl.reporting.runs import show_outcomes, show_plan
     from lawdsl.reporting.terminal import console
-    from lawdsl.runners.sweeps import exporting, local, machine
+    from lawdsl.runners.sweeps import exporting
+    from lawdsl.runners.sweeps.carrying_out import Stop
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
     from lawdsl.runners.sweeps.sweep import read_sweep
 
     read = read_sweep(Path(sweep))
-    here = machine.this_machine()
-    at_once = machine.at_once(here, read.how.values(), jobs, jobs_per_gpu)
     inputs = inputs_of(read)
-    plan = plan_of(read, inputs, orders_of(read, inputs), here, at_once)
-    exporting.check(read, plan.runs)
-    result: dict[str, Any] = {"plan": plan.to_json()}
-    if not as_json:
-        show_plan(result["plan"], console())
-        sys.stdout.flush()
+    with _machines(address, read, jobs, jobs_per_gpu, retries, halve) as (there, at_once, engine):
+        plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
+        exporting.check(read, plan.runs)
+        result: dict[str, Any] = {"plan": plan.to_json()}
+        if not as_json:
+            show_plan(result["plan"], console())
+            sys.stdout.flush()
+        if not dry_run:
+            for done in plan.runs:
+                if done.state.status == "done":
+                    _exported(read, done, quiet or as_json)
+            with Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
+
+                def ended(outcome: Outcome) -> None:
+                    say(outcome)
+                    if outcome.status == "done":
+                        _exported(read, outcome.run, quiet or as_json)
+
+                outcomes = engine.run(plan.to_do, stop, ended, progress)
     if dry_run:
         return finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
-    engine = local.Engine(here, at_once, jobs_per_gpu, retries, halve, local.WORKER)
-    for done in plan.runs:
-        if done.state.status == "done":
-            _exported(read, done, quiet or as_json)
-    with local.Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
-
-        def ended(outcome: Outcome) -> None:
-            say(outcome)
-            if outcome.status == "done":
-                _exported(read, outcome.run, quiet or as_json)
-
-        outcomes = engine.run(plan.to_do, stop, ended, progress)
     result["outcomes"] = [outcome.to_json() for outcome in outcomes]
-    found = [d for d in map(_finding, outcomes) if d is not None]
+    found = list(_findings(outcomes))
     complete = all(outcome.status == "done" for outcome in outcomes)
 
     def show() -> None:
@@ -147,7 +156,7 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
     what else is known of it. Rows of runs that diverged or are not finished are there with their
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
-    _needs_runner()
+    _needs("pydantic", "lawdsl[runner]")
     from lawdsl.runners.tables.collect import collect as collected
     from lawdsl.runners.tables.files import check_form, write_table
 
@@ -173,15 +182,22 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
     return finish("collect", result, table.warnings, ok=True, as_json=as_json, show=show)
 
 
-def _finding(outcome: Outcome) -> Diagnostic | None:
-    """What is to be said of a run that is not done."""
-    if outcome.status not in FINDINGS:
-        return None
-    code, severity, help = FINDINGS[outcome.status]
-    what = {"oom": "ran out of memory", "held": "is held by"}.get(outcome.status, outcome.status)
-    message = f"{outcome.run.label} {what}" + (f": {outcome.message}" if outcome.message else "")
-    place = str(outcome.run.folder)
-    return Diagnostic(code, message, severity, place=place, notes=outcome.log, help=help)
+def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
+    """What is to be said of the runs that are not done."""
+    for outcome in outcomes:
+        if outcome.status not in FINDINGS:
+            continue
+        code, severity, help = FINDINGS[outcome.status]
+        what = {"oom": "ran out of memory", "held": "is held by"}
+        message = f"{outcome.run.label} {what.get(outcome.status, outcome.status)}"
+        message += f": {outcome.message}" if outcome.message else ""
+        place = str(outcome.run.folder)
+        yield Diagnostic(code, message, severity, place=place, notes=outcome.log, help=help)
+    left = [o.message for o in outcomes if o.status == "left" and o.message]
+    if left:
+        message = f"{len(left)} runs were not begun: {left[0]}"
+        help = "run the sweep again when there is such a node"
+        yield Diagnostic("R0116", message, "warning", help=help)
 
 
 def _exported(sweep: Sweep, run: Any, silent: bool) -> None:
@@ -230,15 +246,45 @@ def _following(
         yield say, progress
 
 
-def _needs_runner() -> None:
+@contextmanager
+def _machines(
+    address: str | None,
+    sweep: Sweep,
+    jobs: int | None,
+    jobs_per_gpu: int,
+    retries: int,
+    halve: bool,
+) -> Iterator[tuple[Machine, int, local.Engine | on_ray.Engine]]:
+    """What there is to run on, how many runs it bears at once, and what carries them out."""
+    from lawdsl.runners.sweeps import local, machine, workers
+
+    hows = set(sweep.how.values())
+    if address is None:
+        here = machine.this_machine()
+        at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
+        yield here, at_once, local.Engine(here, at_once, retries, halve, workers.WORKER)
+        return
+    _needs("ray", "lawdsl[ray]")
+    from lawdsl.runners.sweeps import on_ray, ray_cluster
+
+    with ray_cluster.joined(address):
+        nodes = ray_cluster.nodes()
+        there = ray_cluster.machine_of(nodes)
+        kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
+        at_once = ray_cluster.at_once(nodes, kinds, jobs)
+        engine = on_ray.Engine(there, jobs, jobs_per_gpu, retries, halve, workers.WORKER)
+        yield there, at_once, engine
+
+
+def _needs(package: str, extra: str) -> None:
     """Refuse to go on where the packages for sweeps are not installed.
 
     Raises:
         LawdslError: R0101.
     """
-    if importlib.util.find_spec("pydantic") is None:
-        help = "pip install 'lawdsl[runner]'"
-        raise LawdslError(Diagnostic("R0101", "pydantic cannot be imported", help=help))
+    if importlib.util.find_spec(package) is None:
+        help = f"pip install '{extra}'"
+        raise LawdslError(Diagnostic("R0101", f"{package} cannot be imported", help=help))
 
 
 COMMANDS = (run, collect)

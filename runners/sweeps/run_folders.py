@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,11 +116,17 @@ def prepare(folder: Path, order: Order) -> None:
         raise LawdslError(Diagnostic("R0107", message, place=str(folder), help=help)) from None
 
 
-def fail(folder: Path, message: str) -> None:
+def fail(folder: Path, message: str, log: Sequence[str]) -> None:
     """Record that a run failed: the workers that did it died, and not for lack of memory."""
     step = last_row(folder).get("step")
-    done = {"status": "failed", "step": step, "message": message, "log": tail(folder)}
+    done = {"status": "failed", "step": step, "message": message, "log": list(log)}
     write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+
+
+def note(folder: Path, text: str) -> None:
+    """Add a line to a run's log, if that can be."""
+    with suppress(OSError), (folder / LOG).open("a", encoding="utf-8") as log:
+        log.write(text + "\n")
 
 
 def tail(folder: Path, lines: int = TAIL) -> list[str]:

@@ -1,0 +1,256 @@
+"""Runs carried out: begun in turn, watched, judged when their workers end, taken up again.
+
+How far a run is, and how it ended, is read from its folder; an engine adds machines, and keeps
+nothing that the next sweep would need.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import Any, Protocol
+
+from .plan import Planned
+from .run_folders import POINTS, fail, last_row, note, prepare, state
+from .workers import INTERRUPTED, STOPPED, WRONG, Exit
+
+POLL = 0.1  # seconds between looks at the workers
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run.
+
+    Attributes:
+        status: done, diverged, oom, failed; held by another process; stopped, or left, when the
+            sweep was, or when no machine was left for it.
+        message: what is to be said of it.
+        log: the last lines of its log, where it failed.
+    """
+
+    run: Planned
+    status: str
+    message: str = ""
+    log: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        last = last_row(self.run.folder)
+        losses = last.get("losses", {})
+        return {
+            "label": self.run.label,
+            "folder": str(self.run.folder),
+            "status": self.status,
+            "step": last.get("step"),
+            "message": self.message,
+            "losses": {name: found["loss"] for name, found in losses.items()},
+        }
+
+
+class Stop:
+    """The signal that asked the sweep to stop, 0 as long as none has, and how many came.
+
+    The workers are told of the first, save and end; the second ends them where they are.
+    """
+
+    SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self.signal = 0
+        self.count = 0
+
+    def __enter__(self) -> Stop:
+        self._before = [signal.signal(number, self) for number in self.SIGNALS]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, before in zip(self.SIGNALS, self._before, strict=True):
+            signal.signal(number, before)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.signal = self.signal or number
+        self.count += 1
+
+    @property
+    def code(self) -> int:
+        """The exit code of the sweep: preempted, and to be run again, or interrupted."""
+        return INTERRUPTED if self.signal == signal.SIGINT else STOPPED
+
+
+@dataclass
+class Job:
+    """A run that is to be done.
+
+    Attributes:
+        worker: what does it, as the engine knows it; of the last attempt where that has ended.
+        told: how many signals its worker has been told of.
+    """
+
+    run: Planned
+    attempts: int = 0
+    halved: bool = False
+    worker: Any = None
+    told: int = 0
+    tokens: int = 0
+    rows: int = -1  # bytes of its rows when they were last read
+
+    def look(self) -> None:
+        """Read how many tokens it has been trained on, if its rows have grown."""
+        with suppress(OSError):
+            size = (self.run.folder / POINTS).stat().st_size
+            if size != self.rows:
+                self.rows = size
+                self.tokens = int(last_row(self.run.folder).get("tokens", 0))
+
+
+class Engine(Protocol):
+    """Machines that do runs."""
+
+    @property
+    def retries(self) -> int:
+        """How often a run whose worker dies is tried again, from where it was."""
+
+    @property
+    def halve(self) -> bool:
+        """Whether a run that runs out of memory is tried once more with half the micro-batch."""
+
+    def hopeless(self, waiting: Sequence[Job]) -> str:
+        """Why none of the runs that wait will ever be begun; empty where some may."""
+
+    def ready(self, job: Job, working: Sequence[Job]) -> bool:
+        """Whether a run can be begun beside those at work."""
+
+    def held(self, job: Job, by: str) -> str:
+        """Who holds a run; empty where nobody does. `by` is who does as far as is seen here."""
+
+    def begin(self, job: Job, working: Sequence[Job]) -> None:
+        """Start a worker for a run."""
+
+    def exit(self, job: Job) -> Exit | None:
+        """How the worker ended; None while it is at work."""
+
+    def tell(self, job: Job, number: int) -> None:
+        """Send a signal to the worker: SIGTERM to save and end, SIGKILL to end."""
+
+
+def carry_out(
+    engine: Engine,
+    runs: Sequence[Planned],
+    stop: Stop,
+    ended: Callable[[Outcome], None] = lambda outcome: None,
+    progress: Callable[[int, int], None] = lambda tokens, at_work: None,
+) -> list[Outcome]:
+    """Do runs, as far as can be in the order given.
+
+    Args:
+        stop: says when to end.
+        ended: is told of each run as it ends.
+        progress: is told how many tokens the runs have been trained on by now, and how many
+            runs are at work.
+
+    Raises:
+        LawdslError: a folder that cannot be a run's.
+    """
+    waiting = [Job(run, tokens=run.state.tokens) for run in runs]
+    working: list[Job] = []
+    found: list[Outcome] = []
+    trained, why = 0, ""
+
+    def end(job: Job, outcome: Outcome) -> None:
+        nonlocal trained
+        trained += job.tokens
+        found.append(outcome)
+        ended(outcome)
+
+    try:
+        while working or (waiting and not stop.count and not why):
+            for job in list(waiting):
+                if stop.count or not engine.ready(job, working):
+                    continue
+                waiting.remove(job)
+                outcome = _begin(engine, job, working)
+                if outcome is None:
+                    working.append(job)
+                else:
+                    end(job, outcome)
+            _tell(engine, working, stop)
+            for job in list(working):
+                job.look()
+                exit = engine.exit(job)
+                if exit is None:
+                    continue
+                working.remove(job)
+                outcome = _judge(engine, job, exit, stop)
+                if outcome is None:
+                    waiting.insert(0, job)
+                else:
+                    end(job, outcome)
+            progress(trained + sum(j.tokens for j in (*working, *waiting)), len(working))
+            time.sleep(POLL)
+            why = engine.hopeless(waiting)
+    finally:
+        for job in working:
+            engine.tell(job, signal.SIGTERM)
+    return found + [Outcome(job.run, "left", why) for job in waiting]
+
+
+def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
+    """Start a run's worker, unless another sweep has done the run meanwhile, or does it."""
+    run = job.run
+    now = state(run.folder)
+    if now.final:
+        job.tokens = run.tokens
+        return Outcome(run, now.status, now.message)
+    if by := engine.held(job, now.held):
+        return Outcome(run, "held", by)
+    prepare(run.folder, run.order)
+    job.attempts += 1
+    engine.begin(job, working)
+    return None
+
+
+def _tell(engine: Engine, working: Sequence[Job], stop: Stop) -> None:
+    """Pass on what the sweep was told: to save and end, and then to end at once."""
+    for job in working:
+        if job.told < min(stop.count, 2):
+            job.told = min(stop.count, 2)
+            engine.tell(job, signal.SIGTERM if job.told == 1 else signal.SIGKILL)
+
+
+def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
+    """What became of a run whose worker has ended; None where it is to be tried again."""
+    run = job.run
+    status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
+    if status in ("done", "diverged"):
+        job.tokens = run.tokens if status == "done" else job.tokens
+        return Outcome(run, status, message)
+    if stop.count:
+        return Outcome(run, "stopped")
+    if status == "oom":
+        smaller = _smaller(job) if engine.halve and not job.halved else None
+        if smaller is None:
+            return Outcome(run, status, message)
+        job.run, job.halved = smaller, True
+        return None
+    wrong = exit.code == WRONG
+    if wrong and any("R0408" in line or "R0409" in line for line in exit.log):
+        return Outcome(run, "held", state(run.folder).held or "another process")
+    if not wrong and job.attempts <= engine.retries:
+        note(run.folder, f"{exit.why}; the run is taken up again")
+        return None
+    why = exit.log[-1] if wrong and exit.log else exit.why
+    fail(run.folder, why, exit.log)
+    return Outcome(run, "failed", why, exit.log)
+
+
+def _smaller(job: Job) -> Planned | None:
+    """The same run with half the micro-batch, and so the same batch; None where it cannot be."""
+    how, batch = job.run.order.how, job.run.order.run.training.batch
+    micro = min(how.micro_batch or batch, -(-batch // how.processes))
+    if micro == 1:
+        return None
+    smaller = how.model_copy(update={"micro_batch": micro // 2})
+    return replace(job.run, order=job.run.order.model_copy(update={"how": smaller}))

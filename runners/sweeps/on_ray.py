@@ -1,0 +1,261 @@
+"""Runs on the nodes of a Ray cluster. Ray is their scheduler and no more: the folders say the rest.
+
+A driver that dies takes no result with it; `lawdsl run` goes on with what the folders say.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
+
+from ..locks import named, release
+from . import workers
+from .carrying_out import Job, Outcome, Stop, carry_out
+from .machine import Machine
+from .plan import Planned
+from .ray_cluster import Needs, Node, capacity, check, needs_of, nodes, pinned
+from .ray_nodes import Watch
+from .workers import Exit
+
+PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
+GRACE = 90.0  # that a lost worker has to let go; a node whose cluster is gone ends after 60
+FRESH = 1.0  # that a look at the nodes, or at a lock, holds good for
+NODE = "ray.io/node-id"  # Ray's label of a node
+
+
+@dataclass(eq=False)
+class _Slot:
+    """A part of a node, in which one run after another is done.
+
+    Attributes:
+        needs: of its runs.
+        watch: the actor that watches over their workers, and holds that part.
+        where: its answer to where it is, to come.
+        node, host: where it is, once it is known.
+    """
+
+    needs: Needs
+    watch: Any
+    where: Any
+    node: str = ""
+    host: str = ""
+
+
+@dataclass
+class _Place:
+    """Where a run is at work.
+
+    Attributes:
+        exit: how the worker ended, to come.
+        lost: when it was lost.
+        again: when to look next whether it has let go.
+    """
+
+    slot: _Slot
+    exit: Any
+    lost: float | None = None
+    again: float = 0.0
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How runs are carried out on a cluster, which must be joined.
+
+    Attributes:
+        machine: what the cluster has, all in all.
+        jobs: how many runs at once, at most; as many as the nodes bear if None.
+        jobs_per_gpu: how many of them may share a GPU.
+        retries: how often a run whose worker or node is lost is taken up again.
+        halve: whether a run that runs out of memory is tried once more with half the micro-batch.
+        worker: an interpreter, in whose place each node uses its own, and what it runs.
+    """
+
+    machine: Machine
+    jobs: int | None = None
+    jobs_per_gpu: int = 1
+    retries: int = 2
+    halve: bool = False
+    worker: tuple[str, ...] = workers.WORKER
+    patience: float = PATIENCE
+    grace: float = GRACE
+
+    def run(
+        self,
+        runs: Sequence[Planned],
+        stop: Stop,
+        ended: Callable[[Outcome], None] = lambda outcome: None,
+        progress: Callable[[int, int], None] = lambda tokens, at_work: None,
+    ) -> list[Outcome]:
+        """Do runs in the order given; see `carry_out`.
+
+        Raises:
+            LawdslError: nodes that do not see the folders (R0115).
+        """
+        if not runs:
+            return []
+        kinds = {needs_of(run.order.how, self.machine, self.jobs_per_gpu) for run in runs}
+        able = [n for n in nodes() if n.alive and any(n.times(needs) for needs in kinds)]
+        return carry_out(_Cluster(self, check(able, runs)), runs, stop, ended, progress)
+
+
+class _Cluster:
+    """The nodes while a sweep is carried out.
+
+    Attributes:
+        locks: whether all hosts see each other's locks.
+
+    A slot is kept for the next run as long as none is waited for, which may need what it holds.
+    """
+
+    def __init__(self, engine: Engine, locks: bool) -> None:
+        self.engine, self.locks = engine, locks
+        self.retries, self.halve = engine.retries, engine.halve
+        self._seen, self._nodes = 0.0, list[Node]()
+        self._idle: list[_Slot] = []
+        self._to_come: list[_Slot] = []
+        self._hopeless: float | None = None
+
+    def hopeless(self, waiting: Sequence[Job]) -> str:
+        if not waiting:
+            self._clear()
+        if not waiting or any(capacity(self._now(), self._needs(job)) for job in waiting):
+            self._hopeless = None
+            return ""
+        now = time.monotonic()
+        self._hopeless = self._hopeless or now
+        lacking = self._needs(waiting[0])
+        over = now - self._hopeless > self.engine.patience
+        return f"no node is left in the cluster that has {lacking}" if over else ""
+
+    def ready(self, job: Job, working: Sequence[Job]) -> bool:
+        most = capacity(self._now(), self._needs(job))
+        if len(working) >= min(most, self.engine.jobs or most):
+            return False
+        last = job.worker
+        if last is None or last.lost is None:
+            return True
+        now = time.monotonic()
+        if now < last.again:
+            return False
+        last.again = now + FRESH
+        return self._let_go(job) or now - last.lost > self.engine.grace
+
+    def held(self, job: Job, by: str) -> str:
+        return "" if self._let_go(job) else by or "another process"
+
+    def begin(self, job: Job, working: Sequence[Job]) -> None:
+        needs, last = self._needs(job), job.worker
+        lost = last.slot.node if last is not None and last.lost is not None else ""
+        fitting = [s for s in self._idle if s.needs == needs and s.node != lost]
+        if fitting:
+            self._idle.remove(slot := fitting[0])
+        else:
+            self._clear()
+            slot = self._slot(needs, lost)
+        exit = slot.watch.do.remote(job.run.folder, job.run.order.how, self.engine.worker)
+        job.worker = _Place(slot, exit)
+
+    def exit(self, job: Job) -> Exit | None:
+        place: _Place = job.worker
+        slot = place.slot
+        try:
+            if slot in self._to_come and _come(slot.where):
+                self._to_come.remove(slot)
+                slot.node, slot.host = ray.get(slot.where)
+            if not _come(place.exit):
+                return None
+            found: Exit = ray.get(place.exit)
+        except RayTaskError as error:  # the worker could not be started
+            found = Exit(None, f"on {slot.host}: {_last_line(error)}")
+        except RayError as error:
+            ray.kill(slot.watch)  # it may live, and only not be reached
+            self._seen, place.lost = 0.0, time.monotonic()
+            self._to_come = [other for other in self._to_come if other is not slot]
+            return Exit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
+        self._idle.append(slot)
+        if self._to_come:
+            self._clear()
+        return found
+
+    def tell(self, job: Job, number: int) -> None:
+        slot = job.worker.slot
+        if slot.host or _come(slot.where):
+            slot.watch.tell.remote(number)
+        else:
+            ray.kill(slot.watch)  # it waits for a node
+
+    def _slot(self, needs: Needs, lost: str) -> _Slot:
+        """A slot, wherever Ray finds one; not on a node that was lost if there are others."""
+        options: dict[str, Any] = {"num_cpus": needs.cpus, "num_gpus": needs.gpus}
+        if lost and capacity((n for n in self._now() if n.id != lost), needs):
+            options["label_selector"] = {NODE: f"!{lost}"}
+        else:
+            options["scheduling_strategy"] = "SPREAD"
+        # two threads: one does the run, one is told
+        watch = ray.remote(Watch).options(max_concurrency=2, **options).remote()
+        slot = _Slot(needs, watch, watch.where.remote())
+        self._to_come.append(slot)
+        return slot
+
+    def _clear(self) -> None:
+        """Give back the slots that are idle: others may need what they hold."""
+        for slot in self._idle:
+            ray.kill(slot.watch)
+        self._idle = []
+
+    def _needs(self, job: Job) -> Needs:
+        return needs_of(job.run.order.how, self.engine.machine, self.engine.jobs_per_gpu)
+
+    def _now(self) -> list[Node]:
+        """The nodes as they are, or were a moment ago."""
+        now = time.monotonic()
+        if now - self._seen > FRESH:
+            self._seen, self._nodes = now, nodes()
+        return self._nodes
+
+    def _let_go(self, job: Job) -> bool:
+        """Whether nobody holds a run; the lock of a process that has ended is emptied.
+
+        Workers on other hosts go by the name in it. A host says best itself whether its processes
+        have ended; the lock says it anywhere, if the file system has locks that all hosts see; of
+        a host that is gone only time does.
+        """
+        folder, last = job.run.folder, job.worker
+        host = named(folder).get("host", "")
+        if not host:
+            return True
+        if self.locks or host == socket.gethostname():
+            return release(folder)
+        there = next((n for n in self._now() if n.alive and n.host == host), None)
+        if there is not None:
+            try:
+                found: bool = ray.get(ray.remote(release).options(**pinned(there)).remote(folder))
+                return found
+            except RayError:
+                return False
+        mine = last is not None and last.lost is not None and last.slot.host == host
+        return mine and time.monotonic() - last.lost > self.engine.grace and release(folder)
+
+
+def _come(answer: Any) -> bool:
+    ready, _ = ray.wait([answer], timeout=0)
+    return bool(ready)
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[-1]
+
+
+def _cause(error: RayError) -> str:
+    """What Ray says of an actor's end, in a few words: `its node has died`."""
+    if isinstance(error, ActorUnavailableError):
+        return "nothing is heard of it"
+    lines = str(error).splitlines()
+    causes = [line.partition("because ")[2] for line in lines if "because " in line]
+    return (causes or lines or ["nobody knows why"])[0].split(". ")[0].rstrip(".")

@@ -1,0 +1,284 @@
+"""A Ray cluster as a sweep sees it: how to join one, what its nodes have, what they see."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import socket
+import sys
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from lawdsl import __version__
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..spec import How
+from .machine import Machine, this_machine
+from .plan import Planned
+from .ray_nodes import Seen, look
+
+REACH = 10  # seconds that an address has to answer in
+LOOK = 120  # and a node: it may have to start Python first
+CURRENT = "ray/ray_current_cluster"  # where Ray keeps the address of a cluster on this machine
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run takes of a node."""
+
+    cpus: int
+    gpus: float
+
+    def __str__(self) -> str:
+        cpus = f"{self.cpus} CPU{'' if self.cpus == 1 else 's'}"
+        return f"{cpus} and {_count(self.gpus, 'GPU')}" if self.gpus else cpus
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node: its name in Ray, its host's, and what Ray may give away of it."""
+
+    id: str
+    host: str
+    alive: bool
+    cpus: float
+    gpus: float
+    kind: str
+
+    def times(self, needs: Needs) -> int:
+        """How many runs with such needs it bears at once."""
+        times = int(self.cpus // needs.cpus)
+        # a third of a GPU is kept as a float: three must fit
+        return min(times, int(self.gpus / needs.gpus + 1e-6)) if needs.gpus else times
+
+    def __str__(self) -> str:
+        gpus = f", {_count(self.gpus, 'GPU')} {self.kind}".rstrip() if self.gpus else ""
+        return f"{self.host}: {_count(self.cpus, 'CPU')}{gpus}"
+
+
+@contextmanager
+def joined(address: str) -> Iterator[None]:
+    """Be a driver of a cluster while the block runs.
+
+    Args:
+        address: `auto`, the one on this machine; `local`, one that is started here and ends
+            with the block; `host:6379`; `ray://host:10001`.
+
+    Raises:
+        LawdslError: there is none (R0113).
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports home
+    _reach(address)
+    more: dict[str, Any] = {}
+    if address == "local":
+        os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")  # it kills what others fill
+        more = {"include_dashboard": False, "num_cpus": this_machine().cores}
+    with redirect_stdout(_Own(sys.stdout)):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
+        except (OSError, RuntimeError, ValueError, ImportError, SystemExit) as error:
+            raise LawdslError(_nobody(address, str(error).strip().split("\n")[0])) from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def nodes() -> list[Node]:
+    """All nodes that the cluster has or had."""
+    found = []
+    for node in ray.nodes():
+        has = node["Resources"]
+        kinds = [name.partition(":")[2] for name in has if name.startswith("accelerator_type:")]
+        found.append(
+            Node(
+                node["NodeID"],
+                node["NodeManagerHostname"],
+                node["Alive"],
+                has.get("CPU", 0),
+                has.get("GPU", 0),
+                kinds[0] if kinds else "",
+            )
+        )
+    return found
+
+
+def machine_of(nodes: Iterable[Node]) -> Machine:
+    """The nodes as if they were one machine: what the estimates of a plan are made for."""
+    living = [node for node in nodes if node.alive]
+    gpus = {f"{n.id}/{i}": n.kind for n in living for i in range(int(n.gpus))}
+    return Machine(int(sum(node.cpus for node in living)), gpus)
+
+
+def needs_of(how: How, machine: Machine, jobs_per_gpu: int = 1) -> Needs:
+    """What a run takes of a node.
+
+    Raises:
+        LawdslError: it names a GPU, and these are Ray's to give (R0114).
+    """
+    if ":" in how.device:
+        message = f"device = {how.device!r} names a GPU, and on a cluster Ray gives the GPUs"
+        raise LawdslError(Diagnostic("R0114", message, help='set run.device = "cuda"'))
+    cpus = how.threads * how.processes
+    if not machine.on_gpu(how):
+        return Needs(cpus, 0)
+    shared = how.processes == 1
+    return Needs(cpus, 1 / jobs_per_gpu if shared else how.processes)
+
+
+def capacity(nodes: Iterable[Node], needs: Needs) -> int:
+    """How many runs with such needs the living nodes bear at once."""
+    return sum(node.times(needs) for node in nodes if node.alive)
+
+
+def at_once(nodes: Sequence[Node], kinds: Iterable[Needs], jobs: int | None = None) -> int:
+    """How many runs there may be at once.
+
+    Args:
+        kinds: the needs of the runs.
+        jobs: a number that somebody chose.
+
+    Raises:
+        LawdslError: no node has what a run needs (R0114): it would wait for ever.
+    """
+    limits = {needs: capacity(nodes, needs) for needs in kinds}
+    lacking = [needs for needs, times in limits.items() if not times]
+    if lacking:
+        has = tuple(str(node) for node in nodes if node.alive)
+        help = "add a node, or set run.threads, run.processes and run.device as the nodes are"
+        raise LawdslError(
+            Diagnostic("R0114", f"no node of the cluster has {needs}", notes=has, help=help)
+            for needs in lacking
+        )
+    most = min(limits.values(), default=1)
+    return min(jobs, most) if jobs else most
+
+
+def check(able: Iterable[Node], runs: Sequence[Planned]) -> bool:
+    """Refuse nodes that cannot do runs; those that are lost meanwhile are no matter.
+
+    Returns:
+        Whether a lock on a file in the sweep's folder is seen on all hosts.
+
+    Raises:
+        LawdslError: a node does not see a folder, lacks a package or has another lawdsl (R0115);
+            the sweep's folder cannot be written (R0107).
+    """
+    folder = runs[0].folder.parent
+    marker = folder / f".seen-{uuid.uuid4().hex}"
+    paths = [run.order.paths for run in runs]
+    read = {f for p in paths for f in (*p.corpora.values(), *p.validation.values())}
+    read |= {p.model for p in paths if isinstance(p.model, str)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(marker, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            asked = [(node, _ask(node, marker, sorted(read))) for node in able]
+            seen = {node: _answer(answer) for node, answer in asked}
+    except OSError as error:
+        message = f"{folder} cannot be written: {error.strerror}"
+        help = "make room, or choose another `folder` for the sweep"
+        raise LawdslError(Diagnostic("R0107", message, place=str(folder), help=help)) from None
+    finally:
+        with suppress(OSError):
+            marker.unlink()
+    living = {node.id for node in nodes() if node.alive}
+    seen = {n: found for n, found in seen.items() if isinstance(found, Seen) or n.id in living}
+    wrong = [d for node, found in seen.items() for d in _wrong(node, found)]
+    if wrong:
+        raise LawdslError(wrong)
+    return all(isinstance(found, Seen) and found.locks for found in seen.values())
+
+
+def pinned(node: Node) -> dict[str, Any]:
+    """Options of what is to run on a node beside its runs."""
+    return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.id, False)}
+
+
+def _ask(node: Node, marker: Path, read: Sequence[str]) -> Any:
+    return ray.remote(look).options(max_retries=0, **pinned(node)).remote(marker, read)
+
+
+def _answer(answer: Any) -> Seen | str:
+    """What a node says, or why it says nothing."""
+    try:
+        found: Seen = ray.get(answer, timeout=LOOK)
+        return found
+    except GetTimeoutError:
+        return f"it does not answer within {LOOK} s"
+    except RayError as error:
+        return str(error).strip().split("\n")[-1]
+
+
+def _wrong(node: Node, found: Seen | str) -> Iterator[Diagnostic]:
+    if isinstance(found, str):
+        help = "install lawdsl[ray] there as here, or remove the node"
+        message = f"the node {node.host} cannot do runs"
+        yield Diagnostic("R0115", message, notes=(found,), help=help)
+        return
+    if found.missing:
+        message = f"the node {node.host} does not see {', '.join(found.missing)}"
+        help = "put runs, corpora and models on a file system that all nodes share"
+        yield Diagnostic("R0115", message, help=help)
+    if found.version != __version__:
+        message = f"the node {node.host} has lawdsl {found.version}, and here is {__version__}"
+        yield Diagnostic("R0115", message, help="install the same version on all nodes")
+    if found.lacking:
+        message = f"{', '.join(found.lacking)} cannot be imported on the node {node.host}"
+        yield Diagnostic("R0115", message, help="pip install 'lawdsl[ray]' there")
+
+
+def _reach(address: str) -> None:
+    """Refuse an address where nobody listens; Ray would try for minutes and end the process."""
+    at = address.removeprefix("ray://")
+    if address == "auto":
+        current = Path(os.environ.get("RAY_TMPDIR", "/tmp"), CURRENT)
+        at = os.environ.get("RAY_ADDRESS", "").removeprefix("ray://")
+        at = at or (current.read_text().strip() if current.exists() else "")
+    host, _, port = at.rpartition(":")
+    if address == "local" or (address == "auto" and not port.isdigit()):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+    except ValueError:
+        raise LawdslError(_nobody(address, "that is no address")) from None
+    except OSError as error:
+        raise LawdslError(_nobody(address, f"{at}: {error.strerror or error}")) from None
+
+
+def _nobody(address: str, why: str) -> Diagnostic:
+    return Diagnostic(
+        "R0113",
+        f"no Ray cluster can be joined at {address}",
+        notes=(why,) if why else (),
+        help="auto, local, HOST:6379 or ray://HOST:10001; `ray start --head` starts one",
+    )
+
+
+def _count(number: float, what: str) -> str:
+    return f"{number:g} {what}{'' if number == 1 else 's'}"
+
+
+class _Own:
+    """Standard output for this thread: Ray's print there what happens to nodes, and it is ours."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._owner = threading.get_ident()
+
+    def write(self, text: str) -> int:
+        own = threading.get_ident() == self._owner
+        return self._stream.write(text) if own else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

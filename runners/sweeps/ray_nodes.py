@@ -1,0 +1,101 @@
+"""What the nodes of a Ray cluster do for a sweep: look around, and watch over workers."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import ray
+
+from lawdsl import __version__
+
+from ..spec import How
+from . import workers
+from .workers import Exit
+
+POLL = 0.1  # seconds between looks at a worker
+PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a node has of that which runs need.
+
+    Attributes:
+        version: of lawdsl.
+        lacking: packages that cannot be imported.
+        missing: files and folders that are not there, or not as they are elsewhere.
+        locks: whether a lock is seen that another host holds.
+    """
+
+    version: str
+    lacking: tuple[str, ...]
+    missing: tuple[str, ...]
+    locks: bool
+
+
+def look(marker: Path, folders: Sequence[str]) -> Seen:
+    """Look around on a node.
+
+    Args:
+        marker: a file that the sweep has written just now, and holds a lock on.
+        folders: that runs read.
+    """
+    missing = [folder for folder in folders if not os.path.exists(folder)]
+    locks = False
+    try:
+        with open(marker, "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        locks = True
+    except OSError:
+        missing.insert(0, str(marker.parent))
+    lacking = tuple(p for p in PACKAGES if importlib.util.find_spec(p) is None)
+    return Seen(__version__, lacking, tuple(missing), locks)
+
+
+class Watch:
+    """Starts a worker on its node and watches over it; to be told while it does."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        self.node = os.getppid()
+
+    def where(self) -> tuple[str, str]:
+        """The node's name in Ray, and its host's."""
+        return ray.get_runtime_context().get_node_id(), socket.gethostname()
+
+    def tell(self, number: int) -> None:
+        """Send a signal to the worker, as soon as there is one."""
+        self.told = number
+
+    def do(self, folder: Path, how: How, command: Sequence[str]) -> Exit:
+        """Do the run in a folder, with the GPUs that Ray has given.
+
+        Where the node goes down before the worker ends, the worker is told to save: nobody but the
+        next worker of this run would know of it any more.
+
+        Raises:
+            OSError: no process could be started.
+        """
+        gpus = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
+        worker = workers.start(folder, how, (sys.executable, *command[1:]), gpus)
+        passed = 0
+        while (found := worker.exit()) is None:
+            if self.told != passed:
+                passed = self.told
+                worker.tell(passed)
+            if os.getppid() != self.node:
+                worker.tell(signal.SIGTERM)
+                worker.process.wait()
+                os._exit(1)
+            time.sleep(POLL)
+        return found

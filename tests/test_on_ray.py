@@ -1,0 +1,592 @@
+"""Sweeps on a Ray cluster: what is done stays done, whatever node or process dies."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import runs
+import sweeps
+from click.testing import CliRunner
+from ray.cluster_utils import Cluster
+from sweeps import TEXT, made, planned
+
+from lawdsl.cli import cli
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.locks import holder
+from lawdsl.runners.spec import How
+from lawdsl.runners.sweeps import carrying_out, inputs, local, on_ray, ray_cluster, workers
+from lawdsl.runners.sweeps.carrying_out import Job, Outcome, Stop
+from lawdsl.runners.sweeps.machine import Machine
+from lawdsl.runners.sweeps.plan import Planned
+from lawdsl.runners.sweeps.ray_cluster import Needs, Node
+from lawdsl.runners.sweeps.run_folders import last_row, state
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST = "large_code=0_seed=1"
+ONE = TEXT.replace('{code = 0}, {code = "1/3"}, {code = 1}', "{code = 0}")
+ONE = ONE[: ONE.index("[[models]]")] + ONE[ONE.rindex("[[models]]") :]  # the larger model only
+HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300}
+HEALTH |= {"health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A head without CPUs, and two nodes of one CPU, dead after a second's silence."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", str(ROOT))
+        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": HEALTH}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        cluster.add_node(num_cpus=1)
+        cluster.add_node(num_cpus=1)
+        yield cluster
+        cluster.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carrying_out, "POLL", 0.02)
+
+
+def worker(**fake: Any) -> tuple[str, ...]:
+    """The fake worker, told by its command what to do: nodes have an environment of their own."""
+    program = (
+        "import os, runpy, sys; _, os.environ['FAKE'], *sys.argv = sys.argv;"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    return (sys.executable, "-c", program, json.dumps(fake), sweeps.WORKER[1])
+
+
+def slow(label: str = "", seconds: float = 0.05) -> tuple[str, ...]:
+    return worker(**{label: {"seconds": seconds}})
+
+
+def carried_out(
+    cluster: Cluster, path: Path, progress: Callable[..., None] | None = None, **changes: Any
+) -> dict[str, Outcome]:
+    """Label -> what became of the run."""
+    with ray_cluster.joined(cluster.address):
+        machine = ray_cluster.machine_of(ray_cluster.nodes())
+        engine = on_ray.Engine(**{"machine": machine, "worker": worker(), **changes})
+        to_do = planned(path, machine).to_do
+        with Stop() as stop:
+            found = engine.run(to_do, stop, progress=progress or (lambda tokens, at_work: None))
+    return {outcome.run.label: outcome for outcome in found}
+
+
+def folder(path: Path, label: str) -> Path:
+    (found,) = (path.parent / "runs").glob(f"{label}-*")
+    return found
+
+
+def steps(path: Path, label: str) -> list[int]:
+    lines = (folder(path, label) / "points.jsonl").read_text().splitlines()
+    return [json.loads(line)["step"] for line in lines]
+
+
+def log(path: Path, label: str) -> list[str]:
+    return (folder(path, label) / "log.txt").read_text().splitlines()
+
+
+def begun(path: Path, label: str) -> list[int]:
+    """The step at which each worker of a run began."""
+    return [int(line.split()[3]) for line in log(path, label) if line.startswith("begins")]
+
+
+def when(path: Path, label: str, step: int, act: Callable[[], None]) -> Callable[..., None]:
+    """What does something once, as soon as a run has measured something after a step."""
+    done: list[bool] = []
+
+    def progress(tokens: int, at_work: int) -> None:
+        found = [*(path.parent / "runs").glob(f"{label}-*")]
+        if not done and found and last_row(found[0]).get("step", -1) >= step:
+            done.append(True)
+            act()
+
+    return progress
+
+
+def chain(path: Path, label: str) -> tuple[int, int, int]:
+    """The worker that holds a run, the process that watches over it, and the node's own."""
+    holder = json.loads((folder(path, label) / "lock").read_text())["pid"]
+    watch = _parent(holder)
+    return holder, watch, _parent(watch)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def renewed(cluster: Cluster, raylet: int) -> None:
+    """Put a new node in the place of one that was killed."""
+    processes = {node.all_processes["raylet"][0].process: node for node in cluster.worker_nodes}
+    (killed,) = (process for process in processes if process.pid == raylet)
+    killed.wait()
+    cluster.remove_node(processes[killed])
+    cluster.add_node(num_cpus=1)
+
+
+# --- runs on two nodes
+
+
+def test_runs_of_a_node_that_dies_go_on_on_the_other(cluster: Cluster, tmp_path: Path):
+    path = made(tmp_path)
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.extend(chain(path, FIRST))
+        os.kill(killed[2], signal.SIGKILL)
+
+    found = carried_out(cluster, path, when(path, FIRST, 5, kill), worker=slow("large"))
+    renewed(cluster, killed[2])
+    assert len(found) == 6 and {o.status for o in found.values()} == {"done"}
+    for label in found:
+        assert steps(path, label) == [0, 5, 10, 15, 20]
+        assert begun(path, label)[0] == 0
+        assert len(begun(path, label)) == (2 if label == FIRST else 1)
+    assert begun(path, FIRST)[1] > 5  # the worker saved when its node was gone
+    lost = [line for line in log(path, FIRST) if "was lost" in line]
+    assert len(lost) == 1 and lost[0].endswith("; the run is taken up again")
+    assert not any(Path(f"/proc/{pid}/cwd").exists() for pid in killed)
+    assert not [*path.parent.glob("runs/.*")]
+
+
+def test_a_run_whose_process_is_killed_goes_on_where_it_was(cluster: Cluster, tmp_path: Path):
+    """The worker first, then the process that watches over it; the second is resumed elsewhere."""
+    path = made(tmp_path, ONE)
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.extend(chain(path, FIRST)[1:])
+        os.kill(killed[0], signal.SIGKILL)
+
+    fake = worker(**{FIRST: {"seconds": 0.05, "dies": [3]}})
+    found = carried_out(cluster, path, when(path, FIRST, 10, kill), worker=fake)
+    assert found[FIRST].status == "done"
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    first, second, third = begun(path, FIRST)
+    assert (first, second) == (0, 0) and third >= 10
+    assert "killed by SIGKILL" in log(path, FIRST)[1]
+
+
+def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: Path):
+    path = made(tmp_path)
+
+    def stop() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    found = carried_out(cluster, path, when(path, FIRST, 5, stop), worker=slow())
+    assert sorted(o.status for o in found.values()) == ["left"] * 4 + ["stopped"] * 2
+    saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
+    assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
+    assert all(state(f).held == "" for f in saved)
+    with Stop() as nothing:  # the folders are all that another engine needs
+        sweeps.engine().run(planned(path).to_do, nothing)
+    assert all(state(f).status == "done" for f in (tmp_path / "runs").iterdir())
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert len(begun(path, FIRST)) == 2 and begun(path, FIRST)[1] >= 5
+
+
+def test_a_second_signal_ends_the_runs_where_they_are(cluster: Cluster, tmp_path: Path):
+    path = made(tmp_path, ONE)
+    told: list[float] = []
+
+    def progress(tokens: int, at_work: int) -> None:
+        begun = [f for f in (tmp_path / "runs").iterdir() if last_row(f)]
+        if begun and (not told or (len(told) == 1 and time.monotonic() - told[0] > 0.5)):
+            told.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    found = carried_out(cluster, path, progress, worker=slow(seconds=3600))
+    assert len(told) == 2
+    assert found[FIRST].status == "stopped"
+    assert state(folder(path, FIRST)).held == ""
+
+
+def test_the_command_does_a_sweep_and_says_it_in_one_document(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = made(tmp_path, ONE)
+    monkeypatch.setattr(workers, "WORKER", worker())
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    arguments = ["run", str(path), "--ray", cluster.address, "--json"]
+    dry = CliRunner().invoke(cli, [*arguments, "--dry-run"], standalone_mode=False)
+    assert dry.return_value == 0 and not (tmp_path / "runs").exists()
+    done = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    content = json.loads(done.stdout)
+    assert done.return_value == 0 and content["ok"], done.stderr
+    assert [o["status"] for o in content["result"]["outcomes"]] == ["done"]
+    assert content["result"]["plan"]["jobs"] == 2
+
+
+# --- nodes and folders that will not do
+
+
+def test_a_folder_that_a_node_does_not_see_is_said(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A name that means another folder in each process stands for a disk that is not shared."""
+    path = made(tmp_path, ONE.replace('"runs"', '"/proc/self/cwd/runs"'))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LawdslError) as error:
+        carried_out(cluster, path)
+    assert [d.code for d in error.value.diagnostics] == ["R0115", "R0115"]
+    host = socket.gethostname()
+    message = f"the node {host} does not see /proc/self/cwd/runs"
+    assert {d.message for d in error.value.diagnostics} == {message}
+    assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
+
+
+def test_runs_that_no_node_could_do_are_refused(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = made(tmp_path, ONE.replace("[run]", '[run]\ndevice = "cuda"'))
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    arguments = ["run", str(path), "--ray", cluster.address]
+    with pytest.raises(LawdslError) as error:
+        CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
+    (found,) = error.value.diagnostics
+    assert (found.code, found.message) == ("R0114", "no node of the cluster has 1 CPU and 1 GPU")
+    assert sorted(found.notes) == [
+        f"{socket.gethostname()}: {cpus}" for cpus in ("0 CPUs", "1 CPU", "1 CPU")
+    ]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "nowhere", "auto"])
+def test_an_address_where_no_cluster_is_is_refused_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(LawdslError) as error, ray_cluster.joined(address):
+        pass
+    assert [d.code for d in error.value.diagnostics] == ["R0113"]
+
+
+def test_ray_that_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from lawdsl.cli import running
+
+    path = made(tmp_path, ONE)
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    find = running.importlib.util.find_spec
+    there = lambda name: None if name == "ray" else find(name)  # noqa: E731
+    monkeypatch.setattr(running.importlib.util, "find_spec", there)
+    with pytest.raises(LawdslError) as error:
+        arguments = ["run", str(path), "--ray", "auto"]
+        CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
+    (found,) = error.value.diagnostics
+    assert (found.code, found.help) == ("R0101", "pip install 'lawdsl[ray]'")
+
+
+# --- what a run takes, and what nodes bear
+
+
+HERE, THERE = Node("a", "here", True, 4, 0, ""), Node("b", "there", True, 8, 2, "H100")
+GONE = Node("c", "gone", False, 64, 8, "H100")
+
+
+@pytest.mark.parametrize(
+    ("how", "per_gpu", "needs", "times"),
+    [
+        ({"device": "cpu"}, 1, Needs(1, 0), 12),
+        ({"device": "cpu", "threads": 3, "processes": 2}, 1, Needs(6, 0), 1),
+        ({"device": "cpu", "threads": 9}, 1, Needs(9, 0), 0),
+        ({}, 1, Needs(1, 1), 2),  # on a GPU, since the cluster has some
+        ({"device": "cuda", "processes": 2}, 4, Needs(2, 2), 1),  # they have a GPU each
+        ({"device": "cuda"}, 3, Needs(1, 1 / 3), 6),
+        ({"device": "cuda", "threads": 4}, 3, Needs(4, 1 / 3), 2),
+    ],
+)
+def test_a_run_is_done_on_one_node_that_lives(
+    how: dict[str, Any], per_gpu: int, needs: Needs, times: int
+):
+    nodes = [HERE, THERE, GONE]
+    machine = ray_cluster.machine_of(nodes)
+    assert machine == Machine(12, {"b/0": "H100", "b/1": "H100"})
+    assert ray_cluster.needs_of(How(**how), machine, per_gpu) == needs
+    assert ray_cluster.capacity(nodes, needs) == times
+
+
+def test_runs_at_once_are_as_many_as_the_nodes_bear_and_no_more_than_are_asked_for():
+    nodes = [HERE, THERE]
+    assert ray_cluster.at_once(nodes, [Needs(1, 0)]) == 12
+    assert ray_cluster.at_once(nodes, [Needs(1, 0), Needs(5, 0)]) == 1
+    assert ray_cluster.at_once(nodes, [Needs(1, 0)], jobs=3) == 3
+    assert ray_cluster.at_once(nodes, [Needs(1, 0)], jobs=30) == 12
+    with pytest.raises(LawdslError) as error:
+        ray_cluster.at_once(nodes, [Needs(9, 0), Needs(1, 3), Needs(1, 0)])
+    messages = [d.message for d in error.value.diagnostics]
+    assert messages == [f"no node of the cluster has {n}" for n in ("9 CPUs", "1 CPU and 3 GPUs")]
+    notes = ("here: 4 CPUs", "there: 8 CPUs, 2 GPUs H100")
+    assert all(d.notes == notes for d in error.value.diagnostics)
+
+
+def test_a_gpu_that_a_run_names_is_not_its_own_to_take():
+    with pytest.raises(LawdslError) as error:
+        ray_cluster.needs_of(How(device="cuda:1"), Machine(1, {}))
+    assert [d.code for d in error.value.diagnostics] == ["R0114"]
+
+
+def test_only_the_thread_of_the_command_writes_to_its_output(capsys: pytest.CaptureFixture[str]):
+    with redirect_stdout(ray_cluster._Own(sys.stdout)):
+        print("ours")
+        thread = threading.Thread(target=print, args=("theirs",))
+        thread.start()
+        thread.join()
+    assert capsys.readouterr().out == "ours\n"
+
+
+# --- locks of processes that are gone
+
+
+@dataclass
+class Lost:
+    """A run that was lost, in the folder of it that a process of `host` held."""
+
+    path: Path
+    cluster: on_ray._Cluster
+    job: Job
+
+
+@pytest.fixture
+def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lost]:
+    def make(host: str, *, locks: bool, node_of: str = "", seconds: float = 0.0) -> Lost:
+        (tmp_path / "lock").write_text(json.dumps({"host": host, "pid": 1, "since": "then"}))
+        monkeypatch.setattr(on_ray, "nodes", lambda: [HERE, THERE, GONE])
+        cluster = on_ray._Cluster(on_ray.Engine(Machine(1, {}), grace=60), locks)
+        job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
+        slot = on_ray._Slot(Needs(1, 0), None, None, "c", node_of)
+        job.worker = on_ray._Place(slot, None, time.monotonic() - seconds)
+        return Lost(tmp_path, cluster, job)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("locks", "node_of", "seconds", "free"),
+    [
+        (True, "", 0, True),  # the lock is seen from everywhere, and it is free
+        (False, "gone", 61, True),  # its node is gone, and had time to let go
+        (False, "gone", 59, False),
+        (False, "", 61, False),  # it is not this sweep that lost it
+    ],
+    ids=["seen", "lost", "just-lost", "anothers"],
+)
+def test_the_lock_of_a_host_that_is_gone_is_emptied_if_that_is_safe(
+    locks: bool, node_of: str, seconds: float, free: bool, lost: Callable[..., Lost]
+):
+    found = lost("gone", locks=locks, node_of=node_of, seconds=seconds)
+    by = "gone/1 since then"
+    assert found.cluster.held(found.job, by) == ("" if free else by)
+    assert holder(found.path) == ("" if free else by)
+
+
+def test_the_lock_of_a_process_of_this_host_is_emptied_for_workers_on_others(
+    lost: Callable[..., Lost],
+):
+    found = lost(socket.gethostname(), locks=False)
+    assert found.cluster.held(found.job, "") == ""
+    assert (found.path / "lock").read_text() == ""
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_a_lock_that_a_process_has_is_left_alone_however_long_it_takes(
+    locks: bool, lost: Callable[..., Lost]
+):
+    found = lost("gone", locks=locks, node_of="gone", seconds=10_000)
+    with open(found.path / "lock", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert found.cluster.held(found.job, "gone/1 since then")
+
+
+def test_runs_that_no_node_is_left_for_are_given_up_in_time(monkeypatch: pytest.MonkeyPatch):
+    nodes = [HERE]
+    monkeypatch.setattr(on_ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(on_ray, "FRESH", -1.0)
+    cluster = on_ray._Cluster(on_ray.Engine(Machine(1, {}), patience=0.05), True)
+    order = SimpleNamespace(how=How(device="cpu", threads=2))
+    waiting = [Job(SimpleNamespace(order=order))]  # type: ignore[arg-type]
+    assert cluster.hopeless(waiting) == ""
+    nodes = [GONE]
+    assert cluster.hopeless(waiting) == ""
+    time.sleep(0.06)
+    assert cluster.hopeless(waiting) == "no node is left in the cluster that has 2 CPUs"
+    nodes = [HERE]
+    assert cluster.hopeless(waiting) == ""
+    assert cluster.hopeless([]) == ""
+
+
+# --- minutes
+
+
+@pytest.mark.slow
+def test_a_run_whose_node_is_silent_and_may_live_is_not_begun_beside_it(
+    cluster: Cluster, tmp_path: Path
+):
+    path = made(tmp_path, ONE)
+    frozen: list[int] = []
+
+    def freeze() -> None:
+        frozen.extend(chain(path, FIRST))
+        for pid in frozen[::-1]:
+            os.kill(pid, signal.SIGSTOP)
+
+    progress = when(path, FIRST, 5, freeze)
+    found = carried_out(cluster, path, progress, worker=slow(), grace=3.0)
+    assert found[FIRST].status == "held"
+    assert f"/{frozen[0]} since" in found[FIRST].message
+    for pid in frozen:
+        os.kill(pid, signal.SIGKILL)
+    renewed(cluster, frozen[2])
+    assert carried_out(cluster, path)[FIRST].status == "done"
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert begun(path, FIRST) == [0, 5]
+
+
+@pytest.mark.slow
+def test_a_node_says_itself_whether_a_process_of_it_has_ended(cluster: Cluster, tmp_path: Path):
+    (tmp_path / "lock").write_text(json.dumps({"host": "h", "pid": 1, "since": "then"}))
+    job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
+    with ray_cluster.joined(cluster.address):
+        nodes = on_ray._Cluster(on_ray.Engine(Machine(1, {})), locks=False)
+        nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
+        with open(tmp_path / "lock", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            assert nodes.held(job, "h/1") == "h/1"
+        assert nodes.held(job, "h/1") == ""
+    assert (tmp_path / "lock").read_text() == ""
+
+
+@pytest.mark.slow
+def test_a_machine_that_dies_at_once_costs_what_was_not_saved(cluster: Cluster, tmp_path: Path):
+    path = made(tmp_path, ONE)
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.extend(chain(path, FIRST))
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+
+    found = carried_out(cluster, path, when(path, FIRST, 10, kill), worker=slow())
+    renewed(cluster, killed[2])
+    assert found[FIRST].status == "done"
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert begun(path, FIRST)[1] in (5, 10)
+
+
+@pytest.mark.slow
+def test_runs_end_when_their_driver_is_killed_and_the_next_goes_on(
+    cluster: Cluster, tmp_path: Path
+):
+    path = made(tmp_path)
+    driver = command(path, cluster.address, slow())
+    killed: list[bool] = []
+    kill = when(path, FIRST, 5, lambda: killed.append(True))
+    while not killed:
+        kill(0, 0)
+        assert driver.poll() is None
+        time.sleep(0.05)
+    pids = chain(path, FIRST)[:2]
+    driver.kill()
+    driver.communicate()
+    while any(Path(f"/proc/{pid}/cwd").exists() for pid in pids):
+        time.sleep(0.05)
+    assert {o.status for o in carried_out(cluster, path).values()} == {"done"}
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert begun(path, FIRST)[1] >= 5
+
+
+@pytest.mark.slow
+def test_workers_see_the_gpus_that_ray_gives_them(cluster: Cluster, tmp_path: Path):
+    path = made(tmp_path)
+    node = cluster.add_node(num_cpus=4, num_gpus=2)
+    try:
+        found = carried_out(cluster, path, worker=slow(seconds=0.02))
+    finally:
+        cluster.remove_node(node)
+    assert {o.status for o in found.values()} == {"done"}
+    seen = [json.loads(log(path, label)[0].partition("with ")[2]) for label in found]
+    assert {one["CUDA_VISIBLE_DEVICES"] for one in seen} == {"0", "1"}
+
+
+@pytest.mark.slow
+def test_rows_and_weights_are_those_of_the_local_engine(cluster: Cluster, tmp_path: Path):
+    runs.write_corpora(tmp_path / "data")
+    orders = [runs.order(tmp_path / "data", share=share) for share in ("0.3", "0.6")]
+
+    def to_do(where: str) -> list[Planned]:
+        folders = [tmp_path / where / str(number) for number in range(2)]
+        both = zip(orders, folders, strict=True)
+        return [Planned(order, folder, state(folder), 24 * 128, 0, 0) for order, folder in both]
+
+    with Stop() as stop:
+        here = local.Engine(Machine(2, {}), 2).run(to_do("here"), stop)
+    with ray_cluster.joined(cluster.address), Stop() as stop:
+        machine = ray_cluster.machine_of(ray_cluster.nodes())
+        there = on_ray.Engine(machine).run(to_do("there"), stop)
+    assert {o.status for o in (*here, *there)} == {"done"}
+    for number in range(2):
+        one, other = tmp_path / "here" / str(number), tmp_path / "there" / str(number)
+        assert alike(runs.rows(one)) == alike(runs.rows(other))
+        assert runs.done(one)["weights"] == runs.done(other)["weights"]
+
+
+def alike(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in runs.VARYING} for row in rows]
+
+
+@pytest.mark.slow
+def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
+    """Interrupted as a terminal does it, all processes of the command at once, and run again."""
+    path = made(tmp_path, ONE)
+    driver = command(path, "local", slow(seconds=0.2))
+    told: list[bool] = []
+    tell = when(path, FIRST, 5, lambda: told.append(True))
+    while not told:
+        tell(0, 0)
+        assert driver.poll() is None
+        time.sleep(0.05)
+    os.killpg(driver.pid, signal.SIGINT)
+    _, said = driver.communicate()
+    assert driver.returncode == 130, said
+    assert said == "stopped; the same command goes on from here\n"
+    assert state(folder(path, FIRST)).held == ""
+    driver = command(path, "local", worker(), "--json")
+    document, said = driver.communicate()
+    assert driver.returncode == 0 and said == ""
+    assert json.loads(document)["ok"]
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+    assert begun(path, FIRST)[1] >= 5
+
+
+def command(
+    path: Path, address: str, fake: tuple[str, ...], *options: str
+) -> subprocess.Popen[str]:
+    """The command line in a process of its own, and a group of its own."""
+    program = (
+        "import json, sys, sweep_command; from lawdsl.runners.sweeps import workers;"
+        "workers.WORKER = tuple(json.loads(sys.argv.pop())); sweep_command.main(sys.argv[1:])"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "run", path, "--ray", address, *options, json.dumps(fake)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
