@@ -200,7 +200,7 @@ def memory(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    import lawdsl.runners.making  # noqa: F401  which each child has then
+    import lawdsl.runners.corpora.making  # noqa: F401  which each child has then
 
     programs: dict[str, Callable[..., dict[str, Any]]] = {
         "operations": operations,

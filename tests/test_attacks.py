@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import limited
 import pytest
 import strategies
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ from lawdsl.law import Law
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = sorted(ROOT.glob("tests/fixtures/attacks/*.law"))
-SECONDS = 2.0  # of processor time, not of the clock
+SECONDS = 2.0  # of processor time, not of the clock; bytecode is kept
 MEMORY = 512 << 20
 
 
@@ -297,33 +297,22 @@ def test_any_document_is_answered(document: tree.Document):
 
 def run_check(path: Path, folder: Path) -> tuple[int, str]:
     """Exit code and output of `lawdsl check`; time and memory are looked at here."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
-    out = folder / "out"
+    out, report = folder / "out", folder.with_suffix(".json")
+    command = [sys.executable, "-m", "lawdsl", "check", str(path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
     with out.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lawdsl", "check", str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-            preexec_fn=limit,
+        took = limited.run(
+            command, report, stdout=file, stderr=subprocess.STDOUT, cwd=folder, env=environment
         )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
     text = out.read_text(encoding="utf-8")
     out.unlink()
 
-    assert usage.ru_utime + usage.ru_stime < SECONDS
-    assert usage.ru_maxrss << 10 < MEMORY
+    assert took["seconds"] < SECONDS
+    assert took["memory"] < MEMORY
     assert "Traceback" not in text
     assert "\x1b" not in text
     assert list(folder.iterdir()) == []
-    return process.returncode, text
+    return took["code"], text
 
 
 BY_COMMAND = (

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,15 +46,17 @@ HEALTH |= {"health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A head without CPUs, and two nodes of one CPU, dead after a second's silence."""
+    """A head without CPUs, two nodes of one CPU, dead after a second's silence; it is joined."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(ROOT))
         head = {"num_cpus": 0, "include_dashboard": False, "_system_config": HEALTH}
         cluster = Cluster(initialize_head=True, head_node_args=head)
-        cluster.add_node(num_cpus=1)
-        cluster.add_node(num_cpus=1)
-        yield cluster
+        cluster.add_node(wait=False, num_cpus=1)
+        cluster.add_node(wait=False, num_cpus=1)
+        cluster.wait_for_nodes()
+        with ray_cluster.joined(cluster.address):
+            yield cluster
         cluster.shutdown()
 
 
@@ -80,12 +82,11 @@ def carried_out(
     cluster: Cluster, path: Path, progress: Callable[..., None] | None = None, **changes: Any
 ) -> dict[str, Outcome]:
     """Label -> what became of the run."""
-    with ray_cluster.joined(cluster.address):
-        machine = ray_cluster.machine_of(ray_cluster.nodes())
-        engine = on_ray.Engine(**{"machine": machine, "worker": worker(), **changes})
-        to_do = planned(path, machine).to_do
-        with Stop() as stop:
-            found = engine.run(to_do, stop, progress=progress or (lambda tokens, at_work: None))
+    machine = ray_cluster.machine_of(ray_cluster.nodes())
+    engine = on_ray.Engine(**{"machine": machine, "worker": worker(), **changes})
+    to_do = planned(path, machine).to_do
+    with Stop() as stop:
+        found = engine.run(to_do, stop, progress=progress or (lambda tokens, at_work: None))
     return {outcome.run.label: outcome for outcome in found}
 
 
@@ -187,10 +188,15 @@ def test_a_run_whose_process_is_killed_goes_on_where_it_was(cluster: Cluster, tm
 def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: Path):
     path = made(tmp_path)
 
-    def stop() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
+    told: list[bool] = []
 
-    found = carried_out(cluster, path, when(path, FIRST, 5, stop), worker=slow())
+    def progress(tokens: int, at_work: int) -> None:
+        steps = [last_row(f).get("step", 0) for f in (tmp_path / "runs").iterdir()]
+        if not told and sum(step >= 5 for step in steps) == 2:
+            told.append(True)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    found = carried_out(cluster, path, progress, worker=slow())
     assert sorted(o.status for o in found.values()) == ["left"] * 4 + ["stopped"] * 2
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
@@ -224,6 +230,7 @@ def test_the_command_does_a_sweep_and_says_it_in_one_document(
     path = made(tmp_path, ONE)
     monkeypatch.setattr(workers, "WORKER", worker())
     monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    monkeypatch.setattr(ray_cluster, "joined", nullcontext)  # it is
     arguments = ["run", str(path), "--ray", cluster.address, "--json"]
     dry = CliRunner().invoke(cli, [*arguments, "--dry-run"], standalone_mode=False)
     assert dry.return_value == 0 and not (tmp_path / "runs").exists()
@@ -257,6 +264,7 @@ def test_runs_that_no_node_could_do_are_refused(
 ):
     path = made(tmp_path, ONE.replace("[run]", '[run]\ndevice = "cuda"'))
     monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    monkeypatch.setattr(ray_cluster, "joined", nullcontext)
     arguments = ["run", str(path), "--ray", cluster.address]
     with pytest.raises(LawdslError) as error:
         CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
@@ -461,13 +469,12 @@ def test_a_run_whose_node_is_silent_and_may_live_is_not_begun_beside_it(
 def test_a_node_says_itself_whether_a_process_of_it_has_ended(cluster: Cluster, tmp_path: Path):
     (tmp_path / "lock").write_text(json.dumps({"host": "h", "pid": 1, "since": "then"}))
     job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
-    with ray_cluster.joined(cluster.address):
-        nodes = on_ray._Cluster(on_ray.Engine(Machine(1, {})), locks=False)
-        nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
-        with open(tmp_path / "lock", "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            assert nodes.held(job, "h/1") == "h/1"
-        assert nodes.held(job, "h/1") == ""
+    nodes = on_ray._Cluster(on_ray.Engine(Machine(1, {})), locks=False)
+    nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
+    with open(tmp_path / "lock", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert nodes.held(job, "h/1") == "h/1"
+    assert nodes.held(job, "h/1") == ""
     assert (tmp_path / "lock").read_text() == ""
 
 
@@ -535,7 +542,6 @@ def test_rows_and_weights_are_those_of_the_local_engine(cluster: Cluster, tmp_pa
 
     with Stop() as stop:
         here = local.Engine(Machine(2, {}), 2).run(to_do("here"), stop)
-    with ray_cluster.joined(cluster.address), Stop() as stop:
         machine = ray_cluster.machine_of(ray_cluster.nodes())
         there = on_ray.Engine(machine).run(to_do("there"), stop)
     assert {o.status for o in (*here, *there)} == {"done"}
