@@ -111,6 +111,12 @@ def meet(place: Place) -> None:
     any_of(place, 0)
 
 
+def say(place: Place, message: str) -> None:
+    """Say something once, whatever the number of processes: to standard error."""
+    if place.first:
+        print(message, file=sys.stderr, flush=True)
+
+
 def peak_memory(place: Place) -> int:
     """The most bytes that this process has held: of the device's memory, or of the host's."""
     if place.device.type == "cuda":

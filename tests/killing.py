@@ -90,7 +90,7 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
     """Call `end` before operation `last` on a file of a run; the counter is shared."""
     import safetensors.torch
 
-    from lawdsl.runners import cpt
+    from lawdsl.runners import trained
 
     fsync, save_file, place = os.fsync, safetensors.torch.save_file, str(folder)
 
@@ -117,7 +117,7 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
 
     counter[:8] = bytes(8)
     os.fsync = synced
-    safetensors.torch.save_file = cpt.save_file = saved
+    safetensors.torch.save_file = trained.save_file = saved
     sys.addaudithook(audited)
 
 

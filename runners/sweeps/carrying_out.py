@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
 
+from ..ending import WRONG, stopped
+from ..points import POINTS
 from .plan import Planned
-from .run_folders import POINTS, fail, last_row, note, prepare, state
-from .workers import INTERRUPTED, STOPPED, WRONG, Exit
+from .run_folders import fail, last_row, note, prepare, state
+from .workers import Exit
 
 POLL = 0.1  # seconds between looks at the workers
 
@@ -77,7 +79,7 @@ class Stop:
     @property
     def code(self) -> int:
         """The exit code of the sweep: preempted, and to be run again, or interrupted."""
-        return INTERRUPTED if self.signal == signal.SIGINT else STOPPED
+        return stopped(self.signal)
 
 
 @dataclass

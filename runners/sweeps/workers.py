@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..ending import SWEEP
 from ..spec import How
 from .run_folders import LOG, ended, stamp, tail
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone")
-SWEEP = "LAWDSL_SWEEP"  # the process that a worker works for: when it is gone the worker stops
-STOPPED, INTERRUPTED = 75, 130  # exit codes of a worker that was asked to stop, and saved
-WRONG = 3  # of one whose input is wrong: it would be again
 
 
 @dataclass(frozen=True)
