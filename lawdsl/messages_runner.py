@@ -106,9 +106,8 @@ _SWEEPS: dict[str, Message] = {
     ),
     "R0105": Message(
         "corpora and models that do not go together",
-        "All corpora and validation sets of a sweep are made with one tokenizer, for the losses of "
-        "two cannot be compared; the models must know its tokens and bear rows as long as they are "
-        "asked to. Make the corpora with the model's own tokenizer, or shorten the rows.",
+        "The models must know all tokens of the corpora and bear rows as long as they are asked to. "
+        "Make the corpora with the model's own tokenizer, or shorten the rows.",
     ),
     "R0106": Message(
         "a corpus that is too small",

@@ -15,6 +15,7 @@ ORDER = (
     "files",
     "language",  # with diagnostics, which speak of its spans
     "choices",
+    "extras",
     "messages",
     "library",
     "budget",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import os
 import signal
@@ -286,13 +287,11 @@ def test_an_address_where_no_cluster_is_is_refused_at_once(
 
 
 def test_ray_that_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from lawdsl.cli import running
-
     path = made(tmp_path, ONE)
     monkeypatch.setattr(inputs, "describe", sweeps.inspect)
-    find = running.importlib.util.find_spec
+    find = importlib.util.find_spec
     there = lambda name: None if name == "ray" else find(name)  # noqa: E731
-    monkeypatch.setattr(running.importlib.util, "find_spec", there)
+    monkeypatch.setattr(importlib.util, "find_spec", there)
     with pytest.raises(LawdslError) as error:
         arguments = ["run", str(path), "--ray", "auto"]
         CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)

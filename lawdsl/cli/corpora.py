@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.files import write
-from lawdsl.cli.options import as_json, finish, needs, tell
+from lawdsl.cli.options import as_json, finish, tell
 from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.extras import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.corpora.corpus import Corpus
@@ -217,7 +218,7 @@ def corpora(folders: tuple[str, ...], as_json: bool) -> int:
             mistakes += error.diagnostics
     if mistakes:
         raise LawdslError(mistakes)
-    mixed = mixed_tokenizers(found)
+    mixed = mixed_tokenizers((corpus.name, corpus.tokenizer) for corpus in found)
     return _shown("corpora", found, [mixed] if mixed else [], as_json)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.choices import OBJECTIVES, SHORT
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.diagnostics import Diagnostic
 from lawdsl.reporting.documents import document
 
 if TYPE_CHECKING:
@@ -141,21 +140,6 @@ def fitted_laws(
                 raise click.UsageError(f"{path} is a fit of {law.name}, not of {own.name}")
             law = own
         yield law, fit.values
-
-
-def needs(*packages: str) -> None:
-    """Refuse to go on where packages of the runner are not installed.
-
-    Raises:
-        LawdslError: R0101.
-    """
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        message, help = (
-            f"{' and '.join(missing)} cannot be imported",
-            "pip install 'lawdsl[runner]'",
-        )
-        raise LawdslError(Diagnostic("R0101", message, help=help))
 
 
 LAST_WORDS: list[Callable[[], object]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import as_json, finish, tell
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.extras import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, on_ray
@@ -85,7 +85,7 @@ def run(
     command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
     held by another process.
     """
-    _needs("pydantic", "lawdsl[runner]")
+    needs("pydantic")
     from lawdsl.reporting.runs import show_outcomes, show_plan
     from lawdsl.reporting.terminal import console
     from lawdsl.runners.sweeps import exporting
@@ -156,7 +156,7 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
     what else is known of it. Rows of runs that diverged or are not finished are there with their
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
-    _needs("pydantic", "lawdsl[runner]")
+    needs("pydantic")
     from lawdsl.runners.tables.collect import collect as collected
     from lawdsl.runners.tables.files import check_form, write_table
 
@@ -264,7 +264,7 @@ def _machines(
         at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
         yield here, at_once, local.Engine(here, at_once, retries, halve, workers.WORKER)
         return
-    _needs("ray", "lawdsl[ray]")
+    needs("ray", extra="ray")
     from lawdsl.runners.sweeps import on_ray, ray_cluster
 
     with ray_cluster.joined(address):
@@ -274,17 +274,6 @@ def _machines(
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
         engine = on_ray.Engine(there, jobs, jobs_per_gpu, retries, halve, workers.WORKER)
         yield there, at_once, engine
-
-
-def _needs(package: str, extra: str) -> None:
-    """Refuse to go on where the packages for sweeps are not installed.
-
-    Raises:
-        LawdslError: R0101.
-    """
-    if importlib.util.find_spec(package) is None:
-        help = f"pip install '{extra}'"
-        raise LawdslError(Diagnostic("R0101", f"{package} cannot be imported", help=help))
 
 
 COMMANDS = (run, collect)

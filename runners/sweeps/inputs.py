@@ -5,7 +5,6 @@ All that can be known is known before anything starts.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -14,8 +13,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.extras import needs
 
-from ..corpora.corpus import open_corpus
+from ..corpora.corpus import mixed_tokenizers, open_corpus
 from .sweep import Sweep
 
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
@@ -96,7 +96,9 @@ def inputs_of(
     except LawdslError as error:
         problems += error.diagnostics
         models = {}
-    problems += _one_tokenizer({**_kinds("validation", validation), **_kinds("corpora", corpora)})
+    named = {**_kinds("validation", validation), **_kinds("corpora", corpora)}
+    if mixed := mixed_tokenizers((name, corpus.tokenizer) for name, corpus in named.items()):
+        problems.append(mixed)
     for name, model in models.items():
         problems += _fits(sweep, name, model, corpora, validation)
     if problems:
@@ -110,11 +112,7 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     Raises:
         LawdslError: packages are missing (R0101), or with why models cannot be used.
     """
-    missing = [p for p in ("torch", "transformers") if importlib.util.find_spec(p) is None]
-    if missing:
-        message = f"{' and '.join(missing)} cannot be imported"
-        help = "pip install 'lawdsl[runner]'"
-        raise LawdslError(Diagnostic("R0101", message, help=help))
+    needs("torch", "transformers")
     done = subprocess.run(INSPECT, input=json.dumps(list(sources)), capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
@@ -156,19 +154,6 @@ def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str
 
 def _kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
     return {f"{table}.{name}": corpus for name, corpus in corpora.items()}
-
-
-def _one_tokenizer(corpora: Mapping[str, CorpusFacts]) -> list[Diagnostic]:
-    """A loss of one tokenizer says nothing of that of another: there may be one only."""
-    groups: dict[str, list[str]] = {}
-    for name, corpus in corpora.items():
-        groups.setdefault(corpus.tokenizer, []).append(name)
-    if len(groups) < 2:
-        return []
-    message = f"the corpora were made with {len(groups)} different tokenizers"
-    notes = tuple(f"one for {', '.join(names)}" for names in groups.values())
-    help = "make all corpora and validation sets with one: lawdsl corpus … --tokenizer FILE"
-    return [Diagnostic("R0105", message, notes=notes, help=help)]
 
 
 def _fits(
