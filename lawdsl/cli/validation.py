@@ -15,7 +15,6 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.extras import needs
 
 if TYPE_CHECKING:
-    from lawdsl.runners.corpora.corpus import Corpus
     from lawdsl.runners.corpora.tokenizing import Tokenizer
     from lawdsl.runners.validation.samples import Drawn
     from lawdsl.runners.validation.sets import Measured, Panel
@@ -133,6 +132,8 @@ def validation(
     values of --keep and --worst, or more models, where --force replaces the set.
     """
     needs("tokenizers", "pydantic")
+    from lawdsl.reporting.terminal import console
+    from lawdsl.reporting.validation import show_set
     from lawdsl.runners.validation import report, sets
     from lawdsl.runners.validation.samples import draw
     from lawdsl.runners.validation.selecting import select
@@ -170,7 +171,7 @@ def validation(
         report.warnings_of(drawn, measured, selection, wanted),
         ok=True,
         as_json=as_json,
-        show=lambda: _show(found, corpus),
+        show=lambda: show_set(found | made, console()),
     )
 
 
@@ -199,6 +200,9 @@ def _measured(drawn: Drawn, panel: Panel, folder: Path, silent: bool) -> Measure
 
 def _only_planned(drawn: Drawn, models: Sequence[dict[str, Any]], as_json: bool) -> int:
     """What it would take; nothing is scored."""
+    from lawdsl.reporting.terminal import console
+    from lawdsl.reporting.validation import show_forecast
+
     result = {
         "documents": drawn.documents,
         "samples": len(drawn.samples),
@@ -208,7 +212,7 @@ def _only_planned(drawn: Drawn, models: Sequence[dict[str, Any]], as_json: bool)
     }
 
     def show() -> None:
-        _show_plan(result)
+        show_forecast(result, console())
 
     return finish("validation", result, (), ok=True, as_json=as_json, show=show)
 
@@ -237,54 +241,6 @@ def _tokenizer(
     if len(found) > 1:
         raise click.UsageError("the corpora have different tokenizers: choose with --tokenizer")
     return next(iter(found.values()))
-
-
-def _show(found: dict[str, Any], corpus: Corpus) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from lawdsl.reporting.terminal import console, number
-
-    out = console()
-    print(
-        f"{found['documents']:,} documents, {found['samples']:,} samples"
-        f" ({found['cut']:,} cut, {found['short']:,} too short left out)"
-    )
-    if found["models"]:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for header in ("model", "tokens", "loss", "median perplexity", "worst from"):
-            table.add_column(header, justify="left" if header == "model" else "right")
-        for model in found["models"]:
-            worst = model["threshold"]
-            table.add_row(
-                model["name"],
-                f"{model['tokens']:,}",
-                number(model["loss"]),
-                number(model["perplexity"]["median"]),
-                "-" if worst is None else number(worst),
-            )
-        out.print(table)
-        print(f"{found['dropped']:,} dropped: among the worst under {len(found['models'])} models")
-    print(f"{found['kept']:,} kept of {found['left']:,}: {len(corpus.tokens):,} tokens")
-    print(f"wrote {corpus.folder}; make training corpora with `lawdsl corpus --against`")
-
-
-def _show_plan(plan: dict[str, Any]) -> None:
-    print(
-        f"{plan['documents']:,} documents, {plan['samples']:,} samples"
-        f" ({plan['short']:,} too short left out)"
-    )
-    for model in plan["models"]:
-        print(f"{model['name']}: {model['tokens']:,} tokens, {_time(model['seconds'])}")
-    if plan["models"]:
-        print(f"about {_time(plan['seconds'])} in all, and the time to load the models")
-
-
-def _time(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 COMMANDS = (validation,)
