@@ -118,7 +118,7 @@ def _update(task: Task, at: Standing) -> None:
     torch.manual_seed(
         _seed(task.order.run.seed, at.step, place.rank)
     )  # of dropout, if there is any
-    tokens = [corpus.tokens for corpus in inputs.corpora.values()]
+    tokens = [inputs.corpora[name].tokens for name in inputs.mixture.names]
     whole = streams.batch(inputs.mixture, tokens, training.sequence, at.step)
     batch = torch.from_numpy(whole[place.rank :: place.world])
     if place.device.type == "cuda":

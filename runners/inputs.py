@@ -18,8 +18,7 @@ class Inputs:
 
     Attributes:
         facts: of the model that it begins with, which is not loaded yet.
-        corpora: those of the mixture, memory-mapped, in an order of their own, whatever that of
-            the order's file is.
+        corpora: those of the mixture, memory-mapped, in its order.
         validation: the sets that the loss is measured on.
         mixture: of the corpora.
     """
@@ -52,13 +51,8 @@ def inputs_of(order: Order, world: int) -> Inputs:
         name: _opened(order.paths.validation[name], fingerprint, facts, training)
         for name, fingerprint in run.validation.items()
     }
-    mixture = streams.mixture(
-        {name: run.corpora[name].fraction for name in corpora},
-        {name: corpus.windows(training.sequence) for name, corpus in corpora.items()},
-        {name: corpus.fingerprint for name, corpus in corpora.items()},
-        training.batch,
-        run.seed,
-    )
+    windows = {name: corpus.windows(training.sequence) for name, corpus in corpora.items()}
+    mixture = streams.mixture_of(run, windows)
     check(training)
     _check_supply(mixture, run)
     _check_rows(training, facts, world)

@@ -12,7 +12,7 @@ import click
 
 from lawdsl.cli.files import write
 from lawdsl.cli.options import as_json, finish, tell
-from lawdsl.cli.progress import progress
+from lawdsl.cli.progress import Bar, progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.extras import needs
 
@@ -248,7 +248,7 @@ def _make_folder(folder: Path) -> None:
         raise LawdslError(Diagnostic("R0211", message, place=str(folder), help=help)) from None
 
 
-def _megabytes(bar: Any) -> Any:
+def _megabytes(bar: Bar | None) -> Bar | None:
     """A bar that is told bytes."""
     return bar and (lambda done, total: bar(done // MEGABYTE, total // MEGABYTE))
 

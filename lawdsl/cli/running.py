@@ -16,9 +16,9 @@ from lawdsl.extras import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, on_ray
-    from lawdsl.runners.sweeps.carrying_out import Outcome
+    from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
     from lawdsl.runners.sweeps.machine import Machine
-    from lawdsl.runners.sweeps.plan import Plan
+    from lawdsl.runners.sweeps.plan import Plan, Planned
     from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
@@ -86,10 +86,9 @@ def run(
     held by another process.
     """
     needs("pydantic")
-    from lawdsl.reporting.runs import show_outcomes, show_plan
+    from lawdsl.reporting.runs import show_plan
     from lawdsl.reporting.terminal import console
     from lawdsl.runners.sweeps import exporting
-    from lawdsl.runners.sweeps.carrying_out import Stop
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
@@ -100,26 +99,44 @@ def run(
     with _machines(address, read, jobs, jobs_per_gpu, retries, halve) as (there, at_once, engine):
         plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
         exporting.check(read, plan.runs)
-        result: dict[str, Any] = {"plan": plan.to_json()}
+        planned = plan.to_json()
         if not as_json:
-            show_plan(result["plan"], console())
+            show_plan(planned, console())
             sys.stdout.flush()
-        if not dry_run:
-            for done in plan.runs:
-                if done.state.status == "done":
-                    _exported(read, done, quiet or as_json)
-            with Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
-
-                def ended(outcome: Outcome) -> None:
-                    say(outcome)
-                    if outcome.status == "done":
-                        _exported(read, outcome.run, quiet or as_json)
-
-                outcomes = engine.run(plan.to_do, stop, ended, progress)
-    if dry_run:
+        done = None if dry_run else _carried_out(read, plan, engine, quiet or as_json)
+    if done is None:
+        result = {"plan": planned}
         return finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
-    result["outcomes"] = [outcome.to_json() for outcome in outcomes]
-    found = list(_findings(outcomes))
+    return _finish(sweep, planned, *done, as_json=as_json)
+
+
+def _carried_out(
+    sweep: Sweep, plan: Plan, engine: local.Engine | on_ray.Engine, silent: bool
+) -> tuple[list[Outcome], Stop]:
+    """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
+    from lawdsl.runners.sweeps.carrying_out import Stop
+
+    for run in plan.runs:
+        if run.state.status == "done":
+            _exported(sweep, run, silent)
+    with Stop() as stop, _following(plan, silent) as (say, progress):
+
+        def ended(outcome: Outcome) -> None:
+            say(outcome)
+            if outcome.status == "done":
+                _exported(sweep, outcome.run, silent)
+
+        return engine.run(plan.to_do, stop, ended, progress), stop
+
+
+def _finish(
+    path: str, plan: dict[str, Any], outcomes: Sequence[Outcome], stop: Stop, *, as_json: bool
+) -> int:
+    """Say what became of the runs of the sweep in a file; the exit code."""
+    from lawdsl.reporting.runs import show_outcomes
+    from lawdsl.reporting.terminal import console
+
+    result = {"plan": plan, "outcomes": [outcome.to_json() for outcome in outcomes]}
     complete = all(outcome.status == "done" for outcome in outcomes)
 
     def show() -> None:
@@ -128,8 +145,9 @@ def run(
         if stop.signal:
             tell("stopped; the same command goes on from here")
         elif complete:
-            click.echo(f"next: lawdsl collect {sweep} -o runs.parquet")
+            click.echo(f"next: lawdsl collect {path} -o runs.parquet")
 
+    found = _findings(outcomes)
     code = finish("run", result, found, ok=complete, as_json=as_json, show=show)
     return stop.code if stop.signal else code
 
@@ -200,7 +218,8 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         yield Diagnostic("R0116", message, "warning", help=help)
 
 
-def _exported(sweep: Sweep, run: Any, silent: bool) -> None:
+def _exported(sweep: Sweep, run: Planned, silent: bool) -> None:
+    """Put the model of a run that is done where the sweep wants it, if anywhere, and say so."""
     from lawdsl.runners.sweeps import exporting
 
     folder = exporting.export(sweep, run)

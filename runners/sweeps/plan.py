@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import shutil
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .. import costs, streams
+from ..disk import free
 from ..spec import Order
 from .grid import folder_of
 from .inputs import Inputs, ModelFacts
@@ -163,7 +163,7 @@ def plan_of(
         rate=rate,
         seconds=_makespan(sorted((run.seconds for run in left), reverse=True), jobs),
         disk=_disk(left, inputs, jobs),
-        free=_free(sweep.folder),
+        free=free(sweep.folder),
     )
 
 
@@ -227,13 +227,7 @@ def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Su
     for order in orders:
         run, training = order.run, order.run.training
         windows = {name: inputs.corpora[name].windows(training.sequence) for name in run.corpora}
-        mix = streams.mixture(
-            {name: source.fraction for name, source in run.corpora.items()},
-            windows,
-            {name: source.fingerprint for name, source in run.corpora.items()},
-            training.batch,
-            run.seed,
-        )
+        mix = streams.mixture_of(run, windows)
         rows = dict(zip(mix.names, streams.drawn(mix, training.steps), strict=True))
         for name, source in run.corpora.items():
             epochs = rows[name] / windows[name]
@@ -282,8 +276,3 @@ def _disk(left: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
     working = sum(sorted(sizes, reverse=True)[:jobs])
     kept = sum(n for n, run in zip(sizes, left, strict=True) if run.order.how.save_final)
     return 3 * costs.checkpoint_bytes(working) + 4 * kept
-
-
-def _free(folder: Path) -> int:
-    there = next(path for path in (folder, *folder.parents) if path.is_dir())
-    return shutil.disk_usage(there).free
