@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -87,8 +87,10 @@ def inputs_of(
         LawdslError: with everything that is missing, cannot be used or does not go together.
     """
     problems: list[Diagnostic] = []
-    corpora = _corpora({n: c.folder for n, c in sweep.corpora.items()}, problems)
-    validation = _corpora(sweep.validation, problems)
+    folders = {name: corpus.folder for name, corpus in sweep.corpora.items()}
+    corpora = _corpora(sweep, "corpora", folders, problems)
+    validation = _corpora(sweep, "validation", sweep.validation, problems)
+    problems += _trained_on(sweep, corpora, validation)
     sources: list[Source] = [m.folder or m.config or {} for m in sweep.models.values()]
     try:
         facts = (inspect or describe)(sources)
@@ -133,14 +135,17 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     return [ModelFacts(**{name: answer["facts"][name] for name in known}) for answer in answers]
 
 
-def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str, CorpusFacts]:
-    """The corpora in some folders; what is wrong with the others is added to `problems`."""
+def _corpora(
+    sweep: Sweep, table: str, folders: Mapping[str, str], problems: list[Diagnostic]
+) -> dict[str, CorpusFacts]:
+    """The corpora that a table names; what is wrong with the others is added to `problems`."""
     found = {}
     for name, folder in folders.items():
         try:
             corpus = open_corpus(folder)
         except LawdslError as error:
-            problems += error.diagnostics
+            named = f"{sweep.path} names it: {table}.{name}"
+            problems += (replace(d, notes=(*d.notes, named)) for d in error.diagnostics)
             continue
         found[name] = CorpusFacts(
             folder,
@@ -150,6 +155,19 @@ def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str
             corpus.facts["sha256"]["tokenizer.json"],
         )
     return found
+
+
+def _trained_on(
+    sweep: Sweep, corpora: Mapping[str, CorpusFacts], validation: Mapping[str, CorpusFacts]
+) -> Iterator[Diagnostic]:
+    """Validation sets that are corpora of the mixture themselves."""
+    for name, held_out in validation.items():
+        for other, corpus in corpora.items():
+            if held_out.fingerprint == corpus.fingerprint:
+                place = f"{sweep.path}: validation.{name}"
+                message = f"the validation set {name} has the tokens of the corpus {other}"
+                help = "validate on text that is held out: `lawdsl corpus --split`"
+                yield Diagnostic("R0105", message, place=place, help=help)
 
 
 def _kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
@@ -170,6 +188,10 @@ def _fits(
     if not model.weights and entry.initialization is None:
         message = f"the folder of {name} holds no weights: how are they drawn?"
         help = 'initialization = "width-scaled" for models narrower than some hundred, or "transformers"'
+        found.append(Diagnostic("R0105", message, place=place, help=help))
+    if entry.config is not None and "vocab_size" not in entry.config:
+        message = f"the configuration of {name} has no vocab_size: {model.vocabulary:,} it would be"
+        help = f"vocab_size = {largest:,}, as the corpora have".replace(",", "", largest > 999)
         found.append(Diagnostic("R0105", message, place=place, help=help))
     if model.positions is not None and sequence > model.positions:
         message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
