@@ -8,7 +8,8 @@ has the same losses and the same weights, bit for bit, as if it had not been. On
 `deterministic = true`; a number of processes always gives what the same number gives.
 
 Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too;
-75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT, saved. A second signal ends it at once.
+5 another process of the run has ended; 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT,
+saved. A second signal ends it at once.
 `--steal` takes a run that another machine held when it was last heard of, and that is not at work.
 """
 
@@ -45,12 +46,23 @@ from .disk import room, sync
 from .evaluation import measure
 from .locks import hold
 from .parallel import gathered, placed, restore, settle
-from .place import Place, all_of, any_of, join, leave, meet, out_of_memory, peak_memory
+from .place import (
+    Place,
+    all_of,
+    any_of,
+    join,
+    leave,
+    lost,
+    meet,
+    of_first,
+    out_of_memory,
+    peak_memory,
+)
 from .points import cut, open_points
 from .schedules import areas, check, learning_rate
 from .spec import Order, Run, Training, read_order
 
-DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
+DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
 FINISHED, POINTS = "done.json", "points.jsonl"
 SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the run is part of
 LOOK = 50  # steps between looks at whether the loss is still a number
@@ -77,9 +89,13 @@ def main(arguments: list[str]) -> int:
             print(render(diagnostic), file=sys.stderr)
         return WRONG
     except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
+        if out_of_memory(error):
+            return _record_memory(folder, place, error)
+        if not lost(error):
             raise
-        return _record_memory(folder, place, error)
+        why = str(error).splitlines()[0]
+        print(f"another process of the run cannot be reached: {why}", file=sys.stderr)
+        return LOST
     finally:
         if place is not None:
             leave(place)
@@ -150,9 +166,7 @@ def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
     # ---- where we stand: the newest checkpoint that is whole, or the beginning
     step, measured, seconds, size = 0, 0, 0.0, 0
     running = torch.zeros(1, dtype=torch.float64, device=place.device)  # losses since the last row
-    found, warnings = checkpoints.latest(folder / "checkpoints")
-    for warning in warnings:
-        _say(place, render(warning))
+    found = _latest(folder / "checkpoints", place)
     if found is not None:
         _same("the checkpoint", run.identity(), found.state["run"])
         restore(model, optimizer, checkpoints.load(found))
@@ -430,6 +444,21 @@ def _same(what: str, wanted: str, found: str) -> None:
         )
 
 
+def _latest(folder: Path, place: Place) -> checkpoints.Checkpoint | None:
+    """The newest checkpoint that is whole: the first process looks, the others take what it found.
+
+    Each on its own might find another, where a disk or a network fails for one of them.
+    """
+    found, step = None, -1
+    if place.first:
+        found, warnings = checkpoints.latest(folder)
+        step = -1 if found is None else found.step
+        for warning in warnings:
+            _say(place, render(warning))
+    step = of_first(place, step)
+    return found if place.first or step < 0 else checkpoints.of_step(folder, step)
+
+
 def _cut(path: Path, size: int, place: Place) -> None:
     """Take back the rows that were written after the checkpoint; they are measured again."""
     lost = cut(path, size)
@@ -465,11 +494,16 @@ def _finish(
         "seconds": clock.seconds,
         "peak_memory_bytes": peak_memory(place),
     }
-    try:
-        write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
-    except OSError as error:
-        raise _unwritten("how the run ended", folder, 0, error) from None
+    _write_end(folder, done)
     _forget(folder, place)
+
+
+def _write_end(folder: Path, done: dict[str, Any]) -> None:
+    text = json.dumps(done, indent=2) + "\n"
+    try:
+        write(folder / FINISHED, text)
+    except OSError as error:
+        raise _unwritten("how the run ended", folder, len(text), error) from None
 
 
 def _forget(folder: Path, place: Place) -> None:
@@ -492,7 +526,6 @@ def _record_memory(folder: Path, place: Place | None, error: BaseException) -> i
     used = peak_memory(place) if place is not None else None
     message = str(error).splitlines()[0] if str(error) else "no memory is left"
     done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
-    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
     found = Diagnostic(
         "R0507",
         f"memory did not suffice: {message}",
@@ -502,6 +535,10 @@ def _record_memory(folder: Path, place: Place | None, error: BaseException) -> i
         " checkpoint",
     )
     print(render(found), file=sys.stderr)
+    try:
+        _write_end(folder, done)
+    except LawdslError as full:
+        print(render(full.diagnostics[0]), file=sys.stderr)
     return MEMORY
 
 
