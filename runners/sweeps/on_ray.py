@@ -241,10 +241,10 @@ class _Cluster:
                 return found
             except RayError:
                 return False
-        if self.engine.steal:
-            return release(folder)
-        mine = last is not None and last.lost is not None and last.slot.host == host
-        return mine and time.monotonic() - last.lost > self.engine.grace and release(folder)
+        if last is None or last.lost is None:
+            return self.engine.steal and release(folder)
+        over = time.monotonic() - last.lost > self.engine.grace
+        return last.slot.host == host and over and release(folder)
 
 
 def _come(answer: Any) -> bool:
