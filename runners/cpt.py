@@ -121,9 +121,8 @@ def _update(task: Task, at: Standing) -> None:
     """A step: the gradient of the mean loss over the next rows of the mixture, and AdamW."""
     at.clock.start()
     inputs, training, place = task.inputs, task.training, task.place
-    torch.manual_seed(
-        _seed(task.order.run.seed, at.step, place.rank)
-    )  # of dropout, if there is any
+    # of dropout, where there is any
+    torch.manual_seed(_seed(task.order.run.seed, at.step, place.rank))
     tokens = [inputs.corpora[name].tokens for name in inputs.mixture.names]
     whole = streams.batch(inputs.mixture, tokens, training.sequence, at.step)
     batch = torch.from_numpy(whole[place.rank :: place.world])
