@@ -8,7 +8,8 @@ has the same losses and the same weights, bit for bit, as if it had not been. On
 `deterministic = true`; a number of processes always gives what the same number gives.
 
 Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too;
-75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT, saved. A second signal ends it at once.
+5 another process of the run has ended; 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT,
+saved. A second signal ends it at once.
 `--steal` takes a run that another machine held when it was last heard of, and that is not at work.
 """
 
@@ -29,10 +30,10 @@ from torch import nn
 from lawdsl.diagnostics import LawdslError, render
 
 from . import ending, streams, trained
-from .ending import DIVERGED, DONE, MEMORY, WRONG, Stop
+from .ending import DIVERGED, DONE, LOST, MEMORY, WRONG, Stop
 from .locks import hold
 from .parallel import gathered
-from .place import Place, any_of, join, leave, out_of_memory, peak_memory, say
+from .place import Place, any_of, join, leave, lost, out_of_memory, peak_memory, say
 from .recording import record
 from .schedules import learning_rate
 from .spec import Order, read_order
@@ -63,11 +64,16 @@ def main(arguments: list[str]) -> int:
             print(render(diagnostic), file=sys.stderr)
         return WRONG
     except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
+        if out_of_memory(error):
+            used = None if place is None else peak_memory(place)
+            for diagnostic in ending.out_of_memory(folder, error, used):
+                print(render(diagnostic), file=sys.stderr)
+            return MEMORY
+        if not lost(error):
             raise
-        used = None if place is None else peak_memory(place)
-        print(render(ending.out_of_memory(folder, error, used)), file=sys.stderr)
-        return MEMORY
+        why = str(error).splitlines()[0]
+        print(f"another process of the run cannot be reached: {why}", file=sys.stderr)
+        return LOST
     finally:
         if place is not None:
             leave(place)

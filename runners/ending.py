@@ -15,8 +15,9 @@ from lawdsl.files import write
 
 from .disk import room
 
-DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
-"""Exit codes of a run; 3 for wrong input, which would be wrong again."""
+DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
+"""Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several processes
+when another has ended."""
 FINISHED = "done.json"
 CHECKPOINTS = "checkpoints"
 FINAL = ("done", "diverged")  # the same would come out again; what failed otherwise is tried again
@@ -85,10 +86,7 @@ def finish(folder: Path, done: dict[str, Any]) -> None:
     Raises:
         LawdslError: it cannot be written (R0508); the checkpoints stay.
     """
-    try:
-        write_end(folder, done)
-    except OSError as error:
-        raise unwritten("how the run ended", folder, 0, error) from None
+    _record(folder, done)
     forget(folder)
 
 
@@ -98,7 +96,18 @@ def write_end(folder: Path, done: dict[str, Any]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+    write(folder / FINISHED, _text(done))
+
+
+def _text(done: dict[str, Any]) -> str:
+    return json.dumps(done, indent=2) + "\n"
+
+
+def _record(folder: Path, done: dict[str, Any]) -> None:
+    try:
+        write_end(folder, done)
+    except OSError as error:
+        raise unwritten("how the run ended", folder, len(_text(done)), error) from None
 
 
 def forget(folder: Path) -> None:
@@ -106,19 +115,18 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
 
 
-def out_of_memory(folder: Path, error: BaseException, used: int | None) -> Diagnostic:
+def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:
     """Record that memory did not suffice; the checkpoints stay, for a smaller micro-batch.
 
     Args:
         used: bytes that were held at most, if that is known.
 
     Returns:
-        What is to be said of it (R0507).
+        What is to be said of it (R0507), and where it cannot be recorded (R0508).
     """
     message = str(error).splitlines()[0] if str(error) else "no memory is left"
     done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
-    write_end(folder, done)
-    return Diagnostic(
+    found = Diagnostic(
         "R0507",
         f"memory did not suffice: {message}",
         place=str(folder),
@@ -126,6 +134,11 @@ def out_of_memory(folder: Path, error: BaseException, used: int | None) -> Diagn
         help="give a smaller micro_batch, or a place with more memory; the run goes on from its last"
         " checkpoint",
     )
+    try:
+        _record(folder, done)
+    except LawdslError as full:
+        return [found, *full.diagnostics]
+    return [found]
 
 
 def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslError:

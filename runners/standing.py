@@ -17,7 +17,7 @@ from . import checkpoints
 from .ending import CHECKPOINTS, reopen
 from .inputs import check_same
 from .parallel import gathered, restore
-from .place import Place, all_of, meet, say
+from .place import Place, all_of, meet, of_first, say
 from .points import POINTS, Points, cut, open_points
 from .task import Task
 
@@ -92,14 +92,12 @@ def resumed(task: Task, held: ExitStack) -> Standing:
         held: closes the rows at the end, whatever the end is.
 
     Raises:
-        LawdslError: as `checkpoints.latest`, `checkpoints.load`, `points.cut` and
+        LawdslError: as `checkpoints.latest`, `checkpoints.of_step`, `checkpoints.load`, `points.cut` and
             `points.open_points`; a checkpoint of another run (R0503).
     """
     place, folder, size = task.place, task.folder, 0
     at = Standing(torch.zeros(1, dtype=torch.float64, device=place.device), Clock(place))
-    found, warnings = checkpoints.latest(folder / CHECKPOINTS)
-    for warning in warnings:
-        say(place, render(warning))
+    found = _latest(folder / CHECKPOINTS, place)
     if found is not None:
         check_same("the checkpoint", task.order.run.identity(), found.state["run"])
         restore(task.model, task.optimizer, checkpoints.load(found))
@@ -112,6 +110,21 @@ def resumed(task: Task, held: ExitStack) -> Standing:
         at.points = held.enter_context(_rows(folder / POINTS, size, place))
     meet(place)
     return at
+
+
+def _latest(folder: Path, place: Place) -> checkpoints.Checkpoint | None:
+    """The newest checkpoint that is whole: the first process looks, the others take what it found.
+
+    Each on its own might find another, where a disk or a network fails for one of them.
+    """
+    found, step = None, -1
+    if place.first:
+        found, warnings = checkpoints.latest(folder)
+        step = -1 if found is None else found.step
+        for warning in warnings:
+            say(place, render(warning))
+    step = of_first(place, step)
+    return found if place.first or step < 0 else checkpoints.of_step(folder, step)
 
 
 def _rows(path: Path, size: int, place: Place) -> Points:

@@ -25,7 +25,11 @@ FINDINGS = {
     "failed": ("R0108", "error", "look at log.txt in its folder; `lawdsl run` tries it again"),
     "diverged": ("R0109", "error", "lower its learning rate; its rows until then are kept"),
     "oom": ("R0110", "error", "give it a smaller micro_batch and run the sweep again, or --halve"),
-    "held": ("R0111", "warning", "run the sweep again when that process has ended"),
+    "held": (
+        "R0111",
+        "warning",
+        "run the sweep again when that process has ended; if its host is gone, with --steal",
+    ),
 }
 """What is said of runs that are not done: code, severity, help."""
 
@@ -58,6 +62,11 @@ FINDINGS = {
     help="Try a run that runs out of memory once more, with half the micro-batch.",
 )
 @click.option(
+    "--steal",
+    is_flag=True,
+    help="Take runs that another host held when it was last heard of, and that is gone.",
+)
+@click.option(
     "--ray",
     "address",
     metavar="ADDRESS",
@@ -72,6 +81,7 @@ def run(
     jobs_per_gpu: int,
     retries: int,
     halve: bool,
+    steal: bool,
     address: str | None,
     quiet: bool,
     as_json: bool,
@@ -96,7 +106,8 @@ def run(
 
     read = read_sweep(Path(sweep))
     inputs = inputs_of(read)
-    with _machines(address, read, jobs, jobs_per_gpu, retries, halve) as (there, at_once, engine):
+    tries: dict[str, Any] = {"retries": retries, "halve": halve, "steal": steal}
+    with _machines(address, read, jobs, jobs_per_gpu, tries) as (there, at_once, engine):
         plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
         exporting.check(read, plan.runs)
         planned = plan.to_json()
@@ -271,8 +282,7 @@ def _machines(
     sweep: Sweep,
     jobs: int | None,
     jobs_per_gpu: int,
-    retries: int,
-    halve: bool,
+    tries: dict[str, Any],
 ) -> Iterator[tuple[Machine, int, local.Engine | on_ray.Engine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
     from lawdsl.runners.sweeps import local, machine, workers
@@ -281,7 +291,7 @@ def _machines(
     if address is None:
         here = machine.this_machine()
         at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
-        yield here, at_once, local.Engine(here, at_once, retries, halve, workers.WORKER)
+        yield here, at_once, local.Engine(here, at_once, worker=workers.WORKER, **tries)
         return
     needs("ray", extra="ray")
     from lawdsl.runners.sweeps import on_ray, ray_cluster
@@ -291,7 +301,7 @@ def _machines(
         there = ray_cluster.machine_of(nodes)
         kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
-        engine = on_ray.Engine(there, jobs, jobs_per_gpu, retries, halve, workers.WORKER)
+        engine = on_ray.Engine(there, jobs, jobs_per_gpu, worker=workers.WORKER, **tries)
         yield there, at_once, engine
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
 
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
 from ..ending import WRONG, stopped
 from ..points import POINTS
 from .plan import Planned
@@ -21,6 +23,7 @@ from .run_folders import fail, last_row, note, prepare, state
 from .workers import Exit
 
 POLL = 0.1  # seconds between looks at the workers
+HELD = ("error[R0408]", "error[R0409]")  # what a worker says of a run that another process holds
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ def carry_out(
             runs are at work.
 
     Raises:
-        LawdslError: a folder that cannot be a run's.
+        LawdslError: a folder that cannot be a run's, or where none can be started (R0107).
     """
     waiting = [Job(run, tokens=run.state.tokens) for run in runs]
     working: list[Job] = []
@@ -210,7 +213,12 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
         return Outcome(run, "held", by)
     prepare(run.folder, run.order)
     job.attempts += 1
-    engine.begin(job, working)
+    try:
+        engine.begin(job, working)
+    except OSError as error:
+        message = f"no process can be started for the run {run.label}: {error.strerror}"
+        help = "make room on the disk or in memory; the same command goes on from here"
+        raise LawdslError(Diagnostic("R0107", message, place=str(run.folder), help=help)) from None
     return None
 
 
@@ -238,13 +246,17 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
         job.run, job.halved = smaller, True
         return None
     wrong = exit.code == WRONG
-    if wrong and any("R0408" in line or "R0409" in line for line in exit.log):
+    said = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
+    if wrong and said.startswith(HELD):
         return Outcome(run, "held", state(run.folder).held or "another process")
     if not wrong and job.attempts <= engine.retries:
         note(run.folder, f"{exit.why}; the run is taken up again")
         return None
-    why = exit.log[-1] if wrong and exit.log else exit.why
-    fail(run.folder, why, exit.log)
+    why = said if wrong and said else exit.why
+    try:
+        fail(run.folder, why, exit.log)
+    except OSError as error:
+        why += f" (which could not be written there: {error.strerror})"
     return Outcome(run, "failed", why, exit.log)
 
 

@@ -94,7 +94,8 @@ class Watch:
                 worker.tell(passed)
             if os.getppid() != self.node:
                 worker.tell(signal.SIGTERM)
-                worker.process.wait()
+                while worker.exit() is None:
+                    time.sleep(POLL)
                 os._exit(1)
             time.sleep(POLL)
         return found
