@@ -97,24 +97,28 @@ def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
     task = task_of(folder, order, place)
     at = resumed(task, held)
     steps, due = task.training.steps, frozenset(order.run.evaluate)
-    if at.step == 0 and not record(task, at):
-        return _diverged(task, at)
-    while at.step < steps:
-        _update(task, at)
-        last = at.step == steps
-        if (at.step in due or at.step % LOOK == 0 or last) and not finite(task, at):
+
+    def asked() -> int:
+        return any_of(place, stop.asked())
+
+    while True:
+        measuring = at.step in due and at.measured != at.step
+        if (measuring or at.step % LOOK == 0 or at.step == steps) and not finite(task, at):
             return _diverged(task, at)
-        if at.step in due and not record(task, at):
+        if measuring and record(task, at, asked) is False:
             return _diverged(task, at)
-        signalled = any_of(place, stop.asked())
-        if signalled or (at.step % order.how.checkpoint_every == 0 and not last):
+        signalled, measured = asked(), at.step not in due or at.measured == at.step
+        if at.step == steps and measured:
+            return _done(task, at)
+        due_to_save = signalled or at.step % order.how.checkpoint_every == 0
+        if due_to_save and at.saved != at.step:
             if not finite(task, at):
                 return _diverged(task, at)
             save(task, at)
-        if signalled and not last:
+        if signalled:
             say(place, f"{order.label} stopped after step {at.step} of {steps}, saved")
             return ending.stopped(signalled)
-    return _done(task, at)
+        _update(task, at)
 
 
 def _update(task: Task, at: Standing) -> None:
@@ -179,7 +183,7 @@ def _finish(
             "step": at.step,
             "message": message,
             "weights": weights,
-            "seconds": at.clock.seconds,
+            "seconds": at.clock.seconds + at.clock.since[0],
             "peak_memory_bytes": peak_memory(task.place),
         }
         ending.finish(task.folder, done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -17,18 +17,24 @@ from .standing import Standing
 from .task import Task
 
 
-def record(task: Task, at: Standing) -> bool:
+def record(task: Task, at: Standing, asked: Callable[[], int]) -> bool | None:
     """Measure the losses on all validation sets, and write the row of this step.
 
+    Args:
+        asked: whether to stop, which all processes are told alike.
+
     Returns:
-        Whether all of them are numbers.
+        Whether all of them are numbers; None where it was stopped before they were known.
 
     Raises:
         LawdslError: the row cannot be written (R0407).
     """
+    at.clock.pause()
+    losses = _losses(task, asked)
+    if losses is None:
+        return None
     rate = at.clock.rate(task.tokens)
-    losses = _losses(task)
-    trained = sum(all_of(task.place, float(at.losses))) / max(at.step - at.measured, 1)
+    trained = sum(all_of(task.place, float(at.losses))) / max(at.step - max(at.measured, 0), 1)
     at.measured = at.step
     at.losses.zero_()
     if at.points is not None:
@@ -41,16 +47,18 @@ def record(task: Task, at: Standing) -> bool:
     return all(math.isfinite(found.loss) for found in losses.values())
 
 
-def _losses(task: Task) -> Mapping[str, Measured]:
+def _losses(task: Task, asked: Callable[[], int]) -> Mapping[str, Measured] | None:
     """The loss on every validation set; the model is in training again afterwards."""
+    sequence, losses = task.training.sequence, {}
     task.model.eval()
     with torch.no_grad(), task.autocast():
-        losses = {
-            name: measure(task.loss, corpus, task.training.sequence, task.micro, task.place)
-            for name, corpus in task.inputs.validation.items()
-        }
+        for name, corpus in task.inputs.validation.items():
+            found = measure(task.loss, corpus, sequence, task.micro, task.place, asked)
+            if found is None:
+                break
+            losses[name] = found
     task.model.train()
-    return losses
+    return losses if len(losses) == len(task.inputs.validation) else None
 
 
 def _progress(task: Task, step: int) -> dict[str, Any]:

@@ -27,17 +27,18 @@ class Clock:
 
     Attributes:
         seconds: until the newest row.
+        since: seconds and updates since then.
     """
 
     def __init__(self, place: Place) -> None:
         self.seconds = 0.0
+        self.since = 0.0, 0
         self._device = place.device
         self._begun: float | None = None
-        self._spent, self._updates = 0.0, 0
 
     def start(self) -> None:
         """An update begins."""
-        self._updates += 1
+        self.since = self.since[0], self.since[1] + 1
         if self._begun is None:
             self._begun = time.monotonic()
 
@@ -46,7 +47,7 @@ class Clock:
         if self._begun is not None:
             if self._device.type == "cuda":
                 torch.cuda.synchronize(self._device)
-            self._spent += time.monotonic() - self._begun
+            self.since = self.since[0] + time.monotonic() - self._begun, self.since[1]
             self._begun = None
 
     def rate(self, tokens: int) -> float | None:
@@ -59,10 +60,10 @@ class Clock:
             None where there was no update.
         """
         self.pause()
-        rate = self._updates * tokens / self._spent if self._updates else None
-        self.seconds += self._spent
-        self._spent, self._updates = 0.0, 0
-        return rate
+        spent, updates = self.since
+        self.seconds += spent
+        self.since = 0.0, 0
+        return updates * tokens / spent if updates else None
 
 
 @dataclass
@@ -74,14 +75,16 @@ class Standing:
             all processes' steps; shape (1,), float64.
         clock: the time it has taken.
         step: how many updates are done.
-        measured: after which of them the newest row was written.
+        measured: after which of them the newest row was written; -1 before the first.
+        saved: the step of the newest checkpoint; 0 where there is none.
         points: the rows of the run; None but in the process that writes.
     """
 
     losses: Tensor
     clock: Clock
     step: int = 0
-    measured: int = 0
+    measured: int = -1
+    saved: int = 0
     points: Points | None = None
 
 
@@ -101,8 +104,10 @@ def resumed(task: Task, held: ExitStack) -> Standing:
     if found is not None:
         check_same("the checkpoint", task.order.run.identity(), found.state["run"])
         restore(task.model, task.optimizer, checkpoints.load(found))
-        at.step, at.measured = found.step, found.state["measured"]
+        at.step = at.saved = found.step
+        at.measured = found.state["measured"]
         at.clock.seconds, size = found.state["seconds"], found.state["points"]
+        at.clock.since = tuple(found.state["since"])
         parts = found.state["running"]  # of each process, as many as there were
         at.losses[0] = parts[place.rank] if len(parts) == place.world else sum(parts) / place.world
     if place.first:
@@ -147,11 +152,13 @@ def save(task: Task, at: Standing) -> None:
         state = {
             "run": task.order.run.identity(),
             "seconds": at.clock.seconds,
+            "since": at.clock.since,
             "points": at.points.size,
             "running": losses,
             "measured": at.measured,
         }
         checkpoints.save(task.folder / CHECKPOINTS, at.step, tensors, state)
+    at.saved = at.step
     meet(task.place)
 
 

@@ -130,7 +130,7 @@ def _carried_out(
     for run in plan.runs:
         if run.state.status == "done":
             _exported(sweep, run, silent)
-    with Stop() as stop, _following(plan, silent) as (say, progress):
+    with Stop(_stopping) as stop, _following(plan, silent) as (say, progress):
 
         def ended(outcome: Outcome) -> None:
             say(outcome)
@@ -138,6 +138,10 @@ def _carried_out(
                 _exported(sweep, outcome.run, silent)
 
         return engine.run(plan.to_do, stop, ended, progress), stop
+
+
+def _stopping() -> None:
+    tell("stopping: the runs save themselves; a second signal ends them where they are")
 
 
 def _finish(
@@ -253,8 +257,13 @@ def _following(
         if not silent and outcome.status not in ("stopped", "left"):
             err.print(outcome_line(outcome.to_json()))
 
-    if silent or not sys.stderr.isatty():
+    total = sum(run.tokens for run in plan.to_do)
+    begun = sum(run.state.tokens for run in plan.to_do)
+    if silent:
         yield say, lambda tokens, working: None
+        return
+    if not sys.stderr.isatty():
+        yield say, _tenths(begun, total)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -266,14 +275,25 @@ def _following(
         transient=True,
         speed_estimate_period=1800,  # rows come minutes apart
     ) as bar:
-        total = sum(run.tokens for run in plan.to_do)
-        begun = sum(run.state.tokens for run in plan.to_do)
         task = bar.add_task("", total=total, completed=begun)
 
         def progress(tokens: int, working: int) -> None:
             bar.update(task, completed=tokens, description=f"{working} at work")
 
         yield say, progress
+
+
+def _tenths(begun: int, total: int) -> Callable[[int, int], None]:
+    """What says on a line of its own that another tenth of the tokens is done: for logs."""
+    said = [10 * begun // max(total, 1)]
+
+    def progress(tokens: int, working: int) -> None:
+        now = 10 * tokens // max(total, 1)
+        if now > said[0]:
+            said[0] = now
+            tell(f"{10 * now} % of {total:,} tokens, {working} at work")
+
+    return progress
 
 
 @contextmanager

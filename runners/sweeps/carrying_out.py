@@ -59,13 +59,17 @@ class Stop:
     """The signal that asked the sweep to stop, 0 as long as none has, and how many came.
 
     The workers are told of the first, save and end; the second ends them where they are.
+
+    Args:
+        said: called at the first, to say so; in a signal handler, so it does no more than that.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
-    def __init__(self) -> None:
+    def __init__(self, said: Callable[[], None] = lambda: None) -> None:
         self.signal = 0
         self.count = 0
+        self.said = said
 
     def __enter__(self) -> Stop:
         self._before = [signal.signal(number, self) for number in self.SIGNALS]
@@ -78,6 +82,8 @@ class Stop:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.signal = self.signal or number
         self.count += 1
+        if self.count == 1:
+            self.said()
 
     @property
     def code(self) -> int:

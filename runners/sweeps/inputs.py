@@ -96,7 +96,7 @@ def inputs_of(
         facts = (inspect or describe)(sources)
         models = dict(zip(sweep.models, facts, strict=True))
     except LawdslError as error:
-        problems += error.diagnostics
+        problems += (replace(d, place=f"{sweep.path}: {d.place}") for d in error.diagnostics)
         models = {}
     named = {**_kinds("validation", validation), **_kinds("corpora", corpora)}
     if mixed := mixed_tokenizers((name, corpus.tokenizer) for name, corpus in named.items()):
@@ -119,18 +119,19 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
     answers = json.loads(done.stdout.splitlines()[-1])
-    mistakes = [d for answer in answers for d in answer.get("mistakes", ())]
-    if mistakes:
-        raise LawdslError(
-            Diagnostic(
-                d["code"],
-                d["message"],
-                place=d["place"] or "",
-                notes=tuple(d["notes"]),
-                help=d["help"],
-            )
-            for d in mistakes
+    mistakes = [
+        Diagnostic(
+            d["code"],
+            d["message"],
+            place=f"models[{number}].{'folder' if isinstance(source, str) else 'config'}",
+            notes=tuple(d["notes"]),
+            help=d["help"],
         )
+        for number, (source, answer) in enumerate(zip(sources, answers, strict=True), 1)
+        for d in answer.get("mistakes", ())
+    ]
+    if mistakes:
+        raise LawdslError(mistakes)
     known = [field.name for field in fields(ModelFacts)]
     return [ModelFacts(**{name: answer["facts"][name] for name in known}) for answer in answers]
 
@@ -189,15 +190,15 @@ def _fits(
         message = f"the folder of {name} holds no weights: how are they drawn?"
         help = 'initialization = "width-scaled" for models narrower than some hundred, or "transformers"'
         found.append(Diagnostic("R0105", message, place=place, help=help))
-    if entry.config is not None and "vocab_size" not in entry.config:
-        message = f"the configuration of {name} has no vocab_size: {model.vocabulary:,} it would be"
-        help = f"vocab_size = {largest:,}, as the corpora have".replace(",", "", largest > 999)
-        found.append(Diagnostic("R0105", message, place=place, help=help))
     if model.positions is not None and sequence > model.positions:
         message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
         found.append(Diagnostic("R0105", message, place=place, help="shorten training.sequence"))
     largest = max((c.vocabulary for c in (*corpora.values(), *validation.values())), default=0)
-    if largest > model.vocabulary:
+    if entry.config is not None and "vocab_size" not in entry.config:
+        message = f"the configuration of {name} has no vocab_size; it would be {model.vocabulary:,}"
+        help = f"vocab_size = {largest}: so many kinds of tokens the corpora have"
+        found.append(Diagnostic("R0105", message, place=place, help=help))
+    elif largest > model.vocabulary:
         message = f"the corpora have {largest:,} kinds of tokens, {name} knows {model.vocabulary:,}"
         help = "make the corpora with the model's own tokenizer"
         found.append(Diagnostic("R0105", message, place=place, help=help))

@@ -217,7 +217,7 @@ def _speeds(
     if known:
         return known, "measured on these models"
     fastest = max(rough.values(), default=CORE)
-    return rough, f"rough: {fastest:.2g} FLOP/s a run, measured nowhere here"
+    return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
 
 
 def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Supply, ...]:
@@ -251,14 +251,17 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[Order]) -> Diagnos
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
     passes = math.ceil(round(10 * supply.epochs, 6)) / 10
+    help = f"train for {fewer:,} steps at most, bring more text, or allow it: "
+    help += f"{name} = {{folder = …, max_epochs = {passes:g}}}"
+    if not fewer:
+        help = "one step takes more than there is: make training.batch smaller, or bring more text"
     return Diagnostic(
         "R0106",
         f"the corpus {name} has {supply.tokens:,} tokens, a run needs {supply.needed:,}:"
         f" {supply.epochs:.3g} passes, and {supply.allowed:g} allowed",
         place=f"{sweep.path}: corpora.{name}",
         notes=(f"too small for {listed}{more}",),
-        help=f"train for {fewer:,} steps at most, bring more text, or allow it: "
-        f"{name} = {{folder = …, max_epochs = {passes:g}}}",
+        help=help,
     )
 
 
