@@ -27,8 +27,9 @@ import runs
 import torch
 from torch.nn import functional
 
-from lawdsl.runners import locks, models, schedules, spec, streams
+from lawdsl.runners import locks, models, recording, schedules, spec, streams
 from lawdsl.runners.corpora.corpus import open_corpus
+from lawdsl.runners.evaluation import Measured
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
@@ -176,11 +177,36 @@ def test_a_signal_lets_the_step_end_and_saves(
     assert not runs.differences(tmp_path, unbroken)
 
 
-def test_a_signal_in_the_last_step_does_not_stop_the_run(
+def test_a_signal_in_the_last_step_leaves_the_evaluation_for_later(
     data: Path, unbroken: Path, tmp_path: Path
 ):
     spec.write_order(tmp_path, runs.order(data))
-    assert runs.stopped(tmp_path, 24) == DONE
+    assert runs.stopped(tmp_path, 24) == STOPPED
+    assert runs.saved(tmp_path)[-1] == "step-00000024" and runs.rows(tmp_path)[-1]["step"] < 24
+    assert runs.do(tmp_path) == DONE
+    assert not runs.differences(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("which", [2, 5])  # of all measurements: in step 0, and in the next
+def test_a_signal_ends_an_evaluation_and_it_is_made_again(
+    data: Path, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
+):
+    spec.write_order(tmp_path, runs.order(data))
+    measure, asked, ended = recording.measure, [0], list[bool]()
+
+    def measured(*arguments: Any) -> Measured | None:
+        asked[0] += 1
+        if asked[0] == which:
+            os.kill(os.getpid(), signal.SIGTERM)
+        found = measure(*arguments)
+        ended.append(found is None)
+        return found
+
+    monkeypatch.setattr(recording, "measure", measured)
+    assert runs.do(tmp_path) == STOPPED
+    assert ended == [False] * (which - 1) + [True]
+    before = len(runs.rows(tmp_path))
+    assert runs.do(tmp_path) == DONE and len(runs.rows(tmp_path)) > before
     assert not runs.differences(tmp_path, unbroken)
 
 
