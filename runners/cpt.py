@@ -516,7 +516,7 @@ def _finished(folder: Path) -> str | None:
     """How the run ended, if nothing is left to do; what failed is tried again from where it was."""
     try:
         status = json.loads((folder / FINISHED).read_text(encoding="utf-8"))["status"]
-    except (FileNotFoundError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     return status if status in ("done", "diverged") else None
 
