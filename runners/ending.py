@@ -69,7 +69,7 @@ def finished(folder: Path) -> str | None:
     """
     try:
         status = json.loads((folder / FINISHED).read_text(encoding="utf-8"))["status"]
-    except (FileNotFoundError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     return status if status in FINAL else None
 

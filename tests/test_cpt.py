@@ -613,6 +613,32 @@ def test_what_cannot_be_run_is_said_in_one_message(
     assert set(os.listdir(tmp_path / "run")) <= {"spec.json", "lock"}
 
 
+@pytest.mark.parametrize(
+    "end", ["", "{", "[]", "null", '{"step": 3}', '{"status": "failed"}', "\xff"]
+)
+def test_an_end_that_says_nothing_of_being_done_is_none(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], end: str
+):
+    order = runs.order(data, steps=2, evaluate=(0, 2))
+    spec.write_order(tmp_path, order)
+    (tmp_path / "done.json").write_text(end, encoding="latin-1")
+    assert runs.do(tmp_path) == DONE
+    assert capsys.readouterr().err == ""
+    assert runs.done(tmp_path)["status"] == "done"
+
+
+def test_the_order_of_a_later_lawdsl_is_refused(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    spec.write_order(tmp_path, runs.order(data))
+    text = (tmp_path / "spec.json").read_text().replace('"schema": 1', '"schema": 2')
+    (tmp_path / "spec.json").write_text(text)
+    assert runs.do(tmp_path) == WRONG
+    said = capsys.readouterr().err
+    assert said.startswith("error[R0102]") and "schema: Input should be 1" in said
+    assert os.listdir(tmp_path) == ["spec.json"]
+
+
 def test_a_folder_without_an_order_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert runs.do(tmp_path) == WRONG
     assert capsys.readouterr().err.startswith("error[R0102]")

@@ -197,7 +197,7 @@ def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: 
             told.append(True)
             os.kill(os.getpid(), signal.SIGTERM)
 
-    found = carried_out(cluster, path, progress, worker=slow())
+    found = carried_out(cluster, path, progress, worker=slow(seconds=0.25))
     assert sorted(o.status for o in found.values()) == ["left"] * 4 + ["stopped"] * 2
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)

@@ -27,7 +27,7 @@ from lawdsl.runners.sweeps.workers import WORKER
 
 pytestmark = pytest.mark.slow
 
-LIMIT = 300  # seconds after which a sweep is given up
+LIMIT = 1200  # seconds after which a sweep is given up
 TEXT = """
 name = "real"
 folder = "runs"
@@ -177,8 +177,8 @@ def test_a_run_that_memory_does_not_suffice_for_is_recorded_and_the_others_go_on
 ):
     """Of the host's memory, of which each process may have so much and no more."""
     limit = 1500 << 20
-    models = (model("big", batch=16384), model("pair", batch=32768, processes=2), model("small"))
-    path = made(tmp_path, data, *models, steps=2, every=1)
+    models = (model("big", batch=6144), model("pair", batch=12288, processes=2), model("small"))
+    path = made(tmp_path, data, *models, steps=1, every=1)
     found = carried_out(path, ("prlimit", f"--as={limit}", *WORKER))
     assert {label: outcome.status for label, outcome in found.items()} == {
         "big": "oom",

@@ -64,7 +64,7 @@ FINDINGS = {
 @click.option(
     "--steal",
     is_flag=True,
-    help="Take runs that another host held when it was last heard of, and that is gone.",
+    help="Take runs that another host holds, where you know that it is gone.",
 )
 @click.option(
     "--ray",
