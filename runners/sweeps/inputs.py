@@ -194,7 +194,8 @@ def _fits(
         message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
         found.append(Diagnostic("R0105", message, place=place, help="shorten training.sequence"))
     largest = max((c.vocabulary for c in (*corpora.values(), *validation.values())), default=0)
-    if entry.config is not None and "vocab_size" not in entry.config:
+    unsaid = entry.config is not None and "vocab_size" not in entry.config
+    if unsaid and model.vocabulary > largest:
         message = f"the configuration of {name} has no vocab_size; it would be {model.vocabulary:,}"
         help = f"vocab_size = {largest}: so many kinds of tokens the corpora have"
         found.append(Diagnostic("R0105", message, place=place, help=help))
