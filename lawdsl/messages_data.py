@@ -77,8 +77,9 @@ _TABLES = {
     "D0101": Message(
         "a table that cannot be read",
         "Tables are CSV files in UTF-8, Parquet files, read from a file or a pipe, and the table "
-        "`runs` of a SQLite file. Save the table in one of these forms, or correct the path.",
-        ("N,D,L\n1e8,2e9,\0\n",),
+        "`runs` of a SQLite file. Save the table in one of these forms, or correct the path. A table "
+        "of runs that a later lawdsl has written is not read in part; collect it again.",
+        ("N,D,L\n1e8,2e9,\0\n", "# lawdsl runs, schema 2: 10 evaluations of 2 runs\n" + _GOOD),
         _GOOD,
     ),
     "D0102": Message(

@@ -106,9 +106,8 @@ _SWEEPS: dict[str, Message] = {
     ),
     "R0105": Message(
         "corpora and models that do not go together",
-        "All corpora and validation sets of a sweep are made with one tokenizer, for the losses of "
-        "two cannot be compared; the models must know its tokens and bear rows as long as they are "
-        "asked to. Make the corpora with the model's own tokenizer, or shorten the rows.",
+        "The models must know all tokens of the corpora and bear rows as long as they are asked to. "
+        "Make the corpora with the model's own tokenizer, or shorten the rows.",
     ),
     "R0106": Message(
         "a corpus that is too small",
@@ -142,7 +141,9 @@ _SWEEPS: dict[str, Message] = {
     "R0111": Message(
         "a run that another process holds",
         "Another sweep does it at this moment, or something on another host has taken it and not let "
-        "go. It is left to that process; run the sweep again to see to what is left.",
+        "go. It is left to that process; run the sweep again to see to what is left. Whether a host "
+        "that is gone still runs something nobody can tell from here: where you know that it does "
+        "not, --steal takes the run. A run that a process of this host holds is never taken.",
     ),
     "R0112": Message(
         "more GPUs than there are",
@@ -192,7 +193,8 @@ _STORE: dict[str, Message] = {
     "R0404": Message(
         "a checkpoint that cannot be read",
         "The folder cannot be opened, or a file in it holds no safetensors. Checkpoints of torch "
-        "are pickles, which can run any program when they are loaded, and are never read.",
+        "are pickles, which can run any program when they are loaded, and are never read. Or one of "
+        "several processes that share the run does not see what the first one has found there.",
     ),
     "R0405": Message(
         "rows of a run that are damaged or missing",
@@ -362,7 +364,7 @@ _TRAINING: dict[str, Message] = {
     "R0502": Message(
         "a number of processes that does not go",
         "A run is done by as many processes as it was ordered with, for only that number gives the "
-        "same numbers bit for bit; the batch must be a multiple of it. torchrun starts them.",
+        "same numbers bit for bit; the batch must be a multiple of it. `lawdsl run` starts them, or torchrun.",
     ),
     "R0503": Message(
         "a run whose model, data or checkpoint has changed",

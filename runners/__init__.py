@@ -4,5 +4,7 @@ text ──corpora/──▶ tokens ──streams──▶ batches ──cpt─�
   └───validation/──▶ validation sets ──evaluation──┘
 sweep.toml ──sweeps/──▶ orders ──local | on_ray──▶ runs, each a folder
 
-One run is the modules beside this file: `spec` says what it is, `cpt` does it.
+One run is the modules beside this file: `spec` says what it is, and `cpt` does it. That sets a
+`task` up from its `inputs`, finds its `standing`, is `recording` rows as it goes, and comes to an
+`ending`.
 """

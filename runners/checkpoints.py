@@ -128,6 +128,32 @@ def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
     return None, []
 
 
+def of_step(folder: Path, step: int) -> Checkpoint:
+    """The checkpoint of a step that another process has found to be whole. Nothing is changed.
+
+    Raises:
+        LawdslError: R0404, it is not whole as it is seen from here.
+    """
+    whys = []
+    try:
+        for path in (path for path, of in _found(folder) if of == step):
+            examined = _examine(path, step)
+            if isinstance(examined, Checkpoint):
+                return examined
+            whys.append(f"{path.name}: {examined}")
+    except OSError as error:
+        whys.append(f"{folder}: {error.strerror}")
+    raise LawdslError(
+        Diagnostic(
+            "R0404",
+            f"the checkpoint of step {step} cannot be read by another process of the run",
+            place=str(folder),
+            notes=tuple(whys) or (f"no checkpoint of step {step} is seen there",),
+            help="see that all processes see the same files, then start the run again",
+        )
+    )
+
+
 def load(checkpoint: Checkpoint) -> dict[str, dict[str, torch.Tensor]]:
     """The tensors that were saved, bit for bit, on the CPU and in memory of their own.
 

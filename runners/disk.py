@@ -30,10 +30,19 @@ def discard(path: Path) -> None:
             path.unlink()
 
 
+def free(folder: Path) -> int:
+    """How many bytes are free where a folder is or would be.
+
+    Raises:
+        OSError: the disk does not say.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    return shutil.disk_usage(there).free
+
+
 def room(folder: Path, needed: int) -> str:
     """A note: how many bytes it takes, and how many are free where the folder is or would be."""
     note = f"it needs about {needed:,} bytes"
     with contextlib.suppress(OSError, StopIteration):
-        there = next(path for path in (folder, *folder.parents) if path.is_dir())
-        note += f"; {shutil.disk_usage(there).free:,} are free"
+        note += f"; {free(folder):,} are free"
     return note

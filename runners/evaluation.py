@@ -32,14 +32,23 @@ class Measured:
 
 
 def measure(
-    loss: Callable[..., Tensor], corpus: Corpus, sequence: int, rows: int, place: Place
-) -> Measured:
+    loss: Callable[..., Tensor],
+    corpus: Corpus,
+    sequence: int,
+    rows: int,
+    place: Place,
+    asked: Callable[[], int] = lambda: 0,
+) -> Measured | None:
     """The loss on the windows of a corpus, which the processes share out among them.
 
     Args:
         loss: `models.Loss`, or what stands for it.
         rows: that go through the model at once, always as many: rows that are left over are
             filled up and do not count.
+        asked: whether to stop, which all processes must be told alike.
+
+    Returns:
+        None where it was stopped.
     """
     count = corpus.windows(sequence)
     # the first token of a document is predicted from another one; it is the document's all the same
@@ -49,6 +58,8 @@ def measure(
     own = np.arange(place.rank, count, place.world)
     # every process asks its model equally often, for sharded ones do that together
     for begin in range(0, -(-count // place.world), rows):
+        if asked():
+            return None
         chosen = own[begin : begin + rows]
         tokens = np.zeros((rows, sequence + 1), np.int64)
         for row, window in enumerate(chosen):

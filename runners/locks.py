@@ -69,7 +69,7 @@ def holder(run_folder: Path) -> str:
                 return ""
     except OSError:
         return ""
-    return f"{found['host']}/{found['pid']} since {found['since']}"
+    return _who(found)
 
 
 def named(run_folder: Path) -> dict[str, Any]:
@@ -144,13 +144,14 @@ def _holder(file: BinaryIO) -> dict[str, Any]:
         return {}
 
 
+def _who(holder: dict[str, Any]) -> str:
+    return f"{holder['host']}/{holder['pid']} since {holder['since']}"
+
+
 def _held(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
-    by = (
-        f"{holder['host']}/{holder['pid']} since {holder['since']}" if holder else "another process"
-    )
     return Diagnostic(
         "R0408",
-        f"run {label} is held by {by}",
+        f"run {label} is held by {_who(holder) if holder else 'another process'}",
         place=str(path),
         help="wait for that process, or end it; its lock goes with it",
     )
@@ -160,7 +161,7 @@ def _elsewhere(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
     host = holder["host"]
     return Diagnostic(
         "R0409",
-        f"run {label} is held by {host}/{holder['pid']} since {holder['since']}",
+        f"run {label} is held by {_who(holder)}",
         place=str(path),
         notes=(f"from here nobody can tell whether that process on {host} still runs",),
         help="if it does not, start the run again with --steal",

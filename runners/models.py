@@ -20,9 +20,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.words import nearest
 
 from .losses import chunked_loss, token_losses
 from .place import out_of_memory
@@ -197,6 +199,11 @@ def _configuration(source: str | Mapping[str, Any]) -> Any:
             help="use a model that transformers itself knows",
         )
     kind = plain.pop("model_type", None)
+    if kind not in CONFIG_MAPPING_NAMES:
+        alike = nearest(str(kind), tuple(CONFIG_MAPPING_NAMES))
+        why = f"transformers knows no model_type `{kind}`" if kind else "it has no model_type"
+        help = f"did you mean `{alike}`?" if alike else "such as qwen2, llama or gpt_neox"
+        raise _refused("R0302", source, why, help=help)
     with _understood(source, "R0302"):
         return AutoConfig.for_model(kind, **plain)
 

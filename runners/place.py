@@ -90,6 +90,15 @@ def any_of(place: Place, flag: int) -> int:
     return int(found)
 
 
+def of_first(place: Place, number: int) -> int:
+    """The number that the first process has."""
+    if place.world == 1:
+        return number
+    found = torch.tensor([number])
+    dist.broadcast(found, 0)
+    return int(found)
+
+
 def all_of(place: Place, value: float) -> list[float]:
     """A number of every process, in their order."""
     own = np.zeros(place.world)
@@ -111,12 +120,25 @@ def meet(place: Place) -> None:
     any_of(place, 0)
 
 
+def say(place: Place, message: str) -> None:
+    """Say something once, whatever the number of processes: to standard error."""
+    if place.first:
+        print(message, file=sys.stderr, flush=True)
+
+
 def peak_memory(place: Place) -> int:
     """The most bytes that this process has held: of the device's memory, or of the host's."""
     if place.device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(place.device))
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def lost(error: BaseException) -> bool:
+    """Whether an error says that another process of the run has ended."""
+    said = str(error)
+    gloo = "gloo" in said and ("by peer" in said or "peer closed" in said or "Broken pipe" in said)
+    return gloo or isinstance(error, dist.DistError)
 
 
 def out_of_memory(error: BaseException) -> bool:

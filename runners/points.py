@@ -19,6 +19,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from .disk import room, sync
 from .spec import canonical
 
+POINTS = "points.jsonl"
 WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 

@@ -150,7 +150,7 @@ class How(Record):
     threads: int = Field(default=1, ge=1)
     """Of a process, on the CPU."""
     processes: Positive = 1
-    """Data parallel, by torchrun."""
+    """Data parallel; a sweep starts them, or torchrun."""
     sharded: bool = False
     """Parameters and optimizer shared out between the processes (FSDP2) instead of copied."""
     compile: bool | None = None

@@ -17,6 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from .spec import Run
+
 ROUNDS = 6  # of the Feistel network; four are enough to pass for random
 
 Windows = NDArray[np.int64]
@@ -59,6 +61,22 @@ def mixture(
         tuple(windows[name] for name in names),
         tuple(_key(f"{seed}:{fingerprints[name]}") for name in names),
         batch,
+    )
+
+
+def mixture_of(run: Run, windows: Mapping[str, int]) -> Mixture:
+    """The mixture of a run, in the order of the names, whatever that of the run's order is.
+
+    Args:
+        windows: corpus -> how many rows of the run's length it has.
+    """
+    corpora = dict(sorted(run.corpora.items()))
+    return mixture(
+        {name: source.fraction for name, source in corpora.items()},
+        windows,
+        {name: source.fingerprint for name, source in corpora.items()},
+        run.training.batch,
+        run.seed,
     )
 
 

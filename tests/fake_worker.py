@@ -4,7 +4,8 @@
 
 Its losses are those of a law. What it does besides is said by the environment variable FAKE, JSON:
 part of a label -> {"seconds": a step takes, "dies": [at steps], "diverges": at a step,
-"memory": rows of a micro-batch that are too many, "wrong": a message}.
+"memory": rows of a micro-batch that are too many, "wrong": a message, "loses": a process that dies
+once, of several}. The first of several does all the work.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ def main(folder: Path) -> int:
     order = json.loads((folder / "spec.json").read_text())
     told = json.loads(os.environ.get("FAKE", "{}"))
     does = next((what for part, what in told.items() if part in order["label"]), {})
+    if rank := int(os.environ.get("RANK", 0)):
+        if does.get("loses") == rank and not (folder / "lost").exists():
+            (folder / "lost").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 0
     with open(folder / "lock", "a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

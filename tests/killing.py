@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import runs
 
@@ -90,7 +91,7 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
     """Call `end` before operation `last` on a file of a run; the counter is shared."""
     import safetensors.torch
 
-    from lawdsl.runners import cpt
+    from lawdsl.runners import trained
 
     fsync, save_file, place = os.fsync, safetensors.torch.save_file, str(folder)
 
@@ -117,7 +118,7 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
 
     counter[:8] = bytes(8)
     os.fsync = synced
-    safetensors.torch.save_file = cpt.save_file = saved
+    safetensors.torch.save_file = trained.save_file = saved
     sys.addaudithook(audited)
 
 
@@ -324,13 +325,49 @@ def stopped(place: Path, seed: int, count: int) -> dict[str, Any]:
         return {"codes": [ended(process) for process in together(place, count, lambda: None)]}
 
 
-def last_one(world: int) -> None:
+def apart(folder: Path, seed: int, count: int) -> dict[str, Any]:
+    """A run on `count` processes whose last one dies, and sees other checkpoints than the first."""
+    from lawdsl.runners import checkpoints
+
+    def codes(place: Path) -> list[int]:
+        return [ended(process) for process in together(place, count, lambda: None)]
+
+    whole, place = ordered(folder, "unbroken"), ordered(folder, "run")
+    said: dict[str, Any] = {"unbroken": codes(whole)}
+    with runs.at_step(5, lambda: last_one(count, signal.SIGKILL)):
+        said["lost"] = codes(place)
+    said["stopped"] = stopped(place, 9, count)["codes"]
+    said["saved"] = runs.saved(place)
+    examine = checkpoints._examine
+
+    def unseen(path: Path, step: int) -> Any:
+        last = os.environ["RANK"] == str(count - 1)
+        return "state.json is missing" if last else examine(path, step)
+
+    with mock.patch.object(checkpoints, "_examine", unseen):
+        said["unseen"] = codes(place)
+    said["left"] = runs.saved(place)
+    (place / "checkpoints" / "step-00000009" / "model.safetensors").write_bytes(b"")
+    latest = checkpoints.latest
+
+    def once(at: Path) -> Any:
+        assert os.environ["RANK"] == "0", "more than one process looks for checkpoints"
+        return latest(at)
+
+    with mock.patch.object(checkpoints, "latest", once):
+        said["fell back"] = codes(place)
+    log = (place / "log.txt").read_text()
+    return said | {"log": log, "wrong": runs.differences(place, whole)}
+
+
+def last_one(world: int, number: signal.Signals = signal.SIGTERM) -> None:
     if os.environ["RANK"] == str(world - 1):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
 
 if __name__ == "__main__":
-    asked = {each.__name__: each for each in (kills, every, signals, memory, shared, stopped)}
+    known = (kills, every, signals, memory, shared, stopped, apart)
+    asked = {each.__name__: each for each in known}
     preload()
     for request in sys.stdin:
         what, folder, seed, count = json.loads(request)

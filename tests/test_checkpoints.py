@@ -519,6 +519,19 @@ def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path):
     assert not canary.exists()
 
 
+def test_the_checkpoint_that_another_process_chose_is_taken_and_nothing_is_changed(folder: Path):
+    found = checkpoints.of_step(folder, 100)
+    assert (found.step, found.state) == (100, dying.state(100))
+
+    os.truncate(folder / "step-00000200" / "model.safetensors", 10)
+    code, text = code_of(lambda: checkpoints.of_step(folder, 200))
+    assert code == "R0404" and "step-00000200: model.safetensors has 10 bytes, not" in text
+    code, text = code_of(lambda: checkpoints.of_step(folder, 300))
+    assert code == "R0404" and "no checkpoint of step 300 is seen there" in text
+    assert code_of(lambda: checkpoints.of_step(folder / "none", 300))[0] == "R0404"
+    assert names(folder) == ["step-00000100", "step-00000200"]
+
+
 def test_a_file_that_is_gone_since_is_an_error(folder: Path):
     found, _ = checkpoints.latest(folder)
     assert found

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +28,11 @@ from lawdsl.cli import cli
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import LawdslError
 from lawdsl.runners.sweeps.run_folders import prepare
+from lawdsl.runners.tables import collect as collecting
 from lawdsl.runners.tables.collect import Collected, collect
 from lawdsl.runners.tables.files import write_table
 
+ROOT = Path(__file__).resolve().parent.parent
 SHARES = ("0", "0.2", "0.5", "0.8", "1")
 WIDE = TEXT.replace(
     '{code = 0}, {code = "1/3"}, {code = 1}', ", ".join(f"{{code = {s}}}" for s in SHARES)
@@ -297,11 +305,136 @@ def test_a_table_is_written_whole_or_not_at_all(call: str, ran, tmp_path: Path, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, call, full)
-    with pytest.raises(LawdslError, match="R0805.*No space left"):
+    with pytest.raises(LawdslError, match="R0805.*No space left") as error:
         write_table(path, table)
+    (note,) = error.value.diagnostics[0].notes
+    assert re.fullmatch(r"it needs about [\d,]+ bytes; [\d,]+ are free", note)
     monkeypatch.undo()
     assert path.read_bytes() == b"before"
     assert not list(tmp_path.glob(".runs*"))
+
+
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from lawdsl.runners.tables.collect import collect
+from lawdsl.runners.tables.files import write_table
+
+table = collect([Path(sys.argv[1])])
+setattr(os, sys.argv[3], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+write_table(Path(sys.argv[2]), table)
+"""
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_table_whose_writing_was_killed_is_the_one_from_before(call: str, ran, tmp_path: Path):
+    path, runs = tmp_path / "runs.sqlite", ran()
+    write_table(path, collect([runs]))
+    before = path.read_bytes()
+    run = folder(runs, "small_code=1_seed=1")
+    (run / "points.jsonl").write_text((run / "points.jsonl").read_text().splitlines()[1] + "\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", DYING, str(runs), str(path), call]
+    assert subprocess.run(command, env=environment, check=False).returncode == -signal.SIGKILL
+    assert path.read_bytes() == before
+    write_table(path, collect([runs]))
+    assert len(read_table(path)) == 21
+
+
+def torn(path: Path) -> None:
+    os.truncate(path, 4096)
+
+
+def overwritten(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4096:8192] = bytes(4096)  # of the second of its pages
+    path.write_bytes(content)
+
+
+def of_text(path: Path) -> None:
+    path.write_text("step,loss\n1,2\n")
+
+
+def later(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("UPDATE notes SET note = replace(note, 'schema 1:', 'schema 2:')")
+        base.execute("PRAGMA user_version = 2")
+        base.commit()
+
+
+DAMAGES = [
+    (torn, "D0101.*no readable SQLite file: database disk image is malformed"),
+    (overwritten, "D0101.*no readable SQLite file: "),
+    (of_text, "D0101.*no readable SQLite file: file is not a database"),
+    (later, "D0101.*a later lawdsl wrote the table: it is of schema 2, known is 1"),
+]
+
+
+@pytest.mark.parametrize(("damage", "said"), DAMAGES, ids=[d[0].__name__ for d in DAMAGES])
+def test_a_damaged_or_later_table_is_refused_and_made_again_from_the_runs(
+    damage: Callable[[Path], None], said: str, ran, tmp_path: Path
+):
+    path, table = tmp_path / "runs.sqlite", collect([ran()])
+    write_table(path, table)
+    whole = path.read_bytes()
+    damage(path)
+    with pytest.raises(LawdslError, match=said) as error:
+        read_table(path)
+    assert "lawdsl collect" in error.value.diagnostics[0].help
+    write_table(path, table)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_table_of_a_later_schema_is_refused_in_every_form(
+    form: str, ran, tmp_path: Path, monkeypatch
+):
+    path, runs = tmp_path / f"runs.{form}", ran()
+    with monkeypatch.context() as patch:
+        patch.setattr(collecting, "SCHEMA", 12)
+        write_table(path, collect([runs]))
+    with pytest.raises(LawdslError, match="D0101.*it is of schema 12, known is 1"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("mode", ["wal", "persist"])
+def test_what_somebody_left_beside_an_older_table_does_not_change_the_new_one(
+    mode: str, ran, tmp_path: Path
+):
+    path, table = tmp_path / "runs.sqlite", collect([ran()])
+    write_table(path, table)
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as base:
+        base.execute(f"PRAGMA journal_mode = {mode}")
+        base.execute("DELETE FROM runs")
+        base.commit()
+        left = {p.name: p.read_bytes() for p in tmp_path.glob("runs.sqlite-*")}
+    assert left
+    for name, content in left.items():
+        (tmp_path / name).write_bytes(content)
+    write_table(path, table)
+    assert [p.name for p in tmp_path.glob("runs.sqlite*")] == ["runs.sqlite"]
+    with closing(sqlite3.connect(path)) as base:
+        assert base.execute("SELECT count(*) FROM runs").fetchone() == (24,)
+    assert path.read_bytes() == whole
+
+
+def test_a_table_is_written_and_read_where_no_file_can_be_locked(ran, tmp_path: Path, monkeypatch):
+    """As on some file systems of a network: SQLite opens no file, so that it needs no lock."""
+    connect = sqlite3.connect
+
+    def unlocked(name: str, **options: Any) -> sqlite3.Connection:
+        if name != ":memory:":
+            raise sqlite3.OperationalError("locking protocol")
+        return connect(name, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", unlocked)
+    path = tmp_path / "runs.sqlite"
+    write_table(path, collect([ran()]))
+    assert len(read_table(path)) == 24
+    (tmp_path / "runs.sqlite-journal").write_bytes(b"of somebody who writes to it")
+    with pytest.raises(LawdslError, match="D0101.*no readable SQLite file: locking protocol"):
+        read_table(path)
 
 
 def test_every_form_says_its_schema(ran, tmp_path: Path):

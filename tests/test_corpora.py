@@ -524,6 +524,19 @@ def test_two_processes_do_not_make_one_corpus(tokenizer: Path, tmp_path: Path):
     assert write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer).tokens.size
 
 
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_corpus_is_made_where_no_file_can_be_locked(
+    number: int, tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    write_jsonl(tmp_path / "a.jsonl", [text(1)])
+    monkeypatch.setattr(fcntl, "flock", fails)
+    made = write_corpus([tmp_path / "a.jsonl"], tmp_path / "corpus", tokenizer)
+    assert open_corpus(made.folder, verify=True).fingerprint == made.fingerprint
+
+
 def test_a_folder_that_is_no_corpus_is_never_replaced(tokenizer: Path, tmp_path: Path):
     write_jsonl(tmp_path / "a.jsonl", [text(1)])
     (tmp_path / "mine").mkdir()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
+import itertools
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +27,9 @@ import runs
 import torch
 from torch.nn import functional
 
-from lawdsl.runners import locks, models, schedules, spec, streams
+from lawdsl.runners import locks, models, recording, schedules, spec, streams
 from lawdsl.runners.corpora.corpus import open_corpus
+from lawdsl.runners.evaluation import Measured
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
@@ -170,11 +177,36 @@ def test_a_signal_lets_the_step_end_and_saves(
     assert not runs.differences(tmp_path, unbroken)
 
 
-def test_a_signal_in_the_last_step_does_not_stop_the_run(
+def test_a_signal_in_the_last_step_leaves_the_evaluation_for_later(
     data: Path, unbroken: Path, tmp_path: Path
 ):
     spec.write_order(tmp_path, runs.order(data))
-    assert runs.stopped(tmp_path, 24) == DONE
+    assert runs.stopped(tmp_path, 24) == STOPPED
+    assert runs.saved(tmp_path)[-1] == "step-00000024" and runs.rows(tmp_path)[-1]["step"] < 24
+    assert runs.do(tmp_path) == DONE
+    assert not runs.differences(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("which", [2, 5])  # of all measurements: in step 0, and in the next
+def test_a_signal_ends_an_evaluation_and_it_is_made_again(
+    data: Path, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
+):
+    spec.write_order(tmp_path, runs.order(data))
+    measure, asked, ended = recording.measure, [0], list[bool]()
+
+    def measured(*arguments: Any) -> Measured | None:
+        asked[0] += 1
+        if asked[0] == which:
+            os.kill(os.getpid(), signal.SIGTERM)
+        found = measure(*arguments)
+        ended.append(found is None)
+        return found
+
+    monkeypatch.setattr(recording, "measure", measured)
+    assert runs.do(tmp_path) == STOPPED
+    assert ended == [False] * (which - 1) + [True]
+    before = len(runs.rows(tmp_path))
+    assert runs.do(tmp_path) == DONE and len(runs.rows(tmp_path)) > before
     assert not runs.differences(tmp_path, unbroken)
 
 
@@ -386,8 +418,25 @@ def test_a_model_that_cannot_be_written_leaves_the_run_as_it_was(
     assert not runs.differences(tmp_path, unbroken)
 
 
+@contextlib.contextmanager
+def disk_full_at(file: str, which: int = 1) -> Iterator[None]:
+    """The disk is full when a file of that name is to be on it for that time, and not before."""
+    fsync, times = os.fsync, 0
+
+    def full(handle: int) -> None:
+        nonlocal times
+        times += file in os.readlink(f"/proc/self/fd/{handle}")
+        if times == which:
+            times += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    with mock.patch.object(os, "fsync", full):
+        yield
+
+
 @pytest.mark.parametrize(
-    ("file", "time", "code"),
+    ("file", "which", "code"),
     [
         ("optimizer.safetensors", 2, "R0403"),
         ("points.jsonl", 3, "R0407"),
@@ -401,26 +450,78 @@ def test_a_full_disk_stops_a_run_which_goes_on_when_there_is_room(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     file: str,
-    time: int,
+    which: int,
     code: str,
 ):
-    fsync, times = os.fsync, 0
-
-    def full(handle: int) -> None:
-        nonlocal times
-        times += file in os.readlink(f"/proc/self/fd/{handle}")
-        if times == time:
-            times += 1
-            raise OSError(errno.ENOSPC, "No space left on device")
-        fsync(handle)
-
-    with mock.patch.object(os, "fsync", full):
+    with disk_full_at(file, which):
         assert runs.do(tmp_path, runs.order(data)) == WRONG
     said = capsys.readouterr().err
     assert said.startswith(f"error[{code}]") and "No space left on device" in said
     assert "Traceback" not in said
     assert runs.do(tmp_path) == DONE
     assert not runs.differences(tmp_path, unbroken)
+
+
+@pytest.mark.parametrize("file", ["points.jsonl", "/.model.part/model.safetensors", "/.done.json."])
+def test_what_a_full_disk_lacks_is_said(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
+):
+    with disk_full_at(file):
+        assert runs.do(tmp_path, runs.order(data, steps=2, evaluate=(0, 2))) == WRONG
+    said = capsys.readouterr().err
+    needed, free = re.search(r"needs about ([\d,]+) bytes; ([\d,]+) are free", said).groups()
+    least, most = {"points.jsonl": (200, 2000), "/.done.json.": (100, 1000)}.get(file, (8e4, 2e5))
+    assert least < int(needed.replace(",", "")) < most
+    assert int(free.replace(",", "")) > 0
+
+
+def test_a_run_that_is_out_of_memory_says_so_though_it_cannot_be_written(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    with disk_full_at("/.done.json."), mock.patch.object(models, "load", side_effect=MemoryError):
+        assert runs.do(tmp_path, runs.order(data)) == MEMORY
+    said = capsys.readouterr().err
+    assert said.startswith("error[R0507]: memory did not suffice: no memory is left")
+    assert "error[R0508]: how the run ended cannot be written" in said
+    assert not (tmp_path / "done.json").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_where_no_file_can_be_locked_no_run_is_done(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int
+):
+    with mock.patch.object(fcntl, "flock", side_effect=OSError(number, os.strerror(number))):
+        assert runs.do(tmp_path, runs.order(data)) == WRONG
+    said = capsys.readouterr().err
+    assert said.startswith(f"error[R0410]: run tiny cannot be locked: {os.strerror(number)}")
+    assert "on a file system with locks" in said
+    assert sorted(os.listdir(tmp_path)) == ["lock", "spec.json"]
+
+
+def test_a_clock_that_jumps_changes_nothing(
+    data: Path, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Durations are a monotonic clock's, and checkpoints come in the order of their steps."""
+    jumps = itertools.cycle((0.0, 1e9, -1e9))
+    real = time.time
+    spec.write_order(tmp_path, runs.order(data))
+    begun = time.monotonic()
+    with mock.patch.object(time, "time", lambda: real() + next(jumps)):
+        assert runs.stopped(tmp_path, 16) == STOPPED
+        newer, older = (tmp_path / "checkpoints" / f"step-000000{step}" for step in (16, 14))
+        for folder, when in ((older, 4e9), (newer, 0)):
+            for path in (*folder.iterdir(), folder):
+                os.utime(path, (when, when))
+        os.utime(tmp_path / "points.jsonl", (4e9, 4e9))
+        assert runs.do(tmp_path) == DONE
+    took = time.monotonic() - begun
+    assert capsys.readouterr().err == "tiny stopped after step 16 of 24, saved\n"
+    assert not runs.differences(tmp_path, unbroken)
+    lines = (tmp_path / "points.jsonl").read_text().splitlines()
+    seconds = [json.loads(line)["seconds"] for line in lines]
+    assert seconds == sorted(set(seconds)) and 0 <= seconds[0] and seconds[-1] <= took
+    assert all(json.loads(line)["tokens_per_second"] > 0 for line in lines[1:])
+    assert 0 < runs.done(tmp_path)["seconds"] <= took
 
 
 def test_a_run_that_another_process_holds_is_refused(
@@ -510,6 +611,32 @@ def test_what_cannot_be_run_is_said_in_one_message(
     assert mistake.words in said
     assert said.count("error[") == 1 and "Traceback" not in said
     assert set(os.listdir(tmp_path / "run")) <= {"spec.json", "lock"}
+
+
+@pytest.mark.parametrize(
+    "end", ["", "{", "[]", "null", '{"step": 3}', '{"status": "failed"}', "\xff"]
+)
+def test_an_end_that_says_nothing_of_being_done_is_none(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], end: str
+):
+    order = runs.order(data, steps=2, evaluate=(0, 2))
+    spec.write_order(tmp_path, order)
+    (tmp_path / "done.json").write_text(end, encoding="latin-1")
+    assert runs.do(tmp_path) == DONE
+    assert capsys.readouterr().err == ""
+    assert runs.done(tmp_path)["status"] == "done"
+
+
+def test_the_order_of_a_later_lawdsl_is_refused(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    spec.write_order(tmp_path, runs.order(data))
+    text = (tmp_path / "spec.json").read_text().replace('"schema": 1', '"schema": 2')
+    (tmp_path / "spec.json").write_text(text)
+    assert runs.do(tmp_path) == WRONG
+    said = capsys.readouterr().err
+    assert said.startswith("error[R0102]") and "schema: Input should be 1" in said
+    assert os.listdir(tmp_path) == ["spec.json"]
 
 
 def test_a_folder_without_an_order_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -15,6 +15,7 @@ ORDER = (
     "files",
     "language",  # with diagnostics, which speak of its spans
     "choices",
+    "extras",
     "messages",
     "library",
     "budget",
@@ -84,6 +85,7 @@ def test_nothing_imports_torch():
 RUNNERS = ROOT.parent / "runners"
 RUNNER_ORDER = (
     "disk",
+    "ending",
     "spec",
     "locks",
     "points",
@@ -98,6 +100,11 @@ RUNNER_ORDER = (
     "corpora",
     "evaluation",
     "checkpoints",
+    "inputs",
+    "task",
+    "standing",
+    "recording",
+    "trained",
     "cpt",
     "validation",
     "sweeps",
@@ -105,8 +112,9 @@ RUNNER_ORDER = (
     "recipes",
 )
 # one run, and what judges samples; sweeps and tables start or read runs and load none of it
-WITH_TORCH = {"losses", "place", "models", "parallel", "evaluation", "checkpoints", "cpt"} | {
-    "validation"
+WITH_TORCH = {
+    *("losses", "place", "models", "parallel", "evaluation", "checkpoints", "inputs", "task"),
+    *("standing", "recording", "trained", "cpt", "validation"),
 }
 RUNNER_MODULES = sorted(p for p in RUNNERS.rglob("*.py") if p.name != "__init__.py")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from sweeps import TEXT, engine, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners import locks
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import carrying_out, exporting, inputs, workers
 from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
@@ -217,6 +219,8 @@ def waited(path: Path, label: str, step: int) -> None:
 
 
 SLOW = {"": {"seconds": 0.05}}
+SHARED = TEXT.replace("hidden_size = 1000}", "hidden_size = 1000}\nprocesses = 2")
+"""Two processes share each run of the larger model."""
 
 
 @pytest.mark.parametrize(
@@ -298,22 +302,117 @@ def test_a_run_that_another_process_holds_is_skipped_and_named(tmp_path: Path):
     assert statuses(path) == {FIRST: "done"}  # the lock went with its process
 
 
-def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path, monkeypatch):
-    path = made(
-        tmp_path,
-        TEXT.replace(
-            "config = {hidden_size = 1000}", "config = {hidden_size = 1000}\nprocesses = 2"
-        ),
+def test_a_run_of_another_host_is_done_only_where_it_is_stolen(tmp_path: Path, lawdsl):
+    path = made(tmp_path)
+    run = next(run for run in planned(path).runs if run.label == FIRST)
+    prepare(run.folder, run.order)
+    left = {"host": "node-17", "pid": 4711, "since": "2026-01-02T03:04:05+00:00"}
+    (run.folder / "lock").write_text(json.dumps(left))
+    done = lawdsl("run", path, "--quiet")
+    assert done.return_value == 1
+    said = "warning[R0111]: small_code=0.3333_seed=1 is held by: node-17/4711 since 2026-01-02"
+    assert said in done.stderr and "if its host is gone, with --steal" in done.stderr
+    assert json.loads((run.folder / "lock").read_text()) == left and state(run.folder).step == 0
+    assert lawdsl("run", path, "--quiet", "--steal").return_value == 0
+    assert steps(path, FIRST) == [0, 5, 10, 15, 20]
+
+
+def test_a_run_that_a_process_of_this_host_holds_is_not_stolen(tmp_path: Path, lawdsl):
+    path = made(tmp_path)
+    run = next(run for run in planned(path).runs if run.label == FIRST)
+    prepare(run.folder, run.order)
+    with locks.hold(run.folder, FIRST):
+        assert lawdsl("run", path, "--quiet", "--steal").return_value == 1
+    assert not (run.folder / "points.jsonl").exists()
+
+
+def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, fake):
+    path = made(tmp_path)
+    fake(**{"large_code=0_": {"seconds": 3600}})
+    ended: list[str] = []
+    with Stop() as stop:
+
+        def tell(outcome: Outcome) -> None:
+            ended.append(outcome.status)
+            stop.count = 2 if len(ended) == 5 else 0
+
+        found = engine().run(planned(path).to_do, stop, ended=tell)
+    assert ended == ["done"] * 5 + ["stopped"]
+    assert {o.run.label for o in found if o.status != "done"} == {"large_code=0_seed=1"}
+
+
+def test_processes_that_have_lost_one_of_them_are_ended_and_the_run_is_taken_up(
+    tmp_path: Path, fake, monkeypatch
+):
+    monkeypatch.setattr(workers, "PATIENCE", 0.1)
+    path = made(tmp_path, SHARED)
+    fake(large={"loses": 1, "seconds": 0.02})
+    found = carried_out(path, jobs=1)
+    assert {outcome.status for outcome in found.values()} == {"done"}
+    for share in ("0", "0.3333", "1"):
+        log = (folder(path, f"large_code={share}_seed=1") / "log.txt").read_text()
+        assert (
+            "killed by SIGKILL, as the system does where memory runs out; the run is taken" in log
+        )
+        assert steps(path, f"large_code={share}_seed=1") == [0, 5, 10, 15, 20]
+
+
+@pytest.mark.parametrize("code", ["R0408", "R0409"])
+def test_several_processes_of_which_the_first_finds_the_run_held_say_so(
+    code: str, tmp_path: Path, fake
+):
+    """It is not tried again, and nothing is written to a folder that is another's."""
+    path = made(tmp_path, SHARED)
+    fake(
+        large={"wrong": f"error[{code}]: run r is held by a/1 since then\n   --> a\n    = help: b"}
     )
-    monkeypatch.setattr(
-        workers,
-        "TORCHRUN",
-        (
-            sys.executable,
-            "-c",
-            "import runpy, sys; n = sys.argv[2]; sys.argv = sys.argv[3:]; runpy.run_path(sys.argv[0], run_name='__main__')",
-        ),
+    found = carried_out(path, jobs=1)
+    assert {o.status for o in found.values() if "large" in o.run.label} == {"held"}
+    assert not (folder(path, "large_code=0_seed=1") / "done.json").exists()
+
+
+def test_what_a_worker_says_is_wrong_is_its_own_first_line_and_of_this_time(tmp_path: Path, fake):
+    path = made(tmp_path)
+    run = next(run for run in planned(path).runs if run.label == FIRST)
+    prepare(run.folder, run.order)
+    (run.folder / "log.txt").write_text("error[R0408]: run r is held by a/1, long ago\n")
+    fake(
+        small={
+            "wrong": "error[R0503]: the model has changed\n   --> model\n    = help: put it back"
+        }
     )
+    outcome = carried_out(path)[FIRST]
+    assert outcome.status == "failed"
+    assert outcome.message == "error[R0503]: the model has changed"
+
+
+@pytest.mark.parametrize("call", ["start", "fail"])
+def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
+    call: str, tmp_path: Path, fake, lawdsl, monkeypatch
+):
+    path = made(tmp_path)
+    fake(**{FIRST: {"wrong": "error[R0503]: it has changed"}})
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    where = {"start": workers, "fail": carrying_out}[call]
+    with monkeypatch.context() as patch:
+        patch.setattr(where, call, full)
+        done = lawdsl("run", path, "--quiet")
+    if call == "start":
+        assert "error[R0107]: no process can be started for the run" in str(done.exception)
+        assert "No space left on device" in str(done.exception)
+    else:
+        assert done.return_value == 1
+        assert "(which could not be written there: No space left on device)" in done.stderr
+        assert "5 done" in done.stdout
+    fake()
+    assert lawdsl("run", path, "--quiet").return_value == 0
+
+
+def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path):
+    path = made(tmp_path, SHARED)
     gpus = Machine(cores=2, gpus={"0": "NVIDIA L4", "3": "NVIDIA L4"})
     plan = planned(path, gpus)
     with Stop() as stop:

@@ -298,6 +298,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a list": (written("[1]"), "R0302", "is no object"),
     "no family": (written("{}"), "R0302", ""),
     "unknown family": (configured(model_type="lstm9"), "R0302", "lstm9"),
+    "a family misspelt": (configured(model_type="lama"), "R0302", "did you mean `llama`?"),
     "an encoder and decoder": (configured(model_type="t5"), "R0302", ""),
     "no number": (configured(hidden_size="wide"), "R0302", "hidden_size"),
     "no heads": (configured(num_attention_heads=0), "R0302", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import os
 import signal
@@ -196,7 +197,7 @@ def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: 
             told.append(True)
             os.kill(os.getpid(), signal.SIGTERM)
 
-    found = carried_out(cluster, path, progress, worker=slow())
+    found = carried_out(cluster, path, progress, worker=slow(seconds=0.25))
     assert sorted(o.status for o in found.values()) == ["left"] * 4 + ["stopped"] * 2
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
@@ -286,13 +287,11 @@ def test_an_address_where_no_cluster_is_is_refused_at_once(
 
 
 def test_ray_that_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from lawdsl.cli import running
-
     path = made(tmp_path, ONE)
     monkeypatch.setattr(inputs, "describe", sweeps.inspect)
-    find = running.importlib.util.find_spec
+    find = importlib.util.find_spec
     there = lambda name: None if name == "ray" else find(name)  # noqa: E731
-    monkeypatch.setattr(running.importlib.util, "find_spec", there)
+    monkeypatch.setattr(importlib.util, "find_spec", there)
     with pytest.raises(LawdslError) as error:
         arguments = ["run", str(path), "--ray", "auto"]
         CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
@@ -372,10 +371,12 @@ class Lost:
 
 @pytest.fixture
 def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lost]:
-    def make(host: str, *, locks: bool, node_of: str = "", seconds: float = 0.0) -> Lost:
+    def make(
+        host: str, *, locks: bool, node_of: str = "", seconds: float = 0.0, steal: bool = False
+    ) -> Lost:
         (tmp_path / "lock").write_text(json.dumps({"host": host, "pid": 1, "since": "then"}))
         monkeypatch.setattr(on_ray, "nodes", lambda: [HERE, THERE, GONE])
-        cluster = on_ray._Cluster(on_ray.Engine(Machine(1, {}), grace=60), locks)
+        cluster = on_ray._Cluster(on_ray.Engine(Machine(1, {}), steal=steal, grace=60), locks)
         job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
         slot = on_ray._Slot(Needs(1, 0), None, None, "c", node_of)
         job.worker = on_ray._Place(slot, None, time.monotonic() - seconds)
@@ -401,6 +402,21 @@ def test_the_lock_of_a_host_that_is_gone_is_emptied_if_that_is_safe(
     by = "gone/1 since then"
     assert found.cluster.held(found.job, by) == ("" if free else by)
     assert holder(found.path) == ("" if free else by)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_run_of_a_host_that_is_no_node_is_stolen_if_it_is_asked_for(
+    begun: bool, lost: Callable[..., Lost]
+):
+    """But not one that this very sweep has lost: it says itself when that is safe."""
+    by = "gone/1 since then"
+    for steal in (False, True):
+        found = lost("gone", locks=False, node_of="gone", seconds=1, steal=steal)
+        if not begun:
+            found.job.worker = None
+        free = steal and not begun
+        assert found.cluster.held(found.job, by) == ("" if free else by)
+        assert holder(found.path) == ("" if free else by)
 
 
 def test_the_lock_of_a_process_of_this_host_is_emptied_for_workers_on_others(

@@ -129,6 +129,26 @@ def test_a_run_that_two_processes_began_one_can_end(data: Path, alone: np.ndarra
     np.testing.assert_allclose(runs.losses(place), alone, rtol=DIGITS, atol=0)
 
 
+def test_a_process_that_dies_or_sees_other_checkpoints_ends_the_others(data: Path, tmp_path: Path):
+    """The first one chooses the checkpoint, and says alone which are damaged."""
+    order = runs.order(data, how={"processes": 2, "checkpoint_every": 4}, **SHORT)
+    runs.write_order(tmp_path / "ordered", order)
+    answer = killing.ask("apart", tmp_path, count=2)
+    log = answer["log"]
+    assert answer["unbroken"] == [0, 0]
+    assert answer["lost"] == [5, -signal.SIGKILL]
+    assert log.count("another process of the run cannot be reached: ") == 2
+    assert answer["stopped"] == [75, 75]
+    assert answer["saved"] == answer["left"] == ["step-00000008", "step-00000009"]
+    assert answer["unseen"] == [5, 3]
+    assert "error[R0404]: the checkpoint of step 9 cannot be read by another process" in log
+    assert "= note: step-00000009: state.json is missing" in log
+    assert answer["fell back"] == [0, 0]
+    assert log.count("warning[R0401]: the checkpoint step-00000009 is damaged") == 1
+    assert "Traceback" not in log
+    assert answer["wrong"] == []
+
+
 def test_a_batch_that_cannot_be_shared_out_evenly_is_refused(data: Path, tmp_path: Path):
     order = runs.order(data, batch=5, how={"processes": 2})
     runs.write_order(tmp_path / "ordered", order)

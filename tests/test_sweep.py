@@ -428,15 +428,37 @@ def test_all_folders_that_are_missing_are_named_at_once(tmp_path: Path):
     text = text.replace('"corpora/general-validation"', '"nowhere"')
     found = refused(read_sweep(made(tmp_path, text)))
     assert [d.place for d in found] == [str(tmp_path / "corpora/cod"), str(tmp_path / "nowhere")]
+    keys = ("corpora.code", "validation.general")
+    assert [d.notes[-1] for d in found] == [f"{tmp_path}/sweep.toml names it: {k}" for k in keys]
+
+
+def test_a_configuration_says_how_many_kinds_of_tokens_it_knows(tmp_path: Path):
+    """Else a library's default for another tokenizer would make most of a small model."""
+    path = made(tmp_path)
+    for name in ("general", "code", "general-validation", "code-validation"):
+        sweeps.corpus(tmp_path / "corpora" / name, vocabulary=40)
+    found = refused(read_sweep(path))
+    assert [d.message for d in found] == [
+        f"the configuration of {name} has no vocab_size; it would be 50"
+        for name in ("small", "large")
+    ]
+    assert all(d.help and d.help.startswith("vocab_size = 40") for d in found)
+    path.write_text(TEXT.replace("hidden_size", "vocab_size = 50, hidden_size"))
+    inputs_of(read_sweep(path), sweeps.inspect)
 
 
 @pytest.mark.parametrize(
     ("changes", "text", "said"),
     [
-        ({"tokenizer": "two"}, TEXT, "2 different tokenizers"),
-        ({"vocabulary": 51}, TEXT, "51 kinds of tokens, small knows 50"),
-        ({"tokens": 8}, TEXT, "8 tokens, less than one row of 8"),
-        ({}, TEXT.replace("sequence = 8", "sequence = 65"), "small has positions for 64"),
+        ({"tokenizer": "two"}, TEXT, "R0210 2 different tokenizers"),
+        ({"vocabulary": 51}, TEXT, "R0105 51 kinds of tokens, small knows 50"),
+        ({"tokens": 8}, TEXT, "R0105 8 tokens, less than one row of 8"),
+        ({}, TEXT.replace("sequence = 8", "sequence = 65"), "R0105 small has positions for 64"),
+        (
+            {},
+            TEXT.replace('"corpora/code-validation"', '"corpora/general"'),
+            "R0105 the validation set code has the tokens of the corpus general",
+        ),
         ({}, TEXT.replace("config = {hidden_size = 100}\nini", 'folder = "m"\nini'), ""),
     ],
 )
@@ -447,8 +469,9 @@ def test_what_does_not_go_together_is_refused(changes: dict, text: str, said: st
         inputs_of(read_sweep(path), sweeps.inspect)
         return
     found = refused(read_sweep(path))
-    assert {d.code for d in found} == {"R0105"}
-    assert said in found[0].message
+    code, _, words = said.partition(" ")
+    assert {d.code for d in found} == {code}
+    assert words in found[0].message
 
 
 def test_models_that_cannot_be_used_are_named_before_anything_starts(tmp_path: Path):
@@ -458,7 +481,9 @@ def test_models_that_cannot_be_used_are_named_before_anything_starts(tmp_path: P
     (tmp_path / "pickle" / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(LawdslError) as error:
         describe([str(tmp_path / name) for name in ("pickle", "code", "nothing")])
-    assert [d.code for d in error.value.diagnostics] == ["R0303", "R0302", "R0301"]
+    found = error.value.diagnostics
+    assert [d.code for d in found] == ["R0303", "R0302", "R0301"]
+    assert [d.place for d in found] == [f"models[{number}].folder" for number in (1, 2, 3)]
 
 
 def test_no_torch_is_loaded_for_sweeps_and_tables():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import math
 import os
@@ -32,7 +33,7 @@ from lawdsl.runners.corpora.tokenizing import load_tokenizer
 from lawdsl.runners.locks import hold
 from lawdsl.runners.place import join
 from lawdsl.runners.spec import How
-from lawdsl.runners.validation import sets as sets
+from lawdsl.runners.validation import sets
 from lawdsl.runners.validation.perplexities import encode
 from lawdsl.runners.validation.samples import draw
 from lawdsl.runners.validation.selecting import select
@@ -219,7 +220,7 @@ def test_losses_are_those_of_the_table(world: Path, tmp_path: Path, place: Any):
     drawn = drawn_from(world)
 
     (judge,) = sets.judges_of([model], 2048, place)
-    measured = sets.measure(drawn, [judge], tmp_path / "set", place, 512)
+    measured = sets.measure(drawn, sets.Panel([judge], place, 512), tmp_path / "set")
 
     for sample, loss, tokens in zip(
         drawn.samples, measured.losses[0], measured.tokens[0], strict=True
@@ -262,8 +263,10 @@ def test_what_stands_beside_a_sample_in_a_batch_does_not_matter(
     (judge,) = sets.judges_of([drawn_model], 2048, place)
     half = replace(judge, precision="bfloat16")
 
-    alone = sets.measure(drawn, [judge], tmp_path / "alone", place, 1).losses[0]
-    together = sets.measure(drawn, [judge, half], tmp_path / "together", place, 4096).losses
+    alone = sets.measure(drawn, sets.Panel([judge], place, 1), tmp_path / "alone").losses[0]
+    together = sets.measure(
+        drawn, sets.Panel([judge, half], place, 4096), tmp_path / "together"
+    ).losses
 
     assert together[0] == pytest.approx(alone, rel=1e-5)
     assert np.ptp(alone) > 0.1
@@ -374,6 +377,22 @@ def test_the_same_command_gives_the_same_set(world: Path, tmp_path: Path):
 
     a, b = open_corpus(tmp_path / "a"), open_corpus(tmp_path / "b")
     assert a.fingerprint == b.fingerprint and a.documents.size == 21
+
+
+def test_torch_that_is_not_installed_is_said_where_models_judge(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    find = importlib.util.find_spec
+    there = lambda name: None if name == "torch" else find(name)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", there)
+
+    error = run(world, tmp_path / "set", *models(world, "one")).exception
+
+    assert isinstance(error, LawdslError)
+    assert [(d.code, d.help) for d in error.diagnostics] == [
+        ("R0101", "pip install 'lawdsl[runner]'")
+    ]
+    assert run(world, tmp_path / "set").exception is None
 
 
 def test_a_corpus_gives_samples_with_its_own_tokenizer(world: Path, tmp_path: Path):
@@ -533,7 +552,7 @@ def test_a_set_that_is_there_is_not_replaced_unless_asked(world: Path, tmp_path:
 
 KILLED = """
 import os, signal, sys
-from lawdsl.runners import scorebook
+from lawdsl.runners.validation import scorebook
 add = scorebook.Scorebook.add
 def stopping(book, *batch):
     add(book, *batch)

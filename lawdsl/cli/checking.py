@@ -11,16 +11,13 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli.options import (
+    Changes,
     as_json,
-    changed_law,
+    changes,
     finish,
     fitted_laws,
-    fix,
     last_words,
     quiet,
-    settings,
-    tie,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -50,10 +47,7 @@ if TYPE_CHECKING:
     help="For one claim; one that takes longer is undecided.",
 )
 @click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
-@settings
-@without
-@fix
-@tie
+@changes
 @quiet
 @as_json
 def check(
@@ -62,10 +56,7 @@ def check(
     syntax: bool,
     time_limit: float,
     sarif: bool,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
-    fix: tuple[str, ...],
-    tie: tuple[str, ...],
+    changes: Changes,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -91,7 +82,7 @@ def check(
 
     checks: list[Check] = []
     silent = as_json or sarif
-    read = [changed_law(name, settings, without, fix, tie) for name in laws]
+    read = [changes.law(name) for name in laws]
     for law, values in _subjects(read, fits):
         seen = _Seen(law, show=not silent, proofs=not quiet)
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import click
 
 from lawdsl.cli.options import (
+    Changes,
     as_json,
     bindings,
+    changes,
     delta,
     drop_bad,
     finish,
-    fix,
-    formulas,
     numbers,
     objective,
     seed,
-    settings,
-    tie,
     where,
-    without,
 )
 from lawdsl.cli.progress import progress
 
@@ -38,10 +35,7 @@ from lawdsl.cli.progress import progress
 @delta
 @drop_bad
 @seed
-@settings
-@without
-@fix
-@tie
+@changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
 @as_json
 def compare(
@@ -53,10 +47,7 @@ def compare(
     delta: float | None,
     drop_bad: bool,
     seed: int,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
-    fix: tuple[str, ...],
-    tie: tuple[str, ...],
+    changes: Changes,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -83,6 +74,7 @@ def compare(
     if len(names) < 2:
         raise click.UsageError("give one law or more, and then the table")
     *laws, data = names
+    fixed, tied = changes.held()
     with progress(quiet or as_json, "fits") as report:
         found = compared(
             laws,
@@ -92,10 +84,10 @@ def compare(
             objective=objective,
             delta=delta,
             where=where,
-            settings=numbers(settings, "--set"),
-            without=without,
-            fix=numbers(fix, "--fix"),
-            tie=formulas(tie, "--tie"),
+            settings=numbers(changes.settings, "--set"),
+            without=changes.without,
+            fix=fixed,
+            tie=tied,
             drop_bad=drop_bad,
             seed=seed,
             progress=report,

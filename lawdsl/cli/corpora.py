@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.files import write
-from lawdsl.cli.options import as_json, finish, needs, tell
-from lawdsl.cli.progress import progress
+from lawdsl.cli.options import as_json, finish, tell
+from lawdsl.cli.progress import Bar, progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.extras import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.corpora.corpus import Corpus
@@ -217,7 +218,7 @@ def corpora(folders: tuple[str, ...], as_json: bool) -> int:
             mistakes += error.diagnostics
     if mistakes:
         raise LawdslError(mistakes)
-    mixed = mixed_tokenizers(found)
+    mixed = mixed_tokenizers((corpus.name, corpus.tokenizer) for corpus in found)
     return _shown("corpora", found, [mixed] if mixed else [], as_json)
 
 
@@ -247,7 +248,7 @@ def _make_folder(folder: Path) -> None:
         raise LawdslError(Diagnostic("R0211", message, place=str(folder), help=help)) from None
 
 
-def _megabytes(bar: Any) -> Any:
+def _megabytes(bar: Bar | None) -> Bar | None:
     """A bar that is told bytes."""
     return bar and (lambda done, total: bar(done // MEGABYTE, total // MEGABYTE))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from lawdsl import files
-from lawdsl.cli.options import as_json, changed_law, finish, fix, settings, tell, tie, without
+from lawdsl.cli.options import Changes, as_json, changes, finish, tell
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 TEMPLATE = """law {name} "What the law says, in a few words"
@@ -64,18 +64,12 @@ def laws(as_json: bool) -> int:
 @click.command("show")
 @click.argument("law")
 @click.option("--latex", is_flag=True, help="Print the law as LaTeX only.")
-@settings
-@without
-@fix
-@tie
+@changes
 @as_json
 def show(
     law: str,
     latex: bool,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
-    fix: tuple[str, ...],
-    tie: tuple[str, ...],
+    changes: Changes,
     as_json: bool,
 ) -> int:
     """Print a law and its exact derivatives. LAW is the name of a shipped law or a file."""
@@ -83,7 +77,7 @@ def show(
     from lawdsl.reporting.terminal import console, show_law
     from lawdsl.symmetries import findings, freedom
 
-    read = changed_law(law, settings, without, fix, tie)
+    read = changes.law(law)
     lost = freedom(read)
     quantities = (*read.variables, *read.parameters)
     result = {

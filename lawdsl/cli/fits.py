@@ -10,22 +10,19 @@ import click
 
 from lawdsl.choices import METHODS
 from lawdsl.cli.options import (
+    Changes,
     as_json,
     bindings,
-    changed_law,
+    changes,
     delta,
     drop_bad,
     finish,
-    fix,
     numbers,
     objective,
     quiet,
     seed,
-    settings,
     tell,
-    tie,
     where,
-    without,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -75,10 +72,7 @@ if TYPE_CHECKING:
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--resamples", default=1000, show_default=True, help="Fits of a bootstrap.")
 @seed
-@settings
-@without
-@fix
-@tie
+@changes
 @quiet
 @as_json
 def fit(
@@ -99,10 +93,7 @@ def fit(
     level: float,
     resamples: int,
     seed: int,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
-    fix: tuple[str, ...],
-    tie: tuple[str, ...],
+    changes: Changes,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -119,7 +110,7 @@ def fit(
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
-    read = changed_law(law, settings, without, fix, tie)
+    read = changes.law(law)
     said = [] if as_json else findings(read, freedom(read), "error")
     say(said)  # before a search for values that mean nothing
     with progress(quiet or as_json, "starts") as report:

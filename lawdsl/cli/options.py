@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lawdsl.choices import OBJECTIVES, SHORT
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.diagnostics import Diagnostic
 from lawdsl.reporting.documents import document
 
 if TYPE_CHECKING:
@@ -26,19 +27,6 @@ settings = click.option(
     metavar="NAME=VALUE",
     help="Another value for a setting of the law.",
 )
-without = click.option(
-    "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
-)
-fix = click.option(
-    "--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value."
-)
-tie = click.option(
-    "--tie",
-    multiple=True,
-    metavar="NAME=FORMULA",
-    help="Hold a parameter at a formula of others: beta=alpha.",
-)
-
 where = click.option(
     "--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".'
 )
@@ -48,6 +36,18 @@ objective = click.option(
 delta = click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
 drop_bad = click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
 seed = click.option("--seed", default=0, show_default=True, help="Of the starts and the resamples.")
+_without = click.option(
+    "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
+)
+_fix = click.option(
+    "--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value."
+)
+_tie = click.option(
+    "--tie",
+    multiple=True,
+    metavar="NAME=FORMULA",
+    help="Hold a parameter at a formula of others: beta=alpha.",
+)
 
 
 def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
@@ -96,23 +96,51 @@ def _texts(pairs: Iterable[str], wanted: str) -> dict[str, str]:
     return found
 
 
-def changed_law(
-    name: str,
-    settings: Iterable[str],
-    without: Iterable[str],
-    fix: Iterable[str] = (),
-    tie: Iterable[str] = (),
-) -> Any:
-    """A law by name or path, changed as the command line says."""
-    from lawdsl.law import load
+@dataclass(frozen=True)
+class Changes:
+    """What the command line changes of laws, as it was written: NAME=VALUE, bounds."""
 
-    law = load(name)
-    values = numbers(settings, "--set")
-    if values:
-        law = law.with_settings(**values)
-    for bound in without:
-        law = law.without(bound)
-    return law.with_held(numbers(fix, "--fix"), formulas(tie, "--tie"))
+    settings: tuple[str, ...]
+    without: tuple[str, ...]
+    fix: tuple[str, ...]
+    tie: tuple[str, ...]
+
+    def law(self, name: str) -> Law:
+        """A law by name or path, changed.
+
+        Raises:
+            LawdslError: there is no such law, or it has not what is to be changed.
+            click.UsageError: a change of another form.
+        """
+        from lawdsl.law import load
+
+        law = load(name)
+        values = numbers(self.settings, "--set")
+        if values:
+            law = law.with_settings(**values)
+        for bound in self.without:
+            law = law.without(bound)
+        return law.with_held(*self.held())
+
+    def held(self) -> tuple[dict[str, float], dict[str, str]]:
+        """Parameter -> value, and parameter -> formula.
+
+        Raises:
+            click.UsageError: one of another form.
+        """
+        return numbers(self.fix, "--fix"), formulas(self.tie, "--tie")
+
+
+def changes(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that change a law; the command gets them together, as `changes`."""
+
+    @wraps(command)
+    def told(*, settings: Any, without: Any, fix: Any, tie: Any, **rest: Any) -> int:
+        return command(changes=Changes(settings, without, fix, tie), **rest)
+
+    for option in (_tie, _fix, _without, settings):
+        told = option(told)
+    return told
 
 
 def fitted_laws(
@@ -141,21 +169,6 @@ def fitted_laws(
                 raise click.UsageError(f"{path} is a fit of {law.name}, not of {own.name}")
             law = own
         yield law, fit.values
-
-
-def needs(*packages: str) -> None:
-    """Refuse to go on where packages of the runner are not installed.
-
-    Raises:
-        LawdslError: R0101.
-    """
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        message, help = (
-            f"{' and '.join(missing)} cannot be imported",
-            "pip install 'lawdsl[runner]'",
-        )
-        raise LawdslError(Diagnostic("R0101", message, help=help))
 
 
 LAST_WORDS: list[Callable[[], object]] = []

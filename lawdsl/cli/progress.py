@@ -6,9 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+Bar = Callable[[int, int], None]
+"""Is told how many are done, and of how many."""
+
 
 @contextmanager
-def progress(silent: bool, what: str) -> Iterator[Callable[[int, int], None] | None]:
+def progress(silent: bool, what: str) -> Iterator[Bar | None]:
     """A bar on standard error: a function to call with how many are done, and of how many.
 
     Args:

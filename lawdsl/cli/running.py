@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,20 +11,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import as_json, finish, tell
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.extras import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, on_ray
-    from lawdsl.runners.sweeps.carrying_out import Outcome
+    from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
     from lawdsl.runners.sweeps.machine import Machine
-    from lawdsl.runners.sweeps.plan import Plan
+    from lawdsl.runners.sweeps.plan import Plan, Planned
     from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
     "failed": ("R0108", "error", "look at log.txt in its folder; `lawdsl run` tries it again"),
     "diverged": ("R0109", "error", "lower its learning rate; its rows until then are kept"),
     "oom": ("R0110", "error", "give it a smaller micro_batch and run the sweep again, or --halve"),
-    "held": ("R0111", "warning", "run the sweep again when that process has ended"),
+    "held": (
+        "R0111",
+        "warning",
+        "run the sweep again when that process has ended; if its host is gone, with --steal",
+    ),
 }
 """What is said of runs that are not done: code, severity, help."""
 
@@ -58,6 +62,11 @@ FINDINGS = {
     help="Try a run that runs out of memory once more, with half the micro-batch.",
 )
 @click.option(
+    "--steal",
+    is_flag=True,
+    help="Take runs that another host holds, where you know that it is gone.",
+)
+@click.option(
     "--ray",
     "address",
     metavar="ADDRESS",
@@ -72,6 +81,7 @@ def run(
     jobs_per_gpu: int,
     retries: int,
     halve: bool,
+    steal: bool,
     address: str | None,
     quiet: bool,
     as_json: bool,
@@ -85,11 +95,10 @@ def run(
     command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
     held by another process.
     """
-    _needs("pydantic", "lawdsl[runner]")
-    from lawdsl.reporting.runs import show_outcomes, show_plan
+    needs("pydantic")
+    from lawdsl.reporting.runs import show_plan
     from lawdsl.reporting.terminal import console
     from lawdsl.runners.sweeps import exporting
-    from lawdsl.runners.sweeps.carrying_out import Stop
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
@@ -97,29 +106,52 @@ def run(
 
     read = read_sweep(Path(sweep))
     inputs = inputs_of(read)
-    with _machines(address, read, jobs, jobs_per_gpu, retries, halve) as (there, at_once, engine):
+    tries: dict[str, Any] = {"retries": retries, "halve": halve, "steal": steal}
+    with _machines(address, read, jobs, jobs_per_gpu, tries) as (there, at_once, engine):
         plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
         exporting.check(read, plan.runs)
-        result: dict[str, Any] = {"plan": plan.to_json()}
+        planned = plan.to_json()
         if not as_json:
-            show_plan(result["plan"], console())
+            show_plan(planned, console())
             sys.stdout.flush()
-        if not dry_run:
-            for done in plan.runs:
-                if done.state.status == "done":
-                    _exported(read, done, quiet or as_json)
-            with Stop() as stop, _following(plan, quiet or as_json) as (say, progress):
-
-                def ended(outcome: Outcome) -> None:
-                    say(outcome)
-                    if outcome.status == "done":
-                        _exported(read, outcome.run, quiet or as_json)
-
-                outcomes = engine.run(plan.to_do, stop, ended, progress)
-    if dry_run:
+        done = None if dry_run else _carried_out(read, plan, engine, quiet or as_json)
+    if done is None:
+        result = {"plan": planned}
         return finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
-    result["outcomes"] = [outcome.to_json() for outcome in outcomes]
-    found = list(_findings(outcomes))
+    return _finish(sweep, planned, *done, as_json=as_json)
+
+
+def _carried_out(
+    sweep: Sweep, plan: Plan, engine: local.Engine | on_ray.Engine, silent: bool
+) -> tuple[list[Outcome], Stop]:
+    """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
+    from lawdsl.runners.sweeps.carrying_out import Stop
+
+    for run in plan.runs:
+        if run.state.status == "done":
+            _exported(sweep, run, silent)
+    with Stop(_stopping) as stop, _following(plan, silent) as (say, progress):
+
+        def ended(outcome: Outcome) -> None:
+            say(outcome)
+            if outcome.status == "done":
+                _exported(sweep, outcome.run, silent)
+
+        return engine.run(plan.to_do, stop, ended, progress), stop
+
+
+def _stopping() -> None:
+    tell("stopping: the runs save themselves; a second signal ends them where they are")
+
+
+def _finish(
+    path: str, plan: dict[str, Any], outcomes: Sequence[Outcome], stop: Stop, *, as_json: bool
+) -> int:
+    """Say what became of the runs of the sweep in a file; the exit code."""
+    from lawdsl.reporting.runs import show_outcomes
+    from lawdsl.reporting.terminal import console
+
+    result = {"plan": plan, "outcomes": [outcome.to_json() for outcome in outcomes]}
     complete = all(outcome.status == "done" for outcome in outcomes)
 
     def show() -> None:
@@ -128,8 +160,9 @@ def run(
         if stop.signal:
             tell("stopped; the same command goes on from here")
         elif complete:
-            click.echo(f"next: lawdsl collect {sweep} -o runs.parquet")
+            click.echo(f"next: lawdsl collect {path} -o runs.parquet")
 
+    found = _findings(outcomes)
     code = finish("run", result, found, ok=complete, as_json=as_json, show=show)
     return stop.code if stop.signal else code
 
@@ -156,7 +189,7 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
     what else is known of it. Rows of runs that diverged or are not finished are there with their
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
-    _needs("pydantic", "lawdsl[runner]")
+    needs("pydantic")
     from lawdsl.runners.tables.collect import collect as collected
     from lawdsl.runners.tables.files import check_form, write_table
 
@@ -200,7 +233,8 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         yield Diagnostic("R0116", message, "warning", help=help)
 
 
-def _exported(sweep: Sweep, run: Any, silent: bool) -> None:
+def _exported(sweep: Sweep, run: Planned, silent: bool) -> None:
+    """Put the model of a run that is done where the sweep wants it, if anywhere, and say so."""
     from lawdsl.runners.sweeps import exporting
 
     folder = exporting.export(sweep, run)
@@ -223,8 +257,13 @@ def _following(
         if not silent and outcome.status not in ("stopped", "left"):
             err.print(outcome_line(outcome.to_json()))
 
-    if silent or not sys.stderr.isatty():
+    total = sum(run.tokens for run in plan.to_do)
+    begun = sum(run.state.tokens for run in plan.to_do)
+    if silent:
         yield say, lambda tokens, working: None
+        return
+    if not sys.stderr.isatty():
+        yield say, _tenths(begun, total)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -236,8 +275,6 @@ def _following(
         transient=True,
         speed_estimate_period=1800,  # rows come minutes apart
     ) as bar:
-        total = sum(run.tokens for run in plan.to_do)
-        begun = sum(run.state.tokens for run in plan.to_do)
         task = bar.add_task("", total=total, completed=begun)
 
         def progress(tokens: int, working: int) -> None:
@@ -246,14 +283,26 @@ def _following(
         yield say, progress
 
 
+def _tenths(begun: int, total: int) -> Callable[[int, int], None]:
+    """What says on a line of its own that another tenth of the tokens is done: for logs."""
+    said = [10 * begun // max(total, 1)]
+
+    def progress(tokens: int, working: int) -> None:
+        now = 10 * tokens // max(total, 1)
+        if now > said[0]:
+            said[0] = now
+            tell(f"{10 * now} % of {total:,} tokens, {working} at work")
+
+    return progress
+
+
 @contextmanager
 def _machines(
     address: str | None,
     sweep: Sweep,
     jobs: int | None,
     jobs_per_gpu: int,
-    retries: int,
-    halve: bool,
+    tries: dict[str, Any],
 ) -> Iterator[tuple[Machine, int, local.Engine | on_ray.Engine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
     from lawdsl.runners.sweeps import local, machine, workers
@@ -262,9 +311,9 @@ def _machines(
     if address is None:
         here = machine.this_machine()
         at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
-        yield here, at_once, local.Engine(here, at_once, retries, halve, workers.WORKER)
+        yield here, at_once, local.Engine(here, at_once, worker=workers.WORKER, **tries)
         return
-    _needs("ray", "lawdsl[ray]")
+    needs("ray", extra="ray")
     from lawdsl.runners.sweeps import on_ray, ray_cluster
 
     with ray_cluster.joined(address):
@@ -272,19 +321,8 @@ def _machines(
         there = ray_cluster.machine_of(nodes)
         kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
-        engine = on_ray.Engine(there, jobs, jobs_per_gpu, retries, halve, workers.WORKER)
+        engine = on_ray.Engine(there, jobs, jobs_per_gpu, worker=workers.WORKER, **tries)
         yield there, at_once, engine
-
-
-def _needs(package: str, extra: str) -> None:
-    """Refuse to go on where the packages for sweeps are not installed.
-
-    Raises:
-        LawdslError: R0101.
-    """
-    if importlib.util.find_spec(package) is None:
-        help = f"pip install '{extra}'"
-        raise LawdslError(Diagnostic("R0101", f"{package} cannot be imported", help=help))
 
 
 COMMANDS = (run, collect)

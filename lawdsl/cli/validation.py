@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,12 @@ import click
 from lawdsl.cli.options import as_json, finish, last_words, quiet, tell
 from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.extras import needs
 
 if TYPE_CHECKING:
-    from lawdsl.runners.corpora.corpus import Corpus
     from lawdsl.runners.corpora.tokenizing import Tokenizer
+    from lawdsl.runners.validation.samples import Drawn
+    from lawdsl.runners.validation.sets import Measured, Panel
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
 """That go through a model at once, where the command line does not say."""
@@ -128,28 +131,21 @@ def validation(
     Scores are kept as they come: interrupted, the same command goes on. So it does with other
     values of --keep and --worst, or more models, where --force replaces the set.
     """
-    from lawdsl.runners.validation import sets as sets
-    from lawdsl.runners.validation.report import report as report_of
-    from lawdsl.runners.validation.report import warnings_of
+    needs("tokenizers", "pydantic")
+    from lawdsl.reporting.terminal import console
+    from lawdsl.reporting.validation import show_set
+    from lawdsl.runners.validation import report, sets
     from lawdsl.runners.validation.samples import draw
     from lawdsl.runners.validation.selecting import select
 
-    folder = Path(output)
+    folder, silent = Path(output), quiet or as_json
     wanted = sets.Wanted(samples, keep, worst, seed, length, min(shortest, length))
     if folder.exists() and not (force or dry_run):
         help = "--force replaces it"
         raise LawdslError(Diagnostic("R0205", "the folder exists", place=output, help=help))
     own = _tokenizer(inputs, tokenizer, end_of_text)
-    place, judges = None, ()
-    if models:
-        from lawdsl.runners.place import join
-        from lawdsl.runners.spec import How
-
-        place = join(How(device=device, threads=threads))
-        judges = sets.judges_of(models, length, place)
-        batch_tokens = batch_tokens or TOKENS[place.device.type]
-    silent = quiet or as_json
-    with progress(silent, "bytes read") as report:
+    panel = _panel(models, length, device, threads, batch_tokens) if models else None
+    with progress(silent, "bytes read") as bar:
         drawn = draw(
             inputs,
             samples,
@@ -159,47 +155,80 @@ def validation(
             shortest=wanted.shortest,
             glob=glob,
             text_field=text_field,
-            progress=report,
+            progress=bar,
         )
     if dry_run:
-        plan = sets.forecast(drawn, judges, place, batch_tokens) if place else []
-        result = {"documents": drawn.documents, "samples": len(drawn.samples), "short": drawn.short}
-        result |= {"models": plan, "seconds": sum(model["seconds"] for model in plan)}
-        return finish(
-            "validation", result, (), ok=True, as_json=as_json, show=lambda: _show_plan(result)
-        )
-    measured = sets.unmeasured(drawn)
-    if place:
-        again = "what was scored is kept; the same command goes on from there"
-        with progress(silent, "tokens") as report, last_words(lambda: tell(again)):
-            measured = sets.measure(drawn, judges, folder, place, batch_tokens, report)
+        return _only_planned(drawn, sets.forecast(drawn, panel) if panel else [], as_json)
+    measured = _measured(drawn, panel, folder, silent) if panel else sets.unmeasured(drawn)
     selection = select(measured.losses, worst, keep)
-    found = report_of(drawn, measured, selection, wanted)
-    corpus = sets.write_set(
-        folder, name or folder.name, own, drawn, selection, found, inputs, force
-    )
-    said = tuple(warnings_of(drawn, measured, selection, wanted))
-    result = found | {
-        "folder": output,
-        "tokens": len(corpus.tokens),
-        "fingerprint": corpus.fingerprint,
-    }
+    found = report.report(drawn, measured, selection, wanted)
+    title = name or folder.name
+    corpus = sets.write_set(folder, title, own, drawn, selection, found, inputs, force)
+    made = {"folder": output, "tokens": len(corpus.tokens), "fingerprint": corpus.fingerprint}
     return finish(
         "validation",
-        result,
-        said,
+        found | made,
+        report.warnings_of(drawn, measured, selection, wanted),
         ok=True,
         as_json=as_json,
-        show=lambda: _show(found, corpus),
+        show=lambda: show_set(found | made, console()),
     )
+
+
+def _panel(
+    models: Sequence[str], length: int, device: str, threads: int, batch_tokens: int | None
+) -> Panel:
+    """The models that judge the samples, and where they do."""
+    needs("torch", "transformers", "safetensors")
+    from lawdsl.runners.place import join
+    from lawdsl.runners.spec import How
+    from lawdsl.runners.validation import sets
+
+    place = join(How(device=device, threads=threads))
+    judges = sets.judges_of(models, length, place)
+    return sets.Panel(judges, place, batch_tokens or TOKENS[place.device.type])
+
+
+def _measured(drawn: Drawn, panel: Panel, folder: Path, silent: bool) -> Measured:
+    """The losses of all samples, with a bar; an interruption says what becomes of them."""
+    from lawdsl.runners.validation import sets
+
+    again = "what was scored is kept; the same command goes on from there"
+    with progress(silent, "tokens") as bar, last_words(lambda: tell(again)):
+        return sets.measure(drawn, panel, folder, bar)
+
+
+def _only_planned(drawn: Drawn, models: Sequence[dict[str, Any]], as_json: bool) -> int:
+    """What it would take; nothing is scored."""
+    from lawdsl.reporting.terminal import console
+    from lawdsl.reporting.validation import show_forecast
+
+    result = {
+        "documents": drawn.documents,
+        "samples": len(drawn.samples),
+        "short": drawn.short,
+        "models": models,
+        "seconds": sum(model["seconds"] for model in models),
+    }
+
+    def show() -> None:
+        show_forecast(result, console())
+
+    return finish("validation", result, (), ok=True, as_json=as_json, show=show)
 
 
 def _tokenizer(
     inputs: tuple[str, ...], tokenizer: str | None, end_of_text: str | None
 ) -> Tokenizer:
-    """The tokenizer of the set: the one that is named, or that of the corpora that are its text."""
+    """The tokenizer of the set: the one that is named, or that of the corpora that are its text.
+
+    Raises:
+        LawdslError: it cannot be read (R0206).
+        click.UsageError: it is not named, and the corpora do not say which.
+    """
+    from lawdsl.runners.corpora.corpus import is_corpus
     from lawdsl.runners.corpora.tokenizing import load_tokenizer
-    from lawdsl.runners.validation.samples import is_corpus, tokenizer_of
+    from lawdsl.runners.validation.samples import tokenizer_of
 
     if tokenizer:
         return load_tokenizer(tokenizer, end_of_text)
@@ -212,54 +241,6 @@ def _tokenizer(
     if len(found) > 1:
         raise click.UsageError("the corpora have different tokenizers: choose with --tokenizer")
     return next(iter(found.values()))
-
-
-def _show(found: dict[str, Any], corpus: Corpus) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from lawdsl.reporting.terminal import console, number
-
-    out = console()
-    print(
-        f"{found['documents']:,} documents, {found['samples']:,} samples"
-        f" ({found['cut']:,} cut, {found['short']:,} too short left out)"
-    )
-    if found["models"]:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for header in ("model", "tokens", "loss", "median perplexity", "worst from"):
-            table.add_column(header, justify="left" if header == "model" else "right")
-        for model in found["models"]:
-            worst = model["threshold"]
-            table.add_row(
-                model["name"],
-                f"{model['tokens']:,}",
-                number(model["loss"]),
-                number(model["perplexity"]["median"]),
-                "-" if worst is None else number(worst),
-            )
-        out.print(table)
-        print(f"{found['dropped']:,} dropped: among the worst under {len(found['models'])} models")
-    print(f"{found['kept']:,} kept of {found['left']:,}: {len(corpus.tokens):,} tokens")
-    print(f"wrote {corpus.folder}; make training corpora with `lawdsl corpus --against`")
-
-
-def _show_plan(plan: dict[str, Any]) -> None:
-    print(
-        f"{plan['documents']:,} documents, {plan['samples']:,} samples"
-        f" ({plan['short']:,} too short left out)"
-    )
-    for model in plan["models"]:
-        print(f"{model['name']}: {model['tokens']:,} tokens, {_time(model['seconds'])}")
-    if plan["models"]:
-        print(f"about {_time(plan['seconds'])} in all, and the time to load the models")
-
-
-def _time(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 COMMANDS = (validation,)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import stat
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +18,17 @@ from lawdsl.data.csv_text import names_and_units, read_csv
 from lawdsl.data.table import Table as Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
+if TYPE_CHECKING:
+    import sqlite3
+
 CSV = (".csv", ".txt", "")
 PARQUET = (".parquet", ".pq")
 SQLITE = (".sqlite", ".sqlite3", ".db")
 MAGIC = b"PAR1"  # what a Parquet file begins with, whatever it is called
 SQLITE_MAGIC = b"SQLite format 3\0"
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
+SCHEMA = 1  # of the tables of runs that can be read; their first note says theirs
+OF_RUNS = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 METADATA = b"lawdsl"  # the same in a Parquet file: JSON with a list of notes
 
 
@@ -58,14 +64,22 @@ def _read_file(path: Path) -> Table:
     except ValueError as error:  # a NUL in the path
         raise _unreadable(f"the table cannot be read: {error}", name) from None
     if path.suffix.lower() in SQLITE or content.startswith(SQLITE_MAGIC):
-        return _read_sqlite(path, name)
-    if path.suffix.lower() in PARQUET or content.startswith(MAGIC):
-        return _read_parquet(content, name)
-    return read_csv(content, name)
+        table = _read_sqlite(path, content, name)
+    elif path.suffix.lower() in PARQUET or content.startswith(MAGIC):
+        table = _read_parquet(content, name)
+    else:
+        table = read_csv(content, name)
+    said = OF_RUNS.match(table.notes[0]) if table.notes else None
+    if said and int(said[1]) > SCHEMA:
+        message = f"a later lawdsl wrote the table: it is of schema {said[1]}, known is {SCHEMA}"
+        help = "take that lawdsl, or make the table again: `lawdsl collect`"
+        raise _unreadable(message, name, help)
+    return table
 
 
-def _unreadable(message: str, name: str) -> LawdslError:
-    help = "give the path of a table saved as CSV, Parquet or SQLite"
+def _unreadable(
+    message: str, name: str, help: str = "give the path of a table saved as CSV, Parquet or SQLite"
+) -> LawdslError:
     return LawdslError(Diagnostic("D0101", message, place=name, help=help))
 
 
@@ -89,12 +103,31 @@ def _noted(metadata: bytes | None) -> tuple[str, ...]:
     return tuple(map(str, notes)) if isinstance(notes, list) else ()
 
 
-def _read_sqlite(path: Path, name: str) -> Table:
+def _database(path: Path, content: bytes) -> sqlite3.Connection:
+    """A database, from its bytes where these are all of it.
+
+    That takes no lock: a network's file system may have none, and whoever may not write where the
+    file lies cannot roll back what was left there.
+    """
+    import sqlite3
+
+    alone = content[18:20] == b"\1\1" and not path.with_name(f"{path.name}-journal").exists()
+    if not alone:
+        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    base = sqlite3.connect(":memory:")
+    base.deserialize(content)
+    return base
+
+
+def _read_sqlite(path: Path, content: bytes, name: str) -> Table:
     """The table `runs` of a database, or its only one."""
     import sqlite3
 
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
+        with closing(_database(path, content)) as base:
+            (sound,) = base.execute("PRAGMA quick_check(1)").fetchone()
+            if sound != "ok":
+                raise sqlite3.DatabaseError(sound.splitlines()[-1])
             found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             tables = [table for (table,) in found]
             others = [table for table in tables if table != NOTES]
@@ -109,7 +142,8 @@ def _read_sqlite(path: Path, name: str) -> Table:
             columns = list(zip(*rows.fetchall(), strict=True)) or [() for _ in headers]
             notes = base.execute(f"SELECT * FROM {NOTES}").fetchall() if NOTES in tables else []
     except sqlite3.Error as error:
-        raise _unreadable(f"this is no readable SQLite file: {error}", name) from None
+        help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
+        raise _unreadable(f"this is no readable SQLite file: {error}", name, help) from None
     arrays = [_array(h, c) for h, c in zip(headers, map(list, columns), strict=True)]
     said = tuple(str(note[0]) for note in notes)
     return _from_arrow(pa.table(arrays, names=headers), name, said)

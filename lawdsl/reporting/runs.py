@@ -68,8 +68,14 @@ def show_outcomes(outcomes: Iterable[Mapping[str, Any]], out: Console) -> None:
     out.print(_by_status(outcome["status"] for outcome in found))
     rest = [o for o in found if o["status"] not in ("done", "left")]
     if rest:
-        rows = [(o["label"], o["status"], o["step"], printable(o["message"])) for o in rest]
+        rows = [
+            (o["label"], o["status"], _or_none(o["step"]), printable(o["message"])) for o in rest
+        ]
         show_rows(("run", "status", "step", ""), rows, out)
+
+
+def _or_none(step: int | None) -> str:
+    return "" if step is None else f"{step:,}"
 
 
 def outcome_line(outcome: Mapping[str, Any]) -> Text:

@@ -140,15 +140,18 @@ def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
     return _array(path, np.dtype("<u8"))
 
 
-def mixed_tokenizers(corpora: Iterable[Corpus]) -> Diagnostic | None:
+def mixed_tokenizers(corpora: Iterable[tuple[str, str]]) -> Diagnostic | None:
     """What is wrong with corpora that are used together (R0210), if it is their tokenizers.
 
     Tokens of one mean nothing to a model that was trained on those of another, and a loss per token
     of one cannot be compared with that of another.
+
+    Args:
+        corpora: what each is called, and the SHA-256 of its tokenizer.
     """
     groups: dict[str, list[str]] = {}
-    for corpus in corpora:
-        groups.setdefault(corpus.tokenizer, []).append(corpus.name)
+    for name, tokenizer in corpora:
+        groups.setdefault(tokenizer, []).append(name)
     if len(groups) < 2:
         return None
     message = f"the corpora were made with {len(groups)} different tokenizers"

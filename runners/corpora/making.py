@@ -108,17 +108,19 @@ def write_corpora(
 
 @dataclass
 class Draft:
-    """A part in the making: the documents with these hashes, and how many have been read."""
+    """A part in the making: the documents with these hashes, how many have been read, of how many."""
 
     part: Part
     keys: range
     writer: Writer
     read: int = 0
+    offered: int = 0
 
     def add(self, batch: Sequence[tuple[str, int]], sieve: Sieve) -> None:
         """Write those of some documents, given with their hashes, that fall to the part."""
         mine = [(text, key) for text, key in batch if key in self.keys]
         self.read += len(mine)
+        self.offered += len(batch)
         self.writer.add(sieve.sift(mine), self.part.max_document_tokens)
 
     def describe(self, sources: dict[str, Any]) -> None:
@@ -128,7 +130,7 @@ class Draft:
             LawdslError: there is nothing in it (R0204).
         """
         if not self.writer.tokens:
-            raise _empty(self.part, self.read)
+            raise _empty(self.part, self.read, self.offered)
         part = {
             "share": str(self.part.share),
             "documents": self.read,
@@ -204,10 +206,14 @@ def _check_apart(parts: Mapping[Path, Part], sources: Sequence[str | Path]) -> N
                 raise LawdslError(Diagnostic("R0213", message, place=str(folder), help=help))
 
 
-def _empty(part: Part, read: int) -> LawdslError:
-    why = "they are blank, or were there before" if read else "no document fell to it"
+def _empty(part: Part, read: int, offered: int) -> LawdslError:
+    """The message about a part with nothing in it: of the documents, so many fell to it."""
+    why = "they are blank, or were there before" if read else "none of them fell to it"
     if read and part.max_tokens:
         why = f"they are blank, were there before, or have more than {part.max_tokens:,} tokens"
-    message = f"the corpus {part.name} would be empty: of {read:,} documents nothing is left"
-    help = "give more text" if part.share == 1 else "give more text, or a larger share of it"
+    counted = "the one document" if offered == 1 else f"{offered:,} documents"
+    message = f"the corpus {part.name} would be empty: of {counted} there is nothing in it"
+    help = "give more documents: a text file is one, a line of JSON lines is one"
+    if part.share != 1:
+        help += "; or a larger share of them"
     return LawdslError(Diagnostic("R0204", message, notes=(why,), help=help))

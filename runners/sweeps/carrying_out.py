@@ -14,11 +14,16 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
 
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from ..ending import WRONG, stopped
+from ..points import POINTS
 from .plan import Planned
-from .run_folders import POINTS, fail, last_row, note, prepare, state
-from .workers import INTERRUPTED, STOPPED, WRONG, Exit
+from .run_folders import fail, last_row, note, prepare, state
+from .workers import Exit
 
 POLL = 0.1  # seconds between looks at the workers
+HELD = ("error[R0408]", "error[R0409]")  # what a worker says of a run that another process holds
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,17 @@ class Stop:
     """The signal that asked the sweep to stop, 0 as long as none has, and how many came.
 
     The workers are told of the first, save and end; the second ends them where they are.
+
+    Args:
+        said: called at the first, to say so; in a signal handler, so it does no more than that.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
-    def __init__(self) -> None:
+    def __init__(self, said: Callable[[], None] = lambda: None) -> None:
         self.signal = 0
         self.count = 0
+        self.said = said
 
     def __enter__(self) -> Stop:
         self._before = [signal.signal(number, self) for number in self.SIGNALS]
@@ -73,11 +82,13 @@ class Stop:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.signal = self.signal or number
         self.count += 1
+        if self.count == 1:
+            self.said()
 
     @property
     def code(self) -> int:
         """The exit code of the sweep: preempted, and to be run again, or interrupted."""
-        return INTERRUPTED if self.signal == signal.SIGINT else STOPPED
+        return stopped(self.signal)
 
 
 @dataclass
@@ -152,7 +163,7 @@ def carry_out(
             runs are at work.
 
     Raises:
-        LawdslError: a folder that cannot be a run's.
+        LawdslError: a folder that cannot be a run's, or where none can be started (R0107).
     """
     waiting = [Job(run, tokens=run.state.tokens) for run in runs]
     working: list[Job] = []
@@ -208,7 +219,12 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
         return Outcome(run, "held", by)
     prepare(run.folder, run.order)
     job.attempts += 1
-    engine.begin(job, working)
+    try:
+        engine.begin(job, working)
+    except OSError as error:
+        message = f"no process can be started for the run {run.label}: {error.strerror}"
+        help = "make room on the disk or in memory; the same command goes on from here"
+        raise LawdslError(Diagnostic("R0107", message, place=str(run.folder), help=help)) from None
     return None
 
 
@@ -236,13 +252,17 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
         job.run, job.halved = smaller, True
         return None
     wrong = exit.code == WRONG
-    if wrong and any("R0408" in line or "R0409" in line for line in exit.log):
+    said = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
+    if wrong and said.startswith(HELD):
         return Outcome(run, "held", state(run.folder).held or "another process")
     if not wrong and job.attempts <= engine.retries:
         note(run.folder, f"{exit.why}; the run is taken up again")
         return None
-    why = exit.log[-1] if wrong and exit.log else exit.why
-    fail(run.folder, why, exit.log)
+    why = said if wrong and said else exit.why
+    try:
+        fail(run.folder, why, exit.log)
+    except OSError as error:
+        why += f" (which could not be written there: {error.strerror})"
     return Outcome(run, "failed", why, exit.log)
 
 

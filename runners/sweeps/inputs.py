@@ -5,17 +5,17 @@ All that can be known is known before anything starts.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.extras import needs
 
-from ..corpora.corpus import open_corpus
+from ..corpora.corpus import mixed_tokenizers, open_corpus
 from .sweep import Sweep
 
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
@@ -87,16 +87,20 @@ def inputs_of(
         LawdslError: with everything that is missing, cannot be used or does not go together.
     """
     problems: list[Diagnostic] = []
-    corpora = _corpora({n: c.folder for n, c in sweep.corpora.items()}, problems)
-    validation = _corpora(sweep.validation, problems)
+    folders = {name: corpus.folder for name, corpus in sweep.corpora.items()}
+    corpora = _corpora(sweep, "corpora", folders, problems)
+    validation = _corpora(sweep, "validation", sweep.validation, problems)
+    problems += _trained_on(sweep, corpora, validation)
     sources: list[Source] = [m.folder or m.config or {} for m in sweep.models.values()]
     try:
         facts = (inspect or describe)(sources)
         models = dict(zip(sweep.models, facts, strict=True))
     except LawdslError as error:
-        problems += error.diagnostics
+        problems += (replace(d, place=f"{sweep.path}: {d.place}") for d in error.diagnostics)
         models = {}
-    problems += _one_tokenizer({**_kinds("validation", validation), **_kinds("corpora", corpora)})
+    named = {**_kinds("validation", validation), **_kinds("corpora", corpora)}
+    if mixed := mixed_tokenizers((name, corpus.tokenizer) for name, corpus in named.items()):
+        problems.append(mixed)
     for name, model in models.items():
         problems += _fits(sweep, name, model, corpora, validation)
     if problems:
@@ -110,39 +114,39 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     Raises:
         LawdslError: packages are missing (R0101), or with why models cannot be used.
     """
-    missing = [p for p in ("torch", "transformers") if importlib.util.find_spec(p) is None]
-    if missing:
-        message = f"{' and '.join(missing)} cannot be imported"
-        help = "pip install 'lawdsl[runner]'"
-        raise LawdslError(Diagnostic("R0101", message, help=help))
+    needs("torch", "transformers")
     done = subprocess.run(INSPECT, input=json.dumps(list(sources)), capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
     answers = json.loads(done.stdout.splitlines()[-1])
-    mistakes = [d for answer in answers for d in answer.get("mistakes", ())]
-    if mistakes:
-        raise LawdslError(
-            Diagnostic(
-                d["code"],
-                d["message"],
-                place=d["place"] or "",
-                notes=tuple(d["notes"]),
-                help=d["help"],
-            )
-            for d in mistakes
+    mistakes = [
+        Diagnostic(
+            d["code"],
+            d["message"],
+            place=f"models[{number}].{'folder' if isinstance(source, str) else 'config'}",
+            notes=tuple(d["notes"]),
+            help=d["help"],
         )
+        for number, (source, answer) in enumerate(zip(sources, answers, strict=True), 1)
+        for d in answer.get("mistakes", ())
+    ]
+    if mistakes:
+        raise LawdslError(mistakes)
     known = [field.name for field in fields(ModelFacts)]
     return [ModelFacts(**{name: answer["facts"][name] for name in known}) for answer in answers]
 
 
-def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str, CorpusFacts]:
-    """The corpora in some folders; what is wrong with the others is added to `problems`."""
+def _corpora(
+    sweep: Sweep, table: str, folders: Mapping[str, str], problems: list[Diagnostic]
+) -> dict[str, CorpusFacts]:
+    """The corpora that a table names; what is wrong with the others is added to `problems`."""
     found = {}
     for name, folder in folders.items():
         try:
             corpus = open_corpus(folder)
         except LawdslError as error:
-            problems += error.diagnostics
+            named = f"{sweep.path} names it: {table}.{name}"
+            problems += (replace(d, notes=(*d.notes, named)) for d in error.diagnostics)
             continue
         found[name] = CorpusFacts(
             folder,
@@ -154,21 +158,21 @@ def _corpora(folders: Mapping[str, str], problems: list[Diagnostic]) -> dict[str
     return found
 
 
+def _trained_on(
+    sweep: Sweep, corpora: Mapping[str, CorpusFacts], validation: Mapping[str, CorpusFacts]
+) -> Iterator[Diagnostic]:
+    """Validation sets that are corpora of the mixture themselves."""
+    for name, held_out in validation.items():
+        for other, corpus in corpora.items():
+            if held_out.fingerprint == corpus.fingerprint:
+                place = f"{sweep.path}: validation.{name}"
+                message = f"the validation set {name} has the tokens of the corpus {other}"
+                help = "validate on text that is held out: `lawdsl corpus --split`"
+                yield Diagnostic("R0105", message, place=place, help=help)
+
+
 def _kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
     return {f"{table}.{name}": corpus for name, corpus in corpora.items()}
-
-
-def _one_tokenizer(corpora: Mapping[str, CorpusFacts]) -> list[Diagnostic]:
-    """A loss of one tokenizer says nothing of that of another: there may be one only."""
-    groups: dict[str, list[str]] = {}
-    for name, corpus in corpora.items():
-        groups.setdefault(corpus.tokenizer, []).append(name)
-    if len(groups) < 2:
-        return []
-    message = f"the corpora were made with {len(groups)} different tokenizers"
-    notes = tuple(f"one for {', '.join(names)}" for names in groups.values())
-    help = "make all corpora and validation sets with one: lawdsl corpus … --tokenizer FILE"
-    return [Diagnostic("R0105", message, notes=notes, help=help)]
 
 
 def _fits(
@@ -190,7 +194,12 @@ def _fits(
         message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
         found.append(Diagnostic("R0105", message, place=place, help="shorten training.sequence"))
     largest = max((c.vocabulary for c in (*corpora.values(), *validation.values())), default=0)
-    if largest > model.vocabulary:
+    unsaid = entry.config is not None and "vocab_size" not in entry.config
+    if unsaid and model.vocabulary > largest:
+        message = f"the configuration of {name} has no vocab_size; it would be {model.vocabulary:,}"
+        help = f"vocab_size = {largest}: so many kinds of tokens the corpora have"
+        found.append(Diagnostic("R0105", message, place=place, help=help))
+    elif largest > model.vocabulary:
         message = f"the corpora have {largest:,} kinds of tokens, {name} knows {model.vocabulary:,}"
         help = "make the corpora with the model's own tokenizer"
         found.append(Diagnostic("R0105", message, place=place, help=help))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..locks import release
 from ..spec import How
 from . import workers
 from .carrying_out import Job, Outcome, Stop, carry_out
@@ -31,6 +32,7 @@ class Engine:
         retries: how often a run whose worker dies is tried again, from where it was.
         halve: whether a run that runs out of memory is tried once more with half the micro-batch.
         worker: the command that does the run whose folder is its last argument.
+        steal: whether to take runs that another host held when it was last heard of.
     """
 
     machine: Machine
@@ -38,6 +40,7 @@ class Engine:
     retries: int = 2
     halve: bool = False
     worker: tuple[str, ...] = workers.WORKER
+    steal: bool = False
 
     def run(
         self,
@@ -56,7 +59,7 @@ class Engine:
         return len(working) < self.jobs
 
     def held(self, job: Job, by: str) -> str:
-        return by
+        return "" if by and self.steal and release(job.run.folder) else by
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         run = job.run

@@ -74,6 +74,7 @@ class Engine:
         retries: how often a run whose worker or node is lost is taken up again.
         halve: whether a run that runs out of memory is tried once more with half the micro-batch.
         worker: an interpreter, in whose place each node uses its own, and what it runs.
+        steal: whether to take runs that hosts held which are not in the cluster.
     """
 
     machine: Machine
@@ -82,6 +83,7 @@ class Engine:
     retries: int = 2
     halve: bool = False
     worker: tuple[str, ...] = workers.WORKER
+    steal: bool = False
     patience: float = PATIENCE
     grace: float = GRACE
 
@@ -239,8 +241,10 @@ class _Cluster:
                 return found
             except RayError:
                 return False
-        mine = last is not None and last.lost is not None and last.slot.host == host
-        return mine and time.monotonic() - last.lost > self.engine.grace and release(folder)
+        if last is None or last.lost is None:
+            return self.engine.steal and release(folder)
+        over = time.monotonic() - last.lost > self.engine.grace
+        return last.slot.host == host and over and release(folder)
 
 
 def _come(answer: Any) -> bool:

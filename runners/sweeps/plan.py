@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import shutil
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .. import costs, streams
+from ..disk import free
 from ..spec import Order
 from .grid import folder_of
 from .inputs import Inputs, ModelFacts
@@ -163,7 +163,7 @@ def plan_of(
         rate=rate,
         seconds=_makespan(sorted((run.seconds for run in left), reverse=True), jobs),
         disk=_disk(left, inputs, jobs),
-        free=_free(sweep.folder),
+        free=free(sweep.folder),
     )
 
 
@@ -217,7 +217,7 @@ def _speeds(
     if known:
         return known, "measured on these models"
     fastest = max(rough.values(), default=CORE)
-    return rough, f"rough: {fastest:.2g} FLOP/s a run, measured nowhere here"
+    return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
 
 
 def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Supply, ...]:
@@ -227,13 +227,7 @@ def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Su
     for order in orders:
         run, training = order.run, order.run.training
         windows = {name: inputs.corpora[name].windows(training.sequence) for name in run.corpora}
-        mix = streams.mixture(
-            {name: source.fraction for name, source in run.corpora.items()},
-            windows,
-            {name: source.fingerprint for name, source in run.corpora.items()},
-            training.batch,
-            run.seed,
-        )
+        mix = streams.mixture_of(run, windows)
         rows = dict(zip(mix.names, streams.drawn(mix, training.steps), strict=True))
         for name, source in run.corpora.items():
             epochs = rows[name] / windows[name]
@@ -257,14 +251,17 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[Order]) -> Diagnos
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
     passes = math.ceil(round(10 * supply.epochs, 6)) / 10
+    help = f"train for {fewer:,} steps at most, bring more text, or allow it: "
+    help += f"{name} = {{folder = …, max_epochs = {passes:g}}}"
+    if not fewer:
+        help = "one step takes more than there is: make training.batch smaller, or bring more text"
     return Diagnostic(
         "R0106",
         f"the corpus {name} has {supply.tokens:,} tokens, a run needs {supply.needed:,}:"
         f" {supply.epochs:.3g} passes, and {supply.allowed:g} allowed",
         place=f"{sweep.path}: corpora.{name}",
         notes=(f"too small for {listed}{more}",),
-        help=f"train for {fewer:,} steps at most, bring more text, or allow it: "
-        f"{name} = {{folder = …, max_epochs = {passes:g}}}",
+        help=help,
     )
 
 
@@ -282,8 +279,3 @@ def _disk(left: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
     working = sum(sorted(sizes, reverse=True)[:jobs])
     kept = sum(n for n, run in zip(sizes, left, strict=True) if run.order.how.save_final)
     return 3 * costs.checkpoint_bytes(working) + 4 * kept
-
-
-def _free(folder: Path) -> int:
-    there = next(path for path in (folder, *folder.parents) if path.is_dir())
-    return shutil.disk_usage(there).free

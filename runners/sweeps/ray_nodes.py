@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ from pathlib import Path
 import ray
 
 from lawdsl import __version__
+from lawdsl.extras import missing
 
 from ..spec import How
 from . import workers
@@ -49,7 +49,7 @@ def look(marker: Path, folders: Sequence[str]) -> Seen:
         marker: a file that the sweep has written just now, and holds a lock on.
         folders: that runs read.
     """
-    missing = [folder for folder in folders if not os.path.exists(folder)]
+    unseen = [folder for folder in folders if not os.path.exists(folder)]
     locks = False
     try:
         with open(marker, "r+b") as file:
@@ -57,9 +57,8 @@ def look(marker: Path, folders: Sequence[str]) -> Seen:
     except BlockingIOError:
         locks = True
     except OSError:
-        missing.insert(0, str(marker.parent))
-    lacking = tuple(p for p in PACKAGES if importlib.util.find_spec(p) is None)
-    return Seen(__version__, lacking, tuple(missing), locks)
+        unseen.insert(0, str(marker.parent))
+    return Seen(__version__, tuple(missing(*PACKAGES)), tuple(unseen), locks)
 
 
 class Watch:
@@ -95,7 +94,8 @@ class Watch:
                 worker.tell(passed)
             if os.getppid() != self.node:
                 worker.tell(signal.SIGTERM)
-                worker.process.wait()
+                while worker.exit() is None:
+                    time.sleep(POLL)
                 os._exit(1)
             time.sleep(POLL)
         return found

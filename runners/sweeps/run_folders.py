@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import write
 
+from ..ending import FINAL, FINISHED, write_end
 from ..locks import holder
+from ..points import POINTS
 from ..spec import ORDER, Order, read_order, write_order
 
-FINISHED, POINTS, LOG = "done.json", "points.jsonl", "log.txt"
+LOG = "log.txt"
 MODEL = "model"  # of a run that is done, as transformers loads it
-FINAL = ("done", "diverged")  # the same would come out again; what failed otherwise is tried again
 TAIL = 12  # lines of a log that are shown
 LONGEST = 2**16  # bytes of a row
 
@@ -120,7 +120,7 @@ def fail(folder: Path, message: str, log: Sequence[str]) -> None:
     """Record that a run failed: the workers that did it died, and not for lack of memory."""
     step = last_row(folder).get("step")
     done = {"status": "failed", "step": step, "message": message, "log": list(log)}
-    write(folder / FINISHED, json.dumps(done, indent=2) + "\n")
+    write_end(folder, done)
 
 
 def note(folder: Path, text: str) -> None:

@@ -1,54 +1,74 @@
-"""Workers: processes that each do the run in one folder, on the machine that starts them."""
+"""Workers: one process or several that do the run in one folder, on the machine that starts them.
+
+Several are told what torchrun would tell them. torchrun itself would end with code 1 whatever
+theirs are, and give them 30 seconds to save.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..ending import LOST, SWEEP
 from ..spec import How
 from .run_folders import LOG, ended, stamp, tail
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone")
-SWEEP = "LAWDSL_SWEEP"  # the process that a worker works for: when it is gone the worker stops
-STOPPED, INTERRUPTED = 75, 130  # exit codes of a worker that was asked to stop, and saved
-WRONG = 3  # of one whose input is wrong: it would be again
+PATIENCE = 20.0  # seconds that the other processes of a run have to end when one has failed
 
 
-@dataclass(frozen=True)
+@dataclass
 class Worker:
-    """A worker at work.
+    """The processes of a worker at work; one, or those that share a run.
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
+        port: at which the processes of one run meet; held, so that no others are given it.
+        code: of the first process that failed, and since when the others are waited for.
     """
 
     folder: Path
-    process: subprocess.Popen[bytes]
+    processes: list[subprocess.Popen[bytes]]
     before: tuple[int, int]
+    port: socket.socket | None = None
+    code: int = 0
+    since: float | None = None
 
     def exit(self) -> Exit | None:
-        """How it ended; None while it is at work."""
-        code = self.process.poll()
-        if code is None:
+        """How it ended; None while it is at work. What has lost one of its processes is ended."""
+        codes = [process.poll() for process in self.processes]
+        failed = [code for code in codes if code]
+        # what one ended of, and not that others then lost it
+        self.code = self.code or next((c for c in failed if c != LOST), 0)
+        if None in codes:
+            now = time.monotonic()
+            self.since = self.since or (now if failed else None)
+            if self.since is not None and now - self.since > PATIENCE:
+                self.tell(signal.SIGKILL)
             return None
+        code = self.code or next(iter(failed), 0)
+        if self.port is not None:
+            self.port.close()
         end = ended(self.folder) if stamp(self.folder) != self.before else {}
         return Exit(code, _death(code), end, tuple(tail(self.folder)))
 
     def tell(self, number: int) -> None:
         """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
-        with suppress(ProcessLookupError):
-            if number == signal.SIGTERM:
-                self.process.send_signal(number)  # torchrun passes it on by itself
-            elif self.process.poll() is None:
-                os.killpg(self.process.pid, number)
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                if number == signal.SIGTERM:
+                    process.send_signal(number)
+                elif process.poll() is None:
+                    os.killpg(process.pid, number)
 
 
 @dataclass(frozen=True)
@@ -80,19 +100,45 @@ def start(
     Raises:
         OSError: the log cannot be written, or no process started.
     """
-    before = stamp(folder)
-    if how.processes > 1:
-        command = (*TORCHRUN, "--nproc-per-node", str(how.processes), *command[1:])
-    with (folder / LOG).open("ab") as log:
-        process = subprocess.Popen(
-            [*command, str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=_environment(how, gpus),
-            start_new_session=True,  # what interrupts the sweep must not reach it twice
-        )
-    return Worker(folder, process, before)
+    before, port = stamp(folder), _port() if how.processes > 1 else None
+    worker = Worker(folder, [], before, port)
+    try:
+        with (folder / LOG).open("ab") as log:
+            for rank in range(how.processes):
+                told = _rank(rank, how.processes, port) if port else {}
+                process = subprocess.Popen(
+                    [*command, str(folder)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=_environment(how, gpus) | told,
+                    start_new_session=True,  # what interrupts the sweep must not reach it twice
+                )
+                worker.processes.append(process)
+    except OSError:
+        worker.tell(signal.SIGKILL)
+        raise
+    return worker
+
+
+def _port() -> socket.socket:
+    """A port of this machine that is free, and can be taken by a process of a run alone."""
+    port = socket.socket()
+    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    port.bind(("127.0.0.1", 0))
+    return port
+
+
+def _rank(rank: int, world: int, port: socket.socket) -> dict[str, str]:
+    """What torchrun tells each process of a run."""
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(world),
+        "LOCAL_WORLD_SIZE": str(world),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port.getsockname()[1]),
+    }
 
 
 def _environment(how: How, gpus: Sequence[str] | None) -> dict[str, str]:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lawdsl.data.tables import SCHEMA
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .gathering import Gathered, gather
 
-SCHEMA = 1
 LOT = 0.2e9  # tokens: what the CMR laws count in
 FIRST = ("run", "label", "sweep", "domain", "model", "seed", "status", "N", "N_total", "D", "step")
 FAMILIES = ("r_", "L_", "se_", "L0_", "dL_", "drawn_", "epochs_", "U_")

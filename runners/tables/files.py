@@ -1,4 +1,8 @@
-"""A table of runs as a file: Parquet, CSV or SQLite by its name, whole or not at all."""
+"""A table of runs as a file: Parquet, CSV or SQLite by its name, whole or not at all.
+
+Whatever had that name is replaced, for the folders of the runs have all that is in a table: one
+that is damaged, or that another lawdsl has written, is made again.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,12 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from lawdsl.data.tables import METADATA, NOTES, RUNS
+from lawdsl.data.tables import METADATA, NOTES, RUNS, SCHEMA
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import write_bytes
 
-from .collect import SCHEMA, Collected
+from ..disk import room
+from .collect import Collected
 
 
 def write_table(path: Path, table: Collected) -> None:
@@ -24,12 +29,18 @@ def write_table(path: Path, table: Collected) -> None:
         LawdslError: no such form, or it cannot be written; R0805.
     """
     check_form(path)
+    content = FORMS[path.suffix.lower()](table)
     try:
-        write_bytes(path, FORMS[path.suffix.lower()](table))
+        write_bytes(path, content)
+        if path.suffix.lower() in SQLITE:
+            for rest in BESIDE:
+                path.with_name(f"{path.name}{rest}").unlink(missing_ok=True)
     except OSError as error:
         message = f"the table cannot be written: {error.strerror}"
         help = "make room, or write it elsewhere; a table that was there is as it was"
-        raise LawdslError(Diagnostic("R0805", message, place=str(path), help=help)) from None
+        notes = (room(path.parent, len(content)),)
+        diagnostic = Diagnostic("R0805", message, place=str(path), notes=notes, help=help)
+        raise LawdslError(diagnostic) from None
 
 
 def check_form(path: Path) -> None:
@@ -80,6 +91,10 @@ def _sqlite(table: Collected) -> bytes:
         base.commit()
         return base.serialize()
 
+
+SQLITE = (".sqlite", ".db")
+BESIDE = ("-journal", "-wal", "-shm")
+"""Files beside a database that somebody changed, and did not close: they would change the new one."""
 
 FORMS: Mapping[str, Callable[[Collected], bytes]] = {
     ".parquet": _parquet,

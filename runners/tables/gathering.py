@@ -9,9 +9,9 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from ..points import read
+from ..points import POINTS, read
 from ..spec import ORDER, Order, canonical, read_order
-from ..sweeps.run_folders import POINTS, state
+from ..sweeps.run_folders import state
 from ..sweeps.sweep import Cell, Sweep, read_sweep
 
 SHOWN = 5  # runs that are named in one message

@@ -18,7 +18,7 @@ from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
-from ..corpora.corpus import Corpus, open_corpus
+from ..corpora.corpus import Corpus, is_corpus, open_corpus
 from ..corpora.deduplicating import key as paragraph_key
 from ..corpora.deduplicating import paragraphs
 from ..corpora.documents import Document, Progress, find_files, read_documents
@@ -124,11 +124,6 @@ def draw(
             )
         )
     return Drawn(samples, documents, copies.total(), len(drafts) - len(samples))
-
-
-def is_corpus(path: str | Path) -> bool:
-    """Whether a path is that of a corpus' folder."""
-    return (Path(path) / "corpus.json").is_file()
 
 
 def tokenizer_of(folder: str | Path) -> Tokenizer:

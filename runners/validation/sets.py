@@ -1,7 +1,7 @@
 """Validation sets: random samples of text, without those that every model finds unlikely.
 
     drawn = draw(inputs, 5000, seed, ...)               random documents, cut to a length
-    measured = measure(drawn, judges, folder, ...)      their perplexities, kept as they come
+    measured = measure(drawn, panel, folder)            their perplexities, kept as they come
     selection = select(measured.losses, worst, keep)    who stays
     write_set(folder, ...)                              a corpus, with selection.json
 
@@ -60,6 +60,21 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """The models that judge the samples.
+
+    Attributes:
+        judges: not loaded yet; one is at a time.
+        place: where they are.
+        budget: tokens that go through a model at once, at most.
+    """
+
+    judges: Sequence[Judge]
+    place: Place
+    budget: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """Mean losses in nats a token, and how many tokens were predicted: (models, samples)."""
 
@@ -95,12 +110,7 @@ def work_folder(folder: Path) -> Path:
 
 
 def measure(
-    drawn: Drawn,
-    judges: Sequence[Judge],
-    folder: Path,
-    place: Place,
-    budget: int,
-    progress: Callable[[int, int], None] | None = None,
+    drawn: Drawn, panel: Panel, folder: Path, progress: Callable[[int, int], None] | None = None
 ) -> Measured:
     """The losses of all samples under all models.
 
@@ -109,17 +119,16 @@ def measure(
 
     Args:
         folder: of the set; the scores are kept beside it, on the disk after every batch.
-        budget: tokens that go through a model at once.
         progress: called with how many tokens have been predicted, of how many.
     Raises:
         LawdslError: as `scorebook.scorebook` and `perplexities.score`.
     """
-    from .perplexities import encode, predicted, score
+    from .perplexities import predicted, score
 
     keys = [sample.key for sample in drawn.samples]
     label = f"of the validation set {folder.name}"
     with scorebook(work_folder(folder), drawn.identity, label, folder / SCORES) as book:
-        plan = [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
+        plan = _plan(drawn, panel.judges)
         total = sum(predicted(rows) for _, rows in plan)
         done = 0
         for judge, rows in plan:
@@ -128,37 +137,40 @@ def measure(
             done += predicted(rows) - predicted([rows[i] for i in left])
             if not left:
                 continue
-            for scores in score(
-                judge, [keys[i] for i in left], [rows[i] for i in left], place, budget
-            ):
+            some = [keys[i] for i in left], [rows[i] for i in left]
+            for scores in score(judge, *some, panel.place, panel.budget):
                 book.add(judge.identity, judge.name, scores)
                 done += sum(scores.tokens)
                 if progress:
                     progress(done, total)
-        both = [[book.of(judge.identity)[key] for key in keys] for judge in judges]
-    table = np.array(both, dtype=np.float64).reshape(len(judges), len(keys), 2)
-    return Measured(tuple(judges), table[..., 0], table[..., 1].astype(np.int64))
+        both = [[book.of(judge.identity)[key] for key in keys] for judge, _ in plan]
+    table = np.array(both, dtype=np.float64).reshape(len(plan), len(keys), 2)
+    return Measured(tuple(panel.judges), table[..., 0], table[..., 1].astype(np.int64))
 
 
-def forecast(
-    drawn: Drawn, judges: Sequence[Judge], place: Place, budget: int
-) -> list[dict[str, Any]]:
+def forecast(drawn: Drawn, panel: Panel) -> list[dict[str, Any]]:
     """For each model the tokens it would predict, and the seconds, by a batch that it is given.
 
     Raises:
         LawdslError: as `perplexities.score`.
     """
-    from .perplexities import encode, estimate, predicted
+    from .perplexities import estimate, predicted
 
-    plan = [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
     return [
         {
             "name": judge.name,
             "tokens": predicted(rows),
-            "seconds": estimate(judge, rows, place, budget),
+            "seconds": estimate(judge, rows, panel.place, panel.budget),
         }
-        for judge, rows in plan
+        for judge, rows in _plan(drawn, panel.judges)
     ]
+
+
+def _plan(drawn: Drawn, judges: Sequence[Judge]) -> list[tuple[Judge, list[NDArray[np.int64]]]]:
+    """Each model with the samples as its own tokens."""
+    from .perplexities import encode
+
+    return [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
 
 
 def unmeasured(drawn: Drawn) -> Measured:

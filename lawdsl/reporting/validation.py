@@ -1,0 +1,72 @@
+"""Validation sets as text on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lawdsl.diagnostics import printable
+from lawdsl.reporting.terminal import number
+
+HEADERS = ("model", "tokens", "loss", "median perplexity", "worst from")
+
+
+def show_set(found: Mapping[str, Any], out: Console) -> None:
+    """What was drawn, what the models made of it, what is kept.
+
+    Args:
+        found: what selection.json says, with the tokens and the folder of the set.
+    """
+    cut = f"{found['cut']:,} cut, "
+    out.print(_drawn(found, cut), soft_wrap=True)
+    if found["models"]:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for header in HEADERS:
+            table.add_column(header, justify="left" if header == "model" else "right")
+        for model in found["models"]:
+            table.add_row(*_row(model))
+        out.print(table)
+        dropped, models = f"{found['dropped']:,} dropped", len(found["models"])
+        out.print(f"{dropped}: among the worst under {models} models", soft_wrap=True)
+    kept = f"{found['kept']:,} kept of {found['left']:,}"
+    out.print(f"{kept}: {found['tokens']:,} tokens", soft_wrap=True)
+    folder = printable(found["folder"])
+    out.print(
+        Text(f"wrote {folder}; make training corpora with `lawdsl corpus --against`"),
+        soft_wrap=True,
+    )
+
+
+def show_forecast(plan: Mapping[str, Any], out: Console) -> None:
+    """What a set would take: samples, and for each model tokens and time."""
+    out.print(_drawn(plan), soft_wrap=True)
+    for model in plan["models"]:
+        name, tokens = printable(model["name"]), f"{model['tokens']:,} tokens"
+        out.print(Text(f"{name}: {tokens}, {_time(model['seconds'])}"), soft_wrap=True)
+    if plan["models"]:
+        whole = f"about {_time(plan['seconds'])} in all"
+        out.print(f"{whole}, and the time to load the models", soft_wrap=True)
+
+
+def _drawn(found: Mapping[str, Any], cut: str = "") -> str:
+    short = f"({cut}{found['short']:,} too short left out)"
+    return f"{found['documents']:,} documents, {found['samples']:,} samples {short}"
+
+
+def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
+    worst, median = model["threshold"], model["perplexity"]["median"]
+    least = "-" if worst is None else number(worst)
+    tokens = f"{model['tokens']:,}"
+    return printable(model["name"]), tokens, number(model["loss"]), number(median), least
+
+
+def _time(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

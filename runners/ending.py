@@ -1,0 +1,154 @@
+"""How a run ends: the signals that ask it to, its exit code, and done.json, which says it to others."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import write
+
+from .disk import room
+
+DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
+"""Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several processes
+when another has ended."""
+FINISHED = "done.json"
+CHECKPOINTS = "checkpoints"
+FINAL = ("done", "diverged")  # the same would come out again; what failed otherwise is tried again
+SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the run is part of
+
+
+class Stop:
+    """The signal that asked to stop, 0 as long as none has; a second one ends the process.
+
+    torchrun hands on to its processes what a terminal or a scheduler has sent to all of them: what
+    comes within a second of the first is the same one.
+
+    Args:
+        world: how many processes do the run.
+    """
+
+    def __init__(self, world: int) -> None:
+        self.signal = 0
+        self.since = 0.0
+        self.sweep = os.environ.get(SWEEP, "") if Path("/proc/self").exists() else ""
+        self.alike = 1.0 if world > 1 else 0.0
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            signal.signal(number, self)
+
+    def asked(self) -> int:
+        """The signal; SIGTERM where the sweep that this run was started by is gone."""
+        if not self.signal and self.sweep and not Path(f"/proc/{self.sweep}").exists():
+            return signal.SIGTERM
+        return self.signal
+
+    def __call__(self, number: int, frame: object) -> None:
+        now = time.monotonic()
+        if not self.signal:
+            self.signal, self.since = number, now
+        elif now - self.since >= self.alike:
+            os._exit(stopped(number))
+
+
+def stopped(number: int) -> int:
+    """The exit code of a run that a signal has stopped."""
+    return INTERRUPTED if number == signal.SIGINT else STOPPED
+
+
+def finished(folder: Path) -> str | None:
+    """How the run in a folder ended, if nothing is left to do: a status of `FINAL`.
+
+    Raises:
+        OSError: it cannot be read; whether the run is done is not known then.
+    """
+    try:
+        status = json.loads((folder / FINISHED).read_text(encoding="utf-8"))["status"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    return status if status in FINAL else None
+
+
+def reopen(folder: Path) -> None:
+    """Remove what says that a run has ended: it was out of memory, or killed as it wrote this."""
+    for left in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
+        left.unlink(missing_ok=True)
+
+
+def finish(folder: Path, done: dict[str, Any]) -> None:
+    """Write how a run ended, and only then remove its checkpoints.
+
+    Raises:
+        LawdslError: it cannot be written (R0508); the checkpoints stay.
+    """
+    _record(folder, done)
+    forget(folder)
+
+
+def write_end(folder: Path, done: dict[str, Any]) -> None:
+    """Write done.json.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write(folder / FINISHED, _text(done))
+
+
+def _text(done: dict[str, Any]) -> str:
+    return json.dumps(done, indent=2) + "\n"
+
+
+def _record(folder: Path, done: dict[str, Any]) -> None:
+    try:
+        write_end(folder, done)
+    except OSError as error:
+        raise unwritten("how the run ended", folder, len(_text(done)), error) from None
+
+
+def forget(folder: Path) -> None:
+    """Remove the checkpoints of a run that has ended."""
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+
+
+def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:
+    """Record that memory did not suffice; the checkpoints stay, for a smaller micro-batch.
+
+    Args:
+        used: bytes that were held at most, if that is known.
+
+    Returns:
+        What is to be said of it (R0507), and where it cannot be recorded (R0508).
+    """
+    message = str(error).splitlines()[0] if str(error) else "no memory is left"
+    done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
+    found = Diagnostic(
+        "R0507",
+        f"memory did not suffice: {message}",
+        place=str(folder),
+        notes=(f"{used:,} bytes were held at most",) if used else (),
+        help="give a smaller micro_batch, or a place with more memory; the run goes on from its last"
+        " checkpoint",
+    )
+    try:
+        _record(folder, done)
+    except LawdslError as full:
+        return [found, *full.diagnostics]
+    return [found]
+
+
+def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslError:
+    """The disk did not take what a run writes at its end (R0508); `needed` bytes, 0 for a few."""
+    return LawdslError(
+        Diagnostic(
+            "R0508",
+            f"{what} cannot be written: {error}",
+            place=str(folder),
+            notes=(room(folder.parent, needed),) if needed else (),
+            help="make room, then start the run again: it goes on from its last checkpoint",
+        )
+    )

@@ -1,0 +1,136 @@
+"""What a run reads: a model, corpora, validation sets, each what the run was ordered with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+from . import models, streams
+from .corpora.corpus import Corpus, open_corpus
+from .schedules import check
+from .spec import Order, Run, Training
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a run reads.
+
+    Attributes:
+        facts: of the model that it begins with, which is not loaded yet.
+        corpora: those of the mixture, memory-mapped, in its order.
+        validation: the sets that the loss is measured on.
+        mixture: of the corpora.
+    """
+
+    facts: models.Facts
+    corpora: dict[str, Corpus]
+    validation: dict[str, Corpus]
+    mixture: streams.Mixture
+
+
+def inputs_of(order: Order, world: int) -> Inputs:
+    """What a run reads, opened and looked at.
+
+    Args:
+        world: how many processes do the run.
+
+    Raises:
+        LawdslError: as `models.inspect` and `open_corpus`; something else than was ordered (R0503),
+            corpora that the model cannot read (R0504) or that are too small (R0505, R0506), a batch
+            that the processes cannot share (R0502), a schedule that does not fit (R0702).
+    """
+    run, training = order.run, order.run.training
+    facts = models.inspect(order.paths.model)
+    check_same("the model", run.model.fingerprint, facts.fingerprint)
+    corpora = {
+        name: _opened(order.paths.corpora[name], part.fingerprint, facts, training)
+        for name, part in sorted(run.corpora.items())
+    }
+    validation = {
+        name: _opened(order.paths.validation[name], fingerprint, facts, training)
+        for name, fingerprint in run.validation.items()
+    }
+    windows = {name: corpus.windows(training.sequence) for name, corpus in corpora.items()}
+    mixture = streams.mixture_of(run, windows)
+    check(training)
+    _check_supply(mixture, run)
+    _check_rows(training, facts, world)
+    return Inputs(facts, corpora, validation, mixture)
+
+
+def check_same(what: str, wanted: str, found: str) -> None:
+    """Refuse what has another fingerprint than the run was ordered with.
+
+    Raises:
+        LawdslError: R0503.
+    """
+    if wanted != found:
+        raise LawdslError(
+            Diagnostic(
+                "R0503",
+                f"{what} has changed since the run was ordered: it is {found}, not {wanted}",
+                help="put back what was there, or order another run with `lawdsl run`",
+            )
+        )
+
+
+def _opened(folder: str, fingerprint: str, facts: models.Facts, training: Training) -> Corpus:
+    """A corpus, if it is the one that the run was ordered with and the model can read it."""
+    corpus = open_corpus(folder)
+    check_same(folder, fingerprint, corpus.fingerprint)
+    if corpus.windows(training.sequence) == 0:
+        raise LawdslError(
+            Diagnostic(
+                "R0506",
+                f"{folder} has {len(corpus.tokens)} tokens, and a row takes"
+                f" {training.sequence} and the one after them",
+                help="bring more text, or train on shorter sequences",
+            )
+        )
+    if corpus.vocabulary > facts.vocabulary:
+        raise LawdslError(
+            Diagnostic(
+                "R0504",
+                f"{folder} has {corpus.vocabulary} kinds of tokens, the model knows"
+                f" {facts.vocabulary}",
+                help="make the corpus with the model's own tokenizer",
+            )
+        )
+    return corpus
+
+
+def _check_supply(mixture: streams.Mixture, run: Run) -> None:
+    """Refuse a run that would go through a corpus more often than it was allowed to."""
+    drawn = streams.drawn(mixture, run.training.steps)
+    for name, needed, have in zip(mixture.names, drawn, mixture.windows, strict=True):
+        allowed = run.corpora[name].max_epochs
+        if needed > allowed * have:
+            raise LawdslError(
+                Diagnostic(
+                    "R0505",
+                    f"the corpus {name} has {have} windows of {run.training.sequence} tokens, the"
+                    f" run needs {needed}: more than {allowed:g} passes",
+                    help="train for fewer steps, bring more text, or allow a larger max_epochs",
+                )
+            )
+
+
+def _check_rows(training: Training, facts: models.Facts, world: int) -> None:
+    """Refuse rows that the model has no positions for, or of which each process has not as many."""
+    if facts.positions is not None and training.sequence > facts.positions:
+        raise LawdslError(
+            Diagnostic(
+                "R0504",
+                f"rows have {training.sequence} tokens, the model has {facts.positions} positions",
+                help="train on shorter sequences",
+            )
+        )
+    if training.batch % world:
+        raise LawdslError(
+            Diagnostic(
+                "R0502",
+                f"{world} processes cannot share a batch of {training.batch} rows evenly",
+                help="use a number of processes that divides the batch",
+            )
+        )

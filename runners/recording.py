@@ -1,0 +1,95 @@
+"""The row of an evaluation: the losses on all validation sets, and how far the run is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from . import costs, streams
+from .evaluation import Measured, measure
+from .place import all_of, peak_memory
+from .schedules import areas, learning_rate
+from .standing import Standing
+from .task import Task
+
+
+def record(task: Task, at: Standing, asked: Callable[[], int]) -> bool | None:
+    """Measure the losses on all validation sets, and write the row of this step.
+
+    Args:
+        asked: whether to stop, which all processes are told alike.
+
+    Returns:
+        Whether all of them are numbers; None where it was stopped before they were known.
+
+    Raises:
+        LawdslError: the row cannot be written (R0407).
+    """
+    at.clock.pause()
+    losses = _losses(task, asked)
+    if losses is None:
+        return None
+    rate = at.clock.rate(task.tokens)
+    trained = sum(all_of(task.place, float(at.losses))) / max(at.step - max(at.measured, 0), 1)
+    at.measured = at.step
+    at.losses.zero_()
+    if at.points is not None:
+        progress = _progress(task, at.step)
+        measured = {
+            "losses": {name: asdict(found) for name, found in losses.items()},
+            "train_loss": trained if at.step else None,
+        }
+        at.points.append(progress | measured | _speed(task, rate) | {"seconds": at.clock.seconds})
+    return all(math.isfinite(found.loss) for found in losses.values())
+
+
+def _losses(task: Task, asked: Callable[[], int]) -> Mapping[str, Measured] | None:
+    """The loss on every validation set; the model is in training again afterwards."""
+    sequence, losses = task.training.sequence, {}
+    task.model.eval()
+    with torch.no_grad(), task.autocast():
+        for name, corpus in task.inputs.validation.items():
+            found = measure(task.loss, corpus, sequence, task.micro, task.place, asked)
+            if found is None:
+                break
+            losses[name] = found
+    task.model.train()
+    return losses if len(losses) == len(task.inputs.validation) else None
+
+
+def _progress(task: Task, step: int) -> dict[str, Any]:
+    """What follows from the step alone: tokens, the learning rate and its areas, the mixture."""
+    mixture = task.inputs.mixture
+    s1, s2 = areas(task.training, step)
+    return {
+        "step": step,
+        "tokens": step * task.tokens,
+        "learning_rate": learning_rate(task.training, max(step - 1, 0)),
+        "S1": s1,
+        "S2": s2,
+        "rows": dict(zip(mixture.names, streams.drawn(mixture, step), strict=True)),
+        "epochs": streams.epochs(mixture, step),
+    }
+
+
+def _speed(task: Task, rate: float | None) -> dict[str, Any]:
+    """What the updates take of the device, at a rate in tokens a second."""
+    facts, place = task.inputs.facts, task.place
+    flops = costs.flops_per_token(
+        facts.parameters,
+        facts.embedding,
+        facts.layers,
+        facts.hidden,
+        task.training.sequence,
+        tied=facts.tied,
+    )
+    return {
+        "tokens_per_second": rate,
+        "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world) if rate else None,
+        "peak_memory_bytes": peak_memory(place),
+        "device": place.name,
+    }

@@ -1,0 +1,167 @@
+"""Where a run stands: taken up from its newest checkpoint, and saved as one."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lawdsl.diagnostics import render
+
+from . import checkpoints
+from .ending import CHECKPOINTS, reopen
+from .inputs import check_same
+from .parallel import gathered, restore
+from .place import Place, all_of, meet, of_first, say
+from .points import POINTS, Points, cut, open_points
+from .task import Task
+
+
+class Clock:
+    """Seconds spent on updates; evaluations and checkpoints are left out.
+
+    Attributes:
+        seconds: until the newest row.
+        since: seconds and updates since then.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.seconds = 0.0
+        self.since = 0.0, 0
+        self._device = place.device
+        self._begun: float | None = None
+
+    def start(self) -> None:
+        """An update begins."""
+        self.since = self.since[0], self.since[1] + 1
+        if self._begun is None:
+            self._begun = time.monotonic()
+
+    def pause(self) -> None:
+        """Updates end for now."""
+        if self._begun is not None:
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
+            self.since = self.since[0] + time.monotonic() - self._begun, self.since[1]
+            self._begun = None
+
+    def rate(self, tokens: int) -> float | None:
+        """Updates end for now: their tokens a second since this was last asked.
+
+        Args:
+            tokens: of an update.
+
+        Returns:
+            None where there was no update.
+        """
+        self.pause()
+        spent, updates = self.since
+        self.seconds += spent
+        self.since = 0.0, 0
+        return updates * tokens / spent if updates else None
+
+
+@dataclass
+class Standing:
+    """Where a process of a run stands.
+
+    Attributes:
+        losses: of its training rows since the newest row was written: the sum, in nats a token of
+            all processes' steps; shape (1,), float64.
+        clock: the time it has taken.
+        step: how many updates are done.
+        measured: after which of them the newest row was written; -1 before the first.
+        saved: the step of the newest checkpoint; 0 where there is none.
+        points: the rows of the run; None but in the process that writes.
+    """
+
+    losses: Tensor
+    clock: Clock
+    step: int = 0
+    measured: int = -1
+    saved: int = 0
+    points: Points | None = None
+
+
+def resumed(task: Task, held: ExitStack) -> Standing:
+    """Take a run up from its newest checkpoint that is whole, or begin it.
+
+    Args:
+        held: closes the rows at the end, whatever the end is.
+
+    Raises:
+        LawdslError: as `checkpoints.latest`, `checkpoints.of_step`, `checkpoints.load`, `points.cut` and
+            `points.open_points`; a checkpoint of another run (R0503).
+    """
+    place, folder, size = task.place, task.folder, 0
+    at = Standing(torch.zeros(1, dtype=torch.float64, device=place.device), Clock(place))
+    found = _latest(folder / CHECKPOINTS, place)
+    if found is not None:
+        check_same("the checkpoint", task.order.run.identity(), found.state["run"])
+        restore(task.model, task.optimizer, checkpoints.load(found))
+        at.step = at.saved = found.step
+        at.measured = found.state["measured"]
+        at.clock.seconds, size = found.state["seconds"], found.state["points"]
+        at.clock.since = tuple(found.state["since"])
+        parts = found.state["running"]  # of each process, as many as there were
+        at.losses[0] = parts[place.rank] if len(parts) == place.world else sum(parts) / place.world
+    if place.first:
+        reopen(folder)
+        at.points = held.enter_context(_rows(folder / POINTS, size, place))
+    meet(place)
+    return at
+
+
+def _latest(folder: Path, place: Place) -> checkpoints.Checkpoint | None:
+    """The newest checkpoint that is whole: the first process looks, the others take what it found.
+
+    Each on its own might find another, where a disk or a network fails for one of them.
+    """
+    found, step = None, -1
+    if place.first:
+        found, warnings = checkpoints.latest(folder)
+        step = -1 if found is None else found.step
+        for warning in warnings:
+            say(place, render(warning))
+    step = of_first(place, step)
+    return found if place.first or step < 0 else checkpoints.of_step(folder, step)
+
+
+def _rows(path: Path, size: int, place: Place) -> Points:
+    """The rows until the checkpoint; those after it are taken back, and measured again."""
+    if lost := cut(path, size):
+        say(place, f"{lost} rows were written after the checkpoint; they are measured again")
+    return open_points(path)
+
+
+def save(task: Task, at: Standing) -> None:
+    """Write a checkpoint: what is done after it is done again in the same way, if it must be.
+
+    Raises:
+        LawdslError: as `checkpoints.save`.
+    """
+    at.clock.pause()
+    tensors = gathered(task.loss, task.model, task.optimizer)
+    losses = all_of(task.place, float(at.losses))
+    if at.points is not None:
+        state = {
+            "run": task.order.run.identity(),
+            "seconds": at.clock.seconds,
+            "since": at.clock.since,
+            "points": at.points.size,
+            "running": losses,
+            "measured": at.measured,
+        }
+        checkpoints.save(task.folder / CHECKPOINTS, at.step, tensors, state)
+    at.saved = at.step
+    meet(task.place)
+
+
+def finite(task: Task, at: Standing) -> bool:
+    """Whether the training losses since the newest row are numbers, in all processes."""
+    return math.isfinite(sum(all_of(task.place, float(at.losses))))

@@ -1,0 +1,91 @@
+"""A run that is set up: what it reads is open, its model and optimizer are in their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from . import models
+from .inputs import Inputs, inputs_of
+from .parallel import Synced, placed, settle
+from .place import Place
+from .spec import Order, Training
+
+
+@dataclass(frozen=True)
+class Task:
+    """A process's part in a run: what stays as it is while the run goes on.
+
+    Attributes:
+        folder: of the run.
+        model: on the place's device, its weights the ones that the run begins with.
+        loss: `models.Loss` of it, as the processes compute it together.
+        synced: the context of each backward pass; see `parallel.placed`.
+        optimizer: of the model.
+    """
+
+    folder: Path
+    order: Order
+    place: Place
+    inputs: Inputs
+    model: PreTrainedModel
+    loss: nn.Module
+    synced: Synced
+    optimizer: torch.optim.Optimizer
+
+    @property
+    def training(self) -> Training:
+        return self.order.run.training
+
+    @property
+    def micro(self) -> int:
+        """Rows that go through the model at once."""
+        return self.order.how.micro_batch or self.training.batch // self.place.world
+
+    @property
+    def tokens(self) -> int:
+        """Of a step, all processes together."""
+        return self.training.batch * self.training.sequence
+
+    def autocast(self) -> torch.autocast:
+        """The context of products in bfloat16, if the run is of that precision."""
+        low = self.training.precision == "bfloat16"
+        return torch.autocast(self.place.device.type, torch.bfloat16, enabled=low)
+
+
+def task_of(folder: Path, order: Order, place: Place) -> Task:
+    """Set a run up.
+
+    Raises:
+        LawdslError: as `inputs_of` and `models.load`.
+    """
+    inputs = inputs_of(order, place.world)
+    model = models.load(order.paths.model, order.run.model.initialization, order.run.seed)
+    model.to(place.device).train()
+    loss, synced = placed(models.Loss(model), place, order.how)
+    optimizer = _optimizer(model, order.run.training)
+    task = Task(folder, order, place, inputs, model, loss, synced, optimizer)
+    with task.autocast():
+        any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)
+        settle(loss, any_rows, place)
+    return task
+
+
+def _optimizer(model: nn.Module, training: Training) -> torch.optim.AdamW:
+    """AdamW; what has one dimension, norms and biases, is not decayed."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": training.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=training.learning_rate,
+        betas=(training.beta1, training.beta2),
+        eps=training.eps,
+        fused=True,
+    )
