@@ -133,7 +133,8 @@ def test_step_0_stands_in_columns_of_its_own_and_in_rows_if_asked_for(ran):
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "sqlite"])
 def test_what_is_written_is_what_is_read(form: str, ran, tmp_path: Path):
-    table = collect([ran()])
+    table = collect([ran()], notes=["Manuals and Python.", "2 cores,\none evening"])
+    assert table.notes[1:4] == ("Manuals and Python.", "2 cores,", "one evening")
     write_table(tmp_path / f"runs.{form}", table)
     read = read_table(tmp_path / f"runs.{form}")
     assert read.notes == table.notes

@@ -181,8 +181,13 @@ def _finish(
     is_flag=True,
     help="Keep the losses before training as rows too; no law of D can be fitted to these.",
 )
+@click.option(
+    "--note", "notes", multiple=True, metavar="TEXT", help="Say it at the table's top: its source."
+)
 @as_json
-def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: bool) -> int:
+def collect(
+    sources: tuple[str, ...], output: str, with_step_0: bool, notes: tuple[str, ...], as_json: bool
+) -> int:
     """Make the table that laws are fitted to from the folders of runs.
 
     A row is an evaluation, a column a variable of the laws: N, D, r_CORPUS, L_VALIDATION, step, and
@@ -195,7 +200,7 @@ def collect(sources: tuple[str, ...], output: str, with_step_0: bool, as_json: b
 
     path = Path(output)
     check_form(path)
-    table = collected([Path(source) for source in sources], step_0=with_step_0)
+    table = collected([Path(source) for source in sources], step_0=with_step_0, notes=notes)
     write_table(path, table)
     result = {
         "path": str(path),

@@ -67,7 +67,9 @@ class Collected:
         return len(self.columns["run"])
 
 
-def collect(sources: Iterable[Path], *, step_0: bool = False) -> Collected:
+def collect(
+    sources: Iterable[Path], *, step_0: bool = False, notes: Sequence[str] = ()
+) -> Collected:
     """The table of all runs that lie in some folders, or that some sweeps ask for.
 
     Columns: run (its identity), label, sweep, domain, model, seed, status; N without embeddings
@@ -80,6 +82,7 @@ def collect(sources: Iterable[Path], *, step_0: bool = False) -> Collected:
     Args:
         sources: folders of runs, folders that hold some, sweep.toml files.
         step_0: keep the rows of step 0, where a law of D has no value; L0_ has their losses.
+        notes: what else is to be said at its top, a line each: where the data come from.
 
     Raises:
         LawdslError: no run or no row is there (R0801), something cannot be read, or runs that are
@@ -100,8 +103,9 @@ def collect(sources: Iterable[Path], *, step_0: bool = False) -> Collected:
     if len({row["domain"] for row in kept}) > 1:
         for row in kept:
             row |= {f"{x}_domain": row.get(f"{x}_{row['domain']}") for x in ("r", "L")}
-    notes = (
+    said = (
         f"lawdsl runs, schema {SCHEMA}: {len(kept):,} evaluations of {len(runs):,} runs",
+        *(line for note in notes for line in note.splitlines()),
         f"setting D_min = {min(measured)} unit token",
     )
     absent = {name: 0.0 for row in kept for name in row if name.startswith(("r_", "drawn_"))}
@@ -110,7 +114,7 @@ def collect(sources: Iterable[Path], *, step_0: bool = False) -> Collected:
         values = [row.get(name, absent.get(name)) for row in kept]
         if any(value is not None for value in values):
             columns[_header(name)] = values
-    return Collected(columns, notes, len(runs), tuple(warnings))
+    return Collected(columns, said, len(runs), tuple(warnings))
 
 
 def _rows(run: Gathered, learnability: Row) -> list[Row]:
