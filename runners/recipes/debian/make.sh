@@ -34,4 +34,7 @@ made=runs/debian
 
 lawdsl run $recipe/base.toml
 lawdsl run $recipe/cpt.toml
-lawdsl collect $recipe/cpt.toml -o $made/runs.parquet
+lawdsl collect $recipe/cpt.toml -o $made/python_from_manuals.csv \
+    --note "Five small Qwen2 models, trained on English manuals, then on manuals and Python source." \
+    --note "general: manual pages and /usr/share/doc of a Debian machine; code: Python's library." \
+    --note "Made by runners/recipes/debian/make.sh on two CPU cores; base.toml, cpt.toml say how."
