@@ -28,7 +28,7 @@ LOSSES = ("general", "code")  # of English manuals, and of Python source
 FROM = "step >= 200"  # before, the models still find their way into the new text
 SMALLEST = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 tokens
 HELD_OUT = (0.2, 0.67)  # shares of code
-WITHIN = 0.05  # relative: how near the losses held out the predictions must come
+WITHIN = 0.06  # relative: how near the losses held out the predictions must come
 
 HeldOut = tuple[str, str, float, float, float, float]
 

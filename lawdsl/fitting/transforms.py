@@ -25,6 +25,7 @@ Bend = Callable[[Array], Array]
 
 WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
 INSIDE = 1e-8  # relative: how far inside its bound a start is put
+ROUNDED = 1e-13  # relative: more than a formula is off by rounding
 LEAST = 1e-130  # the same where the bound is 0
 NO_ROWS = np.zeros((0, 1))  # a limit depends on no variable
 
@@ -45,7 +46,13 @@ class Limit:
         return self.formula.value(theta)[:, 0]
 
     def inside(self, value: Array, towards: float) -> Array:
-        """The last number that a parameter may be, for values of the limit."""
+        """The last number that a parameter may be, for values of the limit.
+
+        Those of a formula are rounded, so it stays further off: a claim that rests on the bound is
+        decided in exact arithmetic.
+        """
+        if self.formula is not None:
+            value = value + np.copysign(ROUNDED * np.abs(value), towards)
         return value if self.closed else np.nextafter(value, towards)
 
 
