@@ -62,7 +62,7 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
             show_fit(fits[name], out)
         _heading(out, "what it promises, for the fitted values")
         _show_claims(fits, out)
-        _heading(out, "losses after the last step, predicted by fits that have not seen these shares")
+        _heading(out, "losses after the last step at shares that no fit has seen")
         headers = ("loss", "model", "share of code", "measured", "predicted", "off by")
         show_rows(headers, [(*row[:-1], f"{row[-1]:+.2%}") for row in rows], out)
         out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
