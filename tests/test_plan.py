@@ -105,7 +105,7 @@ def test_what_is_half_done_takes_half_the_time(tmp_path: Path):
 def test_time_is_estimated_from_runs_of_the_same_model_if_there_are_any(tmp_path: Path):
     path = made(tmp_path)
     first = planned(path)
-    assert first.rate.startswith("rough")
+    assert first.rate.startswith("a rough guess")
     begin(first.runs[0], row(0), row(20, tokens_per_second=100.0), status="done")
     small, large = planned(path).runs[1], planned(path).runs[4]
     assert planned(path).rate == "measured on some of these models"
@@ -121,7 +121,7 @@ def test_rates_of_another_kind_of_device_say_nothing(tmp_path: Path):
     path = made(tmp_path)
     run = planned(path).runs[0]
     begin(run, row(0), row(20, tokens_per_second=1e6, device="NVIDIA H100"), status="done")
-    assert planned(path).rate.startswith("rough")
+    assert planned(path).rate.startswith("a rough guess")
     assert planned(path, GPUS).rate.startswith("measured")
 
 
