@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,21 @@ SMALLEST = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 t
 HELD_OUT = (0.2, 0.67)  # shares of code
 WITHIN = 0.06  # relative: how near the losses held out the predictions must come
 
-HeldOut = tuple[str, str, float, float, float, float]
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A loss at the end of a run that the fit has not seen, beside its prediction: nat/token."""
+
+    loss: str
+    model: str
+    share: float
+    measured: float
+    predicted: float
+
+    @property
+    def off(self) -> float:
+        """Relative to what was measured."""
+        return self.predicted / self.measured - 1
 
 
 def run(out: Console | None) -> tuple[dict[str, Any], bool]:
@@ -64,17 +79,16 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         _show_claims(fits, out)
         _heading(out, "losses after the last step at shares that no fit has seen")
         headers = ("loss", "model", "share of code", "measured", "predicted", "off by")
-        show_rows(headers, [(*row[:-1], f"{row[-1]:+.2%}") for row in rows], out)
+        show_rows(headers, [(*asdict(row).values(), f"{row.off:+.2%}") for row in rows], out)
         out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
-    names = ("loss", "model", "share", "measured", "predicted", "relative_error")
     result = {
         "law": law.name,
         "claims": verdicts.to_json()["claims"],
         "trends": {name: found.to_json()["trends"] for name, found in observed.items()},
         "fits": {name: found.to_json() for name, found in fits.items()},
-        "held_out": [dict(zip(names, row, strict=True)) for row in rows],
+        "held_out": [asdict(row) | {"relative_error": row.off} for row in rows],
     }
-    return result, all(abs(row[-1]) < WITHIN for row in rows)
+    return result, all(abs(row.off) < WITHIN for row in rows)
 
 
 def _columns(loss: str) -> dict[str, str]:
@@ -82,7 +96,7 @@ def _columns(loss: str) -> dict[str, str]:
 
 
 def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
-    """For each model and share held out: measured, predicted, and the relative difference."""
+    """What a fit that has not seen these shares predicts for each model."""
     columns = _columns(loss)
     others = [FROM, *(f"r_code != {share}" for share in HELD_OUT)]
     seen = fit(law, data, where=others, columns=columns, claims=False)
@@ -96,8 +110,7 @@ def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
             assert rows.target is not None
             predicted = seen.predict(dict(zip(names, rows.columns[:, :1], strict=True)))
             measured = float(np.mean(rows.target))  # of all seeds
-            off = float(predicted[0]) / measured - 1
-            found.append((loss, model, share, measured, float(predicted[0]), off))
+            found.append(HeldOut(loss, model, share, measured, float(predicted[0])))
     return found
 
 

@@ -116,7 +116,10 @@ def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
                 return _diverged(task, at)
             save(task, at)
         if signalled:
-            say(place, f"{order.label} stopped after step {at.step} of {steps}, saved")
+            where = (
+                f"after step {at.step} of {steps}, saved" if at.step else "before its first step"
+            )
+            say(place, f"{order.label} stopped {where}")
             return ending.stopped(signalled)
         _update(task, at)
 

@@ -8,6 +8,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from . import models, streams
 from .corpora.corpus import Corpus, open_corpus
+from .facts import ModelFacts
 from .schedules import check
 from .spec import Order, Run, Training
 
@@ -23,7 +24,7 @@ class Inputs:
         mixture: of the corpora.
     """
 
-    facts: models.Facts
+    facts: ModelFacts
     corpora: dict[str, Corpus]
     validation: dict[str, Corpus]
     mixture: streams.Mixture
@@ -75,7 +76,7 @@ def check_same(what: str, wanted: str, found: str) -> None:
         )
 
 
-def _opened(folder: str, fingerprint: str, facts: models.Facts, training: Training) -> Corpus:
+def _opened(folder: str, fingerprint: str, facts: ModelFacts, training: Training) -> Corpus:
     """A corpus, if it is the one that the run was ordered with and the model can read it."""
     corpus = open_corpus(folder)
     check_same(folder, fingerprint, corpus.fingerprint)
@@ -116,7 +117,7 @@ def _check_supply(mixture: streams.Mixture, run: Run) -> None:
             )
 
 
-def _check_rows(training: Training, facts: models.Facts, world: int) -> None:
+def _check_rows(training: Training, facts: ModelFacts, world: int) -> None:
     """Refuse rows that the model has no positions for, or of which each process has not as many."""
     if facts.positions is not None and training.sequence > facts.positions:
         raise LawdslError(

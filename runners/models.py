@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from transformers.utils import logging as transformers_logging
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
 
+from .facts import ModelFacts
 from .losses import chunked_loss, token_losses
 from .place import out_of_memory
 from .spec import canonical
@@ -37,31 +37,6 @@ PICKLES = ("pytorch_model*.bin", "pytorch_model*.json", "model*.pt", "*.pth", "*
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
 TOLERANCE = 1e-3  # nats: how far the losses may be from those of the model's own logits
 LARGE = 100.0  # what the logits are multiplied with to see whether they are capped
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a model before it is loaded.
-
-    Attributes:
-        fingerprint: hash of the configuration and, where there are some, of the weights.
-        weights: whether there are some.
-        parameters: all of them, those that are shared counted once.
-        non_embedding: all but the input embedding and the head: the N of most laws.
-        embedding: of the input embedding alone.
-        tied: whether the head is the input embedding.
-    """
-
-    fingerprint: str
-    weights: bool
-    parameters: int
-    non_embedding: int
-    embedding: int
-    tied: bool
-    layers: int
-    hidden: int
-    vocabulary: int
-    positions: int | None
 
 
 class Loss(nn.Module):
@@ -89,7 +64,7 @@ class Loss(nn.Module):
         return chunked_loss(hidden, weight, targets, chunk=self.chunk, bias=bias)
 
 
-def inspect(source: str | Mapping[str, Any]) -> Facts:
+def inspect(source: str | Mapping[str, Any]) -> ModelFacts:
     """What a model's folder, or its configuration as plain data, says of it.
 
     Raises:
@@ -104,16 +79,14 @@ def inspect(source: str | Mapping[str, Any]) -> Facts:
     if head is None:
         raise _refused("R0302", source, "the model has no head that predicts the next token")
     total = sum(p.numel() for p in model.parameters())
-    tied = head.weight is embedding
-    apart = 0 if tied else head.weight.numel()
+    apart = 0 if head.weight is embedding else head.weight.numel()
     text = config.get_text_config()
-    return Facts(
+    return ModelFacts(
         fingerprint=_fingerprint(source, files),
         weights=bool(files),
         parameters=total,
         non_embedding=total - embedding.numel() - apart,
         embedding=embedding.numel(),
-        tied=tied,
         layers=text.num_hidden_layers,
         hidden=text.hidden_size,
         vocabulary=embedding.shape[0],

@@ -78,15 +78,7 @@ def _progress(task: Task, step: int) -> dict[str, Any]:
 
 def _speed(task: Task, rate: float | None) -> dict[str, Any]:
     """What the updates take of the device, at a rate in tokens a second."""
-    facts, place = task.inputs.facts, task.place
-    flops = costs.flops_per_token(
-        facts.parameters,
-        facts.embedding,
-        facts.layers,
-        facts.hidden,
-        task.training.sequence,
-        tied=facts.tied,
-    )
+    place, flops = task.place, task.inputs.facts.flops_per_token(task.training.sequence)
     return {
         "tokens_per_second": rate,
         "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world) if rate else None,

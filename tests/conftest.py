@@ -21,6 +21,16 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the corpora of small runs; tests only read it."""
+    import runs  # torch, for those who ask
+
+    folder = tmp_path_factory.mktemp("data")
+    runs.write_corpora(folder)
+    return folder
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the figures that tests recorded with `record_property("figure", text)`."""
     passed = terminalreporter.stats.get("passed", [])

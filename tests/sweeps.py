@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from lawdsl.runners.facts import ModelFacts
 from lawdsl.runners.sweeps.grid import orders_of
-from lawdsl.runners.sweeps.inputs import Inputs, ModelFacts, inputs_of
+from lawdsl.runners.sweeps.inputs import Inputs, inputs_of
 from lawdsl.runners.sweeps.local import Engine
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Plan, plan_of

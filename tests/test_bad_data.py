@@ -25,8 +25,6 @@ import lawdsl
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import render
-from lawdsl.messages_data import DATA_MESSAGES
-from lawdsl.symmetries import findings, freedom
 
 SOURCES = Path(__file__).resolve().parent.parent / "lawdsl"
 CHINCHILLA = lawdsl.load("chinchilla")
@@ -712,57 +710,3 @@ def test_a_million_rows_take_seconds_and_bounded_memory(
     assert fit.values == pytest.approx(p.parameters, rel=0.02)
     assert fit.verdict == "trusted"
     assert whole < 60 and peak < 2.5
-
-
-# ---- the table of messages
-
-
-def given_codes() -> set[str]:
-    code = re.compile(r'"([DFC]\d{4})"')
-    return {
-        found
-        for path in SOURCES.rglob("*.py")
-        if not path.name.startswith("messages")
-        for found in code.findall(path.read_text(encoding="utf-8"))
-    }
-
-
-def test_the_codes_that_are_given_are_those_in_the_table():
-    assert given_codes() == set(DATA_MESSAGES)
-
-
-def answer(example: str, folder: Path) -> tuple[lawdsl.Diagnostic, ...]:
-    """What is said to a table for chinchilla, or to a law."""
-    if not example.startswith("law "):
-        return lawdsl.fit("chinchilla", written(folder, example), starts=6).diagnostics
-    law = lawdsl.load(written(folder, example, "share.law"))
-    return (*lawdsl.check(law).warnings, *findings(law, freedom(law)))
-
-
-EXAMPLES = [(code, i) for code, m in DATA_MESSAGES.items() for i in range(len(m.bad))]
-
-
-@pytest.mark.parametrize(("code", "i"), EXAMPLES, ids=[f"{code}-{i}" for code, i in EXAMPLES])
-def test_a_bad_example_is_answered_with_its_code(code: str, i: int, tmp_path: Path):
-    try:
-        found = answer(DATA_MESSAGES[code].bad[i], tmp_path)
-    except lawdsl.LawdslError as error:
-        found = error.diagnostics
-    if code.startswith("D"):
-        assert {d.code for d in found} == {code}
-    else:
-        assert code in {d.code for d in found}
-
-
-@pytest.mark.parametrize("text", sorted({m.good for m in DATA_MESSAGES.values() if m.good}))
-def test_a_good_example_is_answered_with_nothing(text: str, tmp_path: Path):
-    assert answer(text, tmp_path) == ()
-
-
-@pytest.mark.parametrize("code", DATA_MESSAGES)
-def test_a_message_is_explained_in_sentences(code: str):
-    message = DATA_MESSAGES[code]
-
-    assert message.title and not message.title.endswith(".")
-    assert message.meaning.endswith(".") and len(message.meaning.split()) >= 8
-    assert bool(message.good) == bool(message.bad)

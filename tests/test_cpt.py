@@ -35,13 +35,6 @@ DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    runs.write_corpora(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def unbroken(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that nothing stops."""
     folder = tmp_path_factory.mktemp("unbroken")

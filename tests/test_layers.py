@@ -37,7 +37,7 @@ ORDER = (
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",
 )
-TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}
+TOGETHER = {"diagnostics": "language"}
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("language", "diagnostics", "units", "messages", "library", "files", "choices")
 
@@ -92,6 +92,7 @@ RUNNER_ORDER = (
     "schedules",
     "evaluation_steps",
     "costs",
+    "facts",
     "streams",
     "losses",
     "place",

@@ -23,7 +23,7 @@ from lawdsl.diagnostics import LawdslError
 from lawdsl.runners import locks
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import carrying_out, exporting, inputs, workers
-from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
+from lawdsl.runners.sweeps.carrying_out import Outcome, Policy, Stop
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.run_folders import prepare, state
 from lawdsl.runners.sweeps.sweep import read_sweep
@@ -133,14 +133,14 @@ def test_a_run_whose_worker_is_killed_goes_on_where_it_was(tmp_path: Path, fake)
 def test_a_run_that_dies_too_often_has_failed_and_the_others_go_on(tmp_path: Path, fake):
     path = made(tmp_path)
     fake(**{FIRST: {"dies": [3, 4, 6, 7]}})
-    found = carried_out(path, retries=1)
+    found = carried_out(path, policy=Policy(retries=1))
     outcome = found.pop(FIRST)
     assert {o.status for o in found.values()} == {"done"}
     assert outcome.status == "failed" and "killed by SIGKILL" in outcome.message
     assert outcome.log[-1].startswith("begins at step 0")
     end = json.loads((folder(path, FIRST) / "done.json").read_text())
     assert end["status"] == "failed" and end["step"] == 0 and end["log"] == list(outcome.log)
-    assert statuses(path, retries=2) == {FIRST: "done"}  # it is tried again, from where it was
+    assert statuses(path) == {FIRST: "done"}  # it is tried again, from where it was
     assert not folder(path, FIRST).joinpath("done.json").read_text().count("failed")
 
 
@@ -177,7 +177,7 @@ def test_a_run_that_is_out_of_memory_is_recorded_and_tried_again_when_asked(tmp_
 def test_half_the_micro_batch_is_tried_once(rows: int, status: str, tmp_path: Path, fake):
     path = made(tmp_path)
     fake(**{FIRST: {"memory": rows}})
-    assert carried_out(path, halve=True)[FIRST].status == status
+    assert carried_out(path, policy=Policy(halve=True))[FIRST].status == status
     order = json.loads((folder(path, FIRST) / "spec.json").read_text())
     assert order["how"]["micro_batch"] == 2
     assert order["run"]["training"]["batch"] == 4

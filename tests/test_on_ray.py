@@ -31,7 +31,7 @@ from lawdsl.diagnostics import LawdslError
 from lawdsl.runners.locks import holder
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import carrying_out, inputs, local, on_ray, ray_cluster, workers
-from lawdsl.runners.sweeps.carrying_out import Job, Outcome, Stop
+from lawdsl.runners.sweeps.carrying_out import Job, Outcome, Policy, Stop
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Planned
 from lawdsl.runners.sweeps.ray_cluster import Needs, Node
@@ -376,7 +376,9 @@ def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lost]
     ) -> Lost:
         (tmp_path / "lock").write_text(json.dumps({"host": host, "pid": 1, "since": "then"}))
         monkeypatch.setattr(on_ray, "nodes", lambda: [HERE, THERE, GONE])
-        cluster = on_ray._Cluster(on_ray.Engine(Machine(1, {}), steal=steal, grace=60), locks)
+        cluster = on_ray._Cluster(
+            on_ray.Engine(Machine(1, {}), policy=Policy(steal=steal), grace=60), locks
+        )
         job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
         slot = on_ray._Slot(Needs(1, 0), None, None, "c", node_of)
         job.worker = on_ray._Place(slot, None, time.monotonic() - seconds)
@@ -517,12 +519,7 @@ def test_runs_end_when_their_driver_is_killed_and_the_next_goes_on(
 ):
     path = made(tmp_path)
     driver = command(path, cluster.address, slow())
-    killed: list[bool] = []
-    kill = when(path, FIRST, 5, lambda: killed.append(True))
-    while not killed:
-        kill(0, 0)
-        assert driver.poll() is None
-        time.sleep(0.05)
+    wait_until(driver, path, 5)
     pids = chain(path, FIRST)[:2]
     driver.kill()
     driver.communicate()
@@ -576,16 +573,14 @@ def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
     """Interrupted as a terminal does it, all processes of the command at once, and run again."""
     path = made(tmp_path, ONE)
     driver = command(path, "local", slow(seconds=0.2))
-    told: list[bool] = []
-    tell = when(path, FIRST, 5, lambda: told.append(True))
-    while not told:
-        tell(0, 0)
-        assert driver.poll() is None
-        time.sleep(0.05)
+    wait_until(driver, path, 5)
     os.killpg(driver.pid, signal.SIGINT)
     _, said = driver.communicate()
     assert driver.returncode == 130, said
-    assert said == "stopped; the same command goes on from here\n"
+    assert said.splitlines() == [
+        "stopping: the runs save themselves; a second signal ends them where they are",
+        "stopped; the same command goes on from here",
+    ]
     assert state(folder(path, FIRST)).held == ""
     driver = command(path, "local", worker(), "--json")
     document, said = driver.communicate()
@@ -612,3 +607,13 @@ def command(
         text=True,
         start_new_session=True,
     )
+
+
+def wait_until(driver: subprocess.Popen[str], path: Path, step: int) -> None:
+    """Until the first run has come to a step."""
+    reached: list[bool] = []
+    look = when(path, FIRST, step, lambda: reached.append(True))
+    while not reached:
+        look(0, 0)
+        assert driver.poll() is None
+        time.sleep(0.05)

@@ -25,13 +25,6 @@ LIMIT = 240  # seconds after which processes that wait for each other are given 
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    runs.write_corpora(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     """The losses of the run in one process."""
     folder = tmp_path_factory.mktemp("alone")

@@ -16,7 +16,7 @@ import pytest
 import runs
 from sweeps import MACHINE
 
-from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
+from lawdsl.runners.sweeps.carrying_out import Outcome, Policy, Stop
 from lawdsl.runners.sweeps.grid import orders_of
 from lawdsl.runners.sweeps.inputs import inputs_of
 from lawdsl.runners.sweeps.local import Engine
@@ -167,7 +167,7 @@ def planned(path: Path) -> Plan:
 
 def carried_out(path: Path, worker: tuple[str, ...]) -> dict[str, Outcome]:
     with Stop() as stop:
-        found = Engine(MACHINE, jobs=2, retries=0, worker=worker).run(planned(path).to_do, stop)
+        found = Engine(MACHINE, 2, Policy(retries=0), worker).run(planned(path).to_do, stop)
     return {outcome.run.label.partition("_")[0]: outcome for outcome in found}
 
 

@@ -182,14 +182,11 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
 def explain(code: str, as_json: bool) -> int:
     """Say what a message means, with an example. CODE is what stands in its brackets: L0301."""
     from lawdsl.language.words import nearest
-    from lawdsl.messages import MESSAGES as LANGUAGE
-    from lawdsl.messages_data import DATA_MESSAGES
-    from lawdsl.messages_runner import RUNNER_MESSAGES
+    from lawdsl.messages.table import MESSAGES
 
-    messages = {**LANGUAGE, **DATA_MESSAGES, **RUNNER_MESSAGES}
-    message = messages.get(code.upper())
+    message = MESSAGES.get(code.upper())
     if message is None:
-        alike = nearest(code.upper(), messages)
+        alike = nearest(code.upper(), MESSAGES)
         raise click.UsageError(f"there is no message {code}" + (f"; {alike}?" if alike else ""))
     result = {
         "code": code.upper(),

@@ -16,7 +16,7 @@ from lawdsl.extras import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, on_ray
-    from lawdsl.runners.sweeps.carrying_out import Outcome, Stop
+    from lawdsl.runners.sweeps.carrying_out import Outcome, Policy, Stop
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan, Planned
     from lawdsl.runners.sweeps.sweep import Sweep
@@ -99,6 +99,7 @@ def run(
     from lawdsl.reporting.runs import show_plan
     from lawdsl.reporting.terminal import console
     from lawdsl.runners.sweeps import exporting
+    from lawdsl.runners.sweeps.carrying_out import Policy
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
@@ -106,8 +107,8 @@ def run(
 
     read = read_sweep(Path(sweep))
     inputs = inputs_of(read)
-    tries: dict[str, Any] = {"retries": retries, "halve": halve, "steal": steal}
-    with _machines(address, read, jobs, jobs_per_gpu, tries) as (there, at_once, engine):
+    policy = Policy(retries, halve, steal)
+    with _machines(address, read, jobs, jobs_per_gpu, policy) as (there, at_once, engine):
         plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
         exporting.check(read, plan.runs)
         planned = plan.to_json()
@@ -307,7 +308,7 @@ def _machines(
     sweep: Sweep,
     jobs: int | None,
     jobs_per_gpu: int,
-    tries: dict[str, Any],
+    policy: Policy,
 ) -> Iterator[tuple[Machine, int, local.Engine | on_ray.Engine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
     from lawdsl.runners.sweeps import local, machine, workers
@@ -316,7 +317,7 @@ def _machines(
     if address is None:
         here = machine.this_machine()
         at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
-        yield here, at_once, local.Engine(here, at_once, worker=workers.WORKER, **tries)
+        yield here, at_once, local.Engine(here, at_once, policy, workers.WORKER)
         return
     needs("ray", extra="ray")
     from lawdsl.runners.sweeps import on_ray, ray_cluster
@@ -326,7 +327,7 @@ def _machines(
         there = ray_cluster.machine_of(nodes)
         kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
-        engine = on_ray.Engine(there, jobs, jobs_per_gpu, worker=workers.WORKER, **tries)
+        engine = on_ray.Engine(there, jobs, jobs_per_gpu, policy, workers.WORKER)
         yield there, at_once, engine
 
 

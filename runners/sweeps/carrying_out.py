@@ -91,6 +91,22 @@ class Stop:
         return stopped(self.signal)
 
 
+@dataclass(frozen=True)
+class Policy:
+    """What is done about runs that do not go through.
+
+    Attributes:
+        retries: how often a run whose worker or node is lost is taken up again, from where it was.
+        halve: whether a run that runs out of memory is tried once more with half the micro-batch.
+        steal: whether to take runs that a host held when it was last heard of: another than this,
+            and on a cluster none of it.
+    """
+
+    retries: int = 2
+    halve: bool = False
+    steal: bool = False
+
+
 @dataclass
 class Job:
     """A run that is to be done.
@@ -121,12 +137,8 @@ class Engine(Protocol):
     """Machines that do runs."""
 
     @property
-    def retries(self) -> int:
-        """How often a run whose worker dies is tried again, from where it was."""
-
-    @property
-    def halve(self) -> bool:
-        """Whether a run that runs out of memory is tried once more with half the micro-batch."""
+    def policy(self) -> Policy:
+        """What is done about runs that do not go through."""
 
     def hopeless(self, waiting: Sequence[Job]) -> str:
         """Why none of the runs that wait will ever be begun; empty where some may."""
@@ -246,7 +258,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
     if stop.count:
         return Outcome(run, "stopped")
     if status == "oom":
-        smaller = _smaller(job) if engine.halve and not job.halved else None
+        smaller = _smaller(job) if engine.policy.halve and not job.halved else None
         if smaller is None:
             return Outcome(run, status, message)
         job.run, job.halved = smaller, True
@@ -255,7 +267,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
     said = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
     if wrong and said.startswith(HELD):
         return Outcome(run, "held", state(run.folder).held or "another process")
-    if not wrong and job.attempts <= engine.retries:
+    if not wrong and job.attempts <= engine.policy.retries:
         note(run.folder, f"{exit.why}; the run is taken up again")
         return None
     why = said if wrong and said else exit.why

@@ -9,13 +9,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.extras import needs
 
 from ..corpora.corpus import mixed_tokenizers, open_corpus
+from ..facts import ModelFacts
 from .sweep import Sweep
 
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
@@ -44,26 +45,6 @@ class CorpusFacts:
     def windows(self, sequence: int) -> int:
         """How many rows of `sequence` tokens, each with the token after it, it holds."""
         return max(0, (self.tokens - 1) // sequence)
-
-
-@dataclass(frozen=True)
-class ModelFacts:
-    """What is known of a model before it is loaded; see `models.Facts`."""
-
-    fingerprint: str
-    weights: bool
-    parameters: int
-    non_embedding: int
-    embedding: int
-    layers: int
-    hidden: int
-    vocabulary: int
-    positions: int | None
-
-    @property
-    def tied(self) -> bool:
-        """Whether the head shares the weights of the input embedding."""
-        return self.parameters - self.non_embedding == self.embedding
 
 
 @dataclass(frozen=True)
@@ -132,8 +113,7 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     ]
     if mistakes:
         raise LawdslError(mistakes)
-    known = [field.name for field in fields(ModelFacts)]
-    return [ModelFacts(**{name: answer["facts"][name] for name in known}) for answer in answers]
+    return [ModelFacts(**answer["facts"]) for answer in answers]
 
 
 def _corpora(

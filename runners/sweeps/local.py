@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..locks import release
 from ..spec import How
 from . import workers
-from .carrying_out import Job, Outcome, Stop, carry_out
+from .carrying_out import Job, Outcome, Policy, Stop, carry_out
 from .machine import Machine
 from .plan import Planned
 from .workers import Exit
@@ -29,18 +29,14 @@ class Engine:
     Attributes:
         machine: what there is.
         jobs: how many runs at once.
-        retries: how often a run whose worker dies is tried again, from where it was.
-        halve: whether a run that runs out of memory is tried once more with half the micro-batch.
+        policy: what is done about runs that do not go through.
         worker: the command that does the run whose folder is its last argument.
-        steal: whether to take runs that another host held when it was last heard of.
     """
 
     machine: Machine
     jobs: int
-    retries: int = 2
-    halve: bool = False
+    policy: Policy = Policy()
     worker: tuple[str, ...] = workers.WORKER
-    steal: bool = False
 
     def run(
         self,
@@ -59,7 +55,7 @@ class Engine:
         return len(working) < self.jobs
 
     def held(self, job: Job, by: str) -> str:
-        return "" if by and self.steal and release(job.run.folder) else by
+        return "" if by and self.policy.steal and release(job.run.folder) else by
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         run = job.run

@@ -16,7 +16,7 @@ from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
 
 from ..locks import named, release
 from . import workers
-from .carrying_out import Job, Outcome, Stop, carry_out
+from .carrying_out import Job, Outcome, Policy, Stop, carry_out
 from .machine import Machine
 from .plan import Planned
 from .ray_cluster import Needs, Node, capacity, check, needs_of, nodes, pinned
@@ -71,19 +71,15 @@ class Engine:
         machine: what the cluster has, all in all.
         jobs: how many runs at once, at most; as many as the nodes bear if None.
         jobs_per_gpu: how many of them may share a GPU.
-        retries: how often a run whose worker or node is lost is taken up again.
-        halve: whether a run that runs out of memory is tried once more with half the micro-batch.
+        policy: what is done about runs that do not go through.
         worker: an interpreter, in whose place each node uses its own, and what it runs.
-        steal: whether to take runs that hosts held which are not in the cluster.
     """
 
     machine: Machine
     jobs: int | None = None
     jobs_per_gpu: int = 1
-    retries: int = 2
-    halve: bool = False
+    policy: Policy = Policy()
     worker: tuple[str, ...] = workers.WORKER
-    steal: bool = False
     patience: float = PATIENCE
     grace: float = GRACE
 
@@ -117,7 +113,7 @@ class _Cluster:
 
     def __init__(self, engine: Engine, locks: bool) -> None:
         self.engine, self.locks = engine, locks
-        self.retries, self.halve = engine.retries, engine.halve
+        self.policy = engine.policy
         self._seen, self._nodes = 0.0, list[Node]()
         self._idle: list[_Slot] = []
         self._to_come: list[_Slot] = []
@@ -242,7 +238,7 @@ class _Cluster:
             except RayError:
                 return False
         if last is None or last.lost is None:
-            return self.engine.steal and release(folder)
+            return self.policy.steal and release(folder)
         over = time.monotonic() - last.lost > self.engine.grace
         return last.slot.host == host and over and release(folder)
 

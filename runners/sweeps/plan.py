@@ -16,7 +16,7 @@ from .. import costs, streams
 from ..disk import free
 from ..spec import Order
 from .grid import folder_of
-from .inputs import Inputs, ModelFacts
+from .inputs import Inputs
 from .machine import Machine
 from .run_folders import State, others, state
 from .sweep import Sweep
@@ -172,7 +172,7 @@ def _planned(
 ) -> Planned:
     training, model = order.run.training, order.run.model.name
     a_step = training.batch * training.sequence
-    per_token = _flops(inputs.models[model], training.sequence)
+    per_token = inputs.models[model].flops_per_token(training.sequence)
     validation = sum(
         set_.windows(training.sequence) * training.sequence for set_ in inputs.validation.values()
     )
@@ -181,12 +181,6 @@ def _planned(
     left = 0.0 if found.final else 1 - found.step / training.steps
     seconds = left * flops / speeds[model] + START * (left > 0)
     return Planned(order, folder, found, trained, flops, seconds)
-
-
-def _flops(model: ModelFacts, sequence: int) -> float:
-    return costs.flops_per_token(
-        model.parameters, model.embedding, model.layers, model.hidden, sequence, tied=model.tied
-    )
 
 
 def _speeds(
@@ -202,7 +196,7 @@ def _speeds(
         name, sequence = order.run.model.name, order.run.training.sequence
         gpu = machine.on_gpu(order.how)
         if found.rate and (found.device != "cpu") == gpu:
-            measured[name].append(found.rate * _flops(inputs.models[name], sequence))
+            measured[name].append(found.rate * inputs.models[name].flops_per_token(sequence))
         if gpu:
             peaks = [costs.peak(kind) for kind in machine.gpus.values()]
             one = min((PART * peak for peak in peaks if peak), default=GPU)

@@ -1,233 +1,15 @@
-"""What each message about tables, fits and the command line means, with an example of a table.
+"""Messages about fits, comparisons, trends and the command line.
 
-The examples are CSV files for the law chinchilla: `bad` ones are answered with the code, `good`
-is the table mended. Where it is the law that is wrong, they are laws; where it takes a file, a fit
-or a command, there is none.
+Examples are CSV files for the law chinchilla. Where it is the law that is wrong, they are laws; where it
+takes a fit or a command, there is none.
 """
 
 from __future__ import annotations
 
-from lawdsl.messages import Message
+from lawdsl.messages.examples import GOOD, GRID, HEAD, ROWS, SHARE, table_of
+from lawdsl.messages.message import Message
 
-_ROWS = """\
-1e8,2e9,3.4248
-1e8,2e10,2.9684
-1e8,2e11,2.7770
-1e9,2e9,2.9942
-1e9,2e10,2.5351
-1e9,2e11,2.3183
-1e10,2e9,2.8034
-1e10,2e10,2.3426
-1e10,2e11,2.1265
-"""
-_HEAD = "N,D,L\n"
-_SHARE = """\
-law share
-variable r in [0, 1]
-parameter c, k, t1, t2 > 0
-L = c + k*exp(TERMS)
-require L finite
-"""
-_GOOD = _HEAD + _ROWS
-
-
-def _with(row: str) -> str:
-    """The good table with another third row."""
-    return _GOOD.replace("1e8,2e11,2.7770", row)
-
-
-def _only(*starts: str) -> str:
-    """The rows of the good table that begin so."""
-    return _HEAD + "".join(line + "\n" for line in _ROWS.splitlines() if line.startswith(starts))
-
-
-# twenty-five runs, with noise of a ten-thousandth
-_GRID = (
-    _HEAD
-    + """\
-1e8,2e9,3.4386
-1e8,6e9,3.1656
-1e8,2e10,2.9681
-1e8,6e10,2.8510
-1e8,2e11,2.7659
-3e8,2e9,3.1858
-3e8,6e9,2.9132
-3e8,2e10,2.7158
-3e8,6e10,2.5981
-3e8,2e11,2.5135
-1e9,2e9,3.0005
-1e9,6e9,2.7269
-1e9,2e10,2.5302
-1e9,6e10,2.4121
-1e9,2e11,2.3275
-3e9,2e9,2.8866
-3e9,6e9,2.6131
-3e9,2e10,2.4163
-3e9,6e10,2.2985
-3e9,2e11,2.2141
-1e10,2e9,2.8033
-1e10,6e9,2.5300
-1e10,2e10,2.3333
-1e10,6e10,2.2152
-1e10,2e11,2.1307
-"""
-)
-
-_TABLES = {
-    "D0101": Message(
-        "a table that cannot be read",
-        "Tables are CSV files in UTF-8, Parquet files, read from a file or a pipe, and the table "
-        "`runs` of a SQLite file. Save the table in one of these forms, or correct the path. A table "
-        "of runs that a later lawdsl has written is not read in part; collect it again.",
-        ("N,D,L\n1e8,2e9,\0\n", "# lawdsl runs, schema 2: 10 evaluations of 2 runs\n" + _GOOD),
-        _GOOD,
-    ),
-    "D0102": Message(
-        "a table that is not a table",
-        "Every row has a cell for every column, and cells are separated by commas. Other readers "
-        "fill a short row or guess a separator; here nothing is guessed. Correct the row that is "
-        "named. A number with commas in it is one cell only in quotes, and no number then.",
-        (
-            _with("1e8,2e11"),
-            _with("1e8,2e11,2.7770,1"),
-            _with("100,000,000,2e11,2.7770"),
-            _with('1e8,"2e11,2.7770'),
-            _GOOD.replace(",", ";"),
-            _GOOD.replace(",", "\t"),
-        ),
-        _GOOD,
-    ),
-    "D0103": Message(
-        "a table without rows",
-        "There is nothing to fit: the file is empty, or no row meets the conditions of --where, "
-        "or --drop-bad has left every row out.",
-        ("", "# only a comment\n", _HEAD),
-        _GOOD,
-    ),
-    "D0104": Message(
-        "a column that is not there",
-        "Each variable of the law, and its output, is read from the column of the same name. "
-        "Where a column is called otherwise, bind it: `lawdsl fit LAW runs.csv L=loss`.",
-        (_GOOD.replace("N,D,L", "N,D,loss"), _GOOD.replace("N,D,L", "n,D,L")),
-        _GOOD,
-    ),
-    "D0105": Message(
-        "column names that do not name columns",
-        "The first line that is no comment names the columns, and no two have one name. Name "
-        "them; a line that begins with # is a comment, not a header.",
-        (_GOOD.replace("N,D,L", "N,D,D"), _ROWS, "# N,D,L\n" + _ROWS),
-        _GOOD,
-    ),
-    "D0106": Message(
-        "a cell that is no number",
-        "A column that the law uses holds plain numbers: 1000000, 2.5, 1e9. Separators, units and "
-        "words are not read. The unit of a column goes into its header, as `D [Gtoken]`; rows "
-        "without a value are left out, and counted, with --drop-bad. Text in a data frame is no "
-        "number even where it looks like one.",
-        (
-            _with("1e8,2e11,oops"),
-            _with("1e8,200B,2.7770"),
-            _with('"100,000,000",2e11,2.7770'),
-            _with("1_000,2e11,2.7770"),
-            _with("1e8,2e11,n/a"),
-            _with("1e8,2e11,"),
-        ),
-        _GOOD,
-    ),
-    "D0107": Message(
-        "a number that is not finite",
-        "nan, inf and numbers beyond 1.8e308 are no measurements. Correct the cell, or leave such "
-        "rows out, and have them counted, with --drop-bad. A run that diverged is not a run of "
-        "this law.",
-        (_with("1e8,2e11,nan"), _with("1e8,2e11,-inf"), _with("1e8,1e400,2.7770")),
-        _GOOD,
-    ),
-    "D0108": Message(
-        "a value outside the domain of its variable",
-        "The law declares where its variables may lie, and claims nothing elsewhere. Correct the "
-        "cell, choose rows with --where, or change the setting that the domain is made of: "
-        "`--set D_min=0.05`.",
-        (_with("1e8,0,2.7770"), _with("1e8,-2e11,2.7770"), _with("-0,2e11,2.7770")),
-        _GOOD,
-    ),
-    "D0109": Message(
-        "a measured value without a logarithm",
-        "The objective compares logarithms, which only numbers above 0 have. Correct the cell, or "
-        "compare the values themselves: `--objective squared`.",
-        (_with("1e8,2e11,-2.7770"), _with("1e8,2e11,0")),
-        _GOOD,
-    ),
-    "D0110": Message(
-        "fewer rows than parameters",
-        "So few measurements leave infinitely many laws that meet all of them exactly. Measure "
-        "more, or fit a law with fewer parameters.",
-        (_only("1e8"),),
-        _GOOD,
-    ),
-    "D0111": Message(
-        "an output that never changes",
-        "Every row has the same measured value, from which no law can be learned. It is most "
-        "often the wrong column; bind another.",
-        (_HEAD + "".join(row.rsplit(",", 1)[0] + ",2.5\n" for row in _ROWS.splitlines()),),
-        _GOOD,
-    ),
-    "D0112": Message(
-        "a unit that does not fit",
-        "A unit in a header, as `N [Mparam]`, is converted to the unit of the law's variable. It "
-        "must be one that lawdsl knows, and measure the same thing: tokens are no parameters.",
-        (
-            _GOOD.replace("N,D,L", "N [parrot],D,L"),
-            _GOOD.replace("N,D,L", "N [Mtoken],D,L"),
-            _GOOD.replace("N,D,L", "N,D,L [nat/]"),
-        ),
-        _GOOD.replace("N,D,L", "N [param],D [token],L [nat/token]"),
-    ),
-    "D0113": Message(
-        "two scales in one column",
-        "The values lie in two clouds with a wide gap between them, as they do when part of a "
-        "column counts tokens and part counts billions of them. Give all rows one unit.",
-        (_GOOD.replace("2e11", "200"),),
-        _GOOD,
-    ),
-    "D0114": Message(
-        "rows that repeat other rows",
-        "A quarter of the rows or more are exact copies in all that the law sees. Each counts as "
-        "a measurement of its own, which a copy is not, so the fit looks better founded than it "
-        "is. Keep one of each.",
-        (_GOOD + _ROWS,),
-        _GOOD,
-    ),
-    "D0115": Message(
-        "a condition that is none",
-        "Rows are chosen by a column, a relation and a value: `--where 'size = 70M'`, `--where "
-        "'step > 0'`. Text can be equal or not (= and !=); the other relations compare numbers.",
-    ),
-    "D0116": Message(
-        "a column bound to nothing",
-        "In NAME=COLUMN the name is a variable of the law or its output. Correct the name; "
-        "`lawdsl show LAW` lists them.",
-    ),
-    "D0117": Message(
-        "weights that cannot be used",
-        "A weight says how many rows a row stands for: a finite number from 0 on, in the column that "
-        "--weights names (in Python also an array of one number a row). Rows of weight 0 are left "
-        "out. Correct the cell, or leave such rows out with --drop-bad.",
-    ),
-    "D0118": Message(
-        "a row of no known training run",
-        "--run names the columns that tell training runs apart, and each row has a label in them: "
-        "the rows of one run are not independent of each other. Fill the cell in, or leave such "
-        "rows out with --drop-bad.",
-    ),
-    "D0119": Message(
-        "a standard error that is none",
-        "--se names the column of the standard errors of the output, which says how much of a "
-        "difference is noise: finite numbers above 0, in the output's unit. Correct the cell, or "
-        "choose rows with --where.",
-    ),
-}
-
-_FITS = {
+FITS: dict[str, Message] = {
     "F0101": Message(
         "parameters that the data do not determine",
         "The predictions hardly change when these parameters change together, so their values "
@@ -237,31 +19,31 @@ _FITS = {
         "where two variables lie on a line and only the form of the law tells their effects "
         "apart. What no data could tell is F0114.",
         (
-            _only("1e9") + "1e9,4e9,2.8\n1e9,8e9,2.65\n1e9,8e10,2.39\n",
-            _HEAD + "".join(f"{n}e9,{20 * n}e9,{2 + 0.7 / n**0.5:.4f}\n" for n in range(1, 10)),
+            table_of("1e9") + "1e9,4e9,2.8\n1e9,8e9,2.65\n1e9,8e10,2.39\n",
+            HEAD + "".join(f"{n}e9,{20 * n}e9,{2 + 0.7 / n**0.5:.4f}\n" for n in range(1, 10)),
         ),
-        _GOOD,
+        GOOD,
     ),
     "F0102": Message(
         "no row to test the law",
         "With as many rows as parameters the law passes through every point whatever is measured, "
         "and nothing is left to tell a right law from a wrong one. Measure more.",
-        (_HEAD + "".join(_ROWS.splitlines(keepends=True)[i] for i in (0, 1, 2, 5, 8)),),
-        _GOOD,
+        (HEAD + "".join(ROWS.splitlines(keepends=True)[i] for i in (0, 1, 2, 5, 8)),),
+        GOOD,
     ),
     "F0103": Message(
         "a parameter on its bound",
         "The best fit lies at the edge of what the law allows: the data would take the parameter "
         "further. Question the bound, the law or the data. A bound is left out with `--without`.",
         (
-            _HEAD
+            HEAD
             + "".join(
                 f"{n},{d},{8 / float(n) ** 0.1 + 30 / float(d) ** 0.2 - 0.3:.4f}\n"
                 for n in ("1e8", "1e9", "1e10")
                 for d in ("2e9", "2e10", "2e11", "2e12")
             ),
         ),
-        _GOOD,
+        GOOD,
     ),
     "F0104": Message(
         "a minimum that hardly any start has reached",
@@ -325,10 +107,10 @@ _FITS = {
         "the law is checked it is a warning, in a fit an error: its values would be read. That "
         "there may be such parameters is said too, where it was not found out.",
         (
-            _SHARE.replace("TERMS", "t1*r + t2*(1 - r)"),
-            _SHARE.replace("TERMS", "t1*t2*r"),
+            SHARE.replace("TERMS", "t1*r + t2*(1 - r)"),
+            SHARE.replace("TERMS", "t1*t2*r"),
         ),
-        _SHARE.replace("TERMS", "t1*r^t2"),
+        SHARE.replace("TERMS", "t1*r^t2"),
     ),
     "F0115": Message(
         "rows far from the law",
@@ -337,10 +119,10 @@ _FITS = {
         "unit. Or the residuals fall into two clouds with nothing between them. The rows are "
         "named by line; look at them, correct them or leave them out, and compare the fits.",
         (
-            _GRID.replace("2.6131", "26.131"),
-            _GRID.replace("2.6131", "3.0131").replace("2.8033", "1.8033"),
+            GRID.replace("2.6131", "26.131"),
+            GRID.replace("2.6131", "3.0131").replace("2.8033", "1.8033"),
         ),
-        _GRID,
+        GRID,
     ),
     "F0116": Message(
         "a pattern in the residuals",
@@ -350,14 +132,14 @@ _FITS = {
         "is an error where the law misses more than a tenth of the output's own spread. Compare "
         "with another law, or fit a smaller range.",
         (
-            _HEAD
+            HEAD
             + "".join(
                 f"{n},{d},{((6e13 / float(n)) ** 0.74 + 2e13 / float(d)) ** 0.1:.4f}\n"
                 for n in ("1e7", "3e7", "1e8", "3e8", "1e9", "3e9")
                 for d in ("1e9", "3e9", "1e10", "3e10", "1e11", "3e11")
             ),
         ),
-        _GRID,
+        GRID,
     ),
     "F0117": Message(
         "noise of another kind than the objective supposes",
@@ -398,7 +180,7 @@ _FITS = {
     ),
 }
 
-_COMPARISONS = {
+COMPARISONS: dict[str, Message] = {
     "F0201": Message(
         "a protocol that is none",
         "A protocol says what is held out when laws are compared: `--protocol leave-one-out:N`, "
@@ -438,7 +220,7 @@ _COMPARISONS = {
     ),
 }
 
-_TRENDS = {
+TRENDS: dict[str, Message] = {
     "F0301": Message(
         "a trend that the table contradicts",
         "The law claims how the output moves with a variable, and the measurements say otherwise: "
@@ -469,7 +251,7 @@ _TRENDS = {
     ),
 }
 
-_COMMANDS = {
+COMMANDS: dict[str, Message] = {
     "C0001": Message(
         "a command line that is wrong",
         "An option or an argument is missing, unknown or of another form. `lawdsl COMMAND --help` "
@@ -486,5 +268,3 @@ _COMMANDS = {
         "says where; please send it to the authors.",
     ),
 }
-
-DATA_MESSAGES: dict[str, Message] = _TABLES | _FITS | _COMPARISONS | _TRENDS | _COMMANDS

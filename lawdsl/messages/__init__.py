@@ -1,0 +1,1 @@
+"""What each message means, with an example: what `lawdsl explain` prints."""

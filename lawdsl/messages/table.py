@@ -1,0 +1,23 @@
+"""All messages: code -> what it means."""
+
+from __future__ import annotations
+
+from lawdsl.messages import corpora, fits, laws, reading, runs, tables
+from lawdsl.messages.message import Message
+
+LANGUAGE: dict[str, Message] = reading.LEXICAL | reading.GRAMMATICAL | laws.NAMES | laws.MEANING
+DATA: dict[str, Message] = (
+    tables.TABLES | fits.FITS | fits.COMPARISONS | fits.TRENDS | fits.COMMANDS
+)
+RUNNER: dict[str, Message] = (
+    runs.RUNS
+    | runs.SWEEPS
+    | corpora.CORPORA
+    | runs.MODELS
+    | runs.STORE
+    | runs.TRAINING
+    | corpora.VALIDATION
+    | runs.SCHEDULES
+    | runs.TABLES
+)
+MESSAGES: dict[str, Message] = LANGUAGE | DATA | RUNNER

@@ -1,0 +1,164 @@
+"""Messages about tables of measurements.
+
+Examples are CSV files for the law chinchilla: `bad` ones are answered with the code, `good` is the
+table mended. Where it takes a file there is none.
+"""
+
+from __future__ import annotations
+
+from lawdsl.messages.examples import GOOD, HEAD, ROWS, table_of, table_with
+from lawdsl.messages.message import Message
+
+TABLES: dict[str, Message] = {
+    "D0101": Message(
+        "a table that cannot be read",
+        "Tables are CSV files in UTF-8, Parquet files, read from a file or a pipe, and the table "
+        "`runs` of a SQLite file. Save the table in one of these forms, or correct the path. A table "
+        "of runs that a later lawdsl has written is not read in part; collect it again.",
+        ("N,D,L\n1e8,2e9,\0\n", "# lawdsl runs, schema 2: 10 evaluations of 2 runs\n" + GOOD),
+        GOOD,
+    ),
+    "D0102": Message(
+        "a table that is not a table",
+        "Every row has a cell for every column, and cells are separated by commas. Other readers "
+        "fill a short row or guess a separator; here nothing is guessed. Correct the row that is "
+        "named. A number with commas in it is one cell only in quotes, and no number then.",
+        (
+            table_with("1e8,2e11"),
+            table_with("1e8,2e11,2.7770,1"),
+            table_with("100,000,000,2e11,2.7770"),
+            table_with('1e8,"2e11,2.7770'),
+            GOOD.replace(",", ";"),
+            GOOD.replace(",", "\t"),
+        ),
+        GOOD,
+    ),
+    "D0103": Message(
+        "a table without rows",
+        "There is nothing to fit: the file is empty, or no row meets the conditions of --where, "
+        "or --drop-bad has left every row out.",
+        ("", "# only a comment\n", HEAD),
+        GOOD,
+    ),
+    "D0104": Message(
+        "a column that is not there",
+        "Each variable of the law, and its output, is read from the column of the same name. "
+        "Where a column is called otherwise, bind it: `lawdsl fit LAW runs.csv L=loss`.",
+        (GOOD.replace("N,D,L", "N,D,loss"), GOOD.replace("N,D,L", "n,D,L")),
+        GOOD,
+    ),
+    "D0105": Message(
+        "column names that do not name columns",
+        "The first line that is no comment names the columns, and no two have one name. Name "
+        "them; a line that begins with # is a comment, not a header.",
+        (GOOD.replace("N,D,L", "N,D,D"), ROWS, "# N,D,L\n" + ROWS),
+        GOOD,
+    ),
+    "D0106": Message(
+        "a cell that is no number",
+        "A column that the law uses holds plain numbers: 1000000, 2.5, 1e9. Separators, units and "
+        "words are not read. The unit of a column goes into its header, as `D [Gtoken]`; rows "
+        "without a value are left out, and counted, with --drop-bad. Text in a data frame is no "
+        "number even where it looks like one.",
+        (
+            table_with("1e8,2e11,oops"),
+            table_with("1e8,200B,2.7770"),
+            table_with('"100,000,000",2e11,2.7770'),
+            table_with("1_000,2e11,2.7770"),
+            table_with("1e8,2e11,n/a"),
+            table_with("1e8,2e11,"),
+        ),
+        GOOD,
+    ),
+    "D0107": Message(
+        "a number that is not finite",
+        "nan, inf and numbers beyond 1.8e308 are no measurements. Correct the cell, or leave such "
+        "rows out, and have them counted, with --drop-bad. A run that diverged is not a run of "
+        "this law.",
+        (table_with("1e8,2e11,nan"), table_with("1e8,2e11,-inf"), table_with("1e8,1e400,2.7770")),
+        GOOD,
+    ),
+    "D0108": Message(
+        "a value outside the domain of its variable",
+        "The law declares where its variables may lie, and claims nothing elsewhere. Correct the "
+        "cell, choose rows with --where, or change the setting that the domain is made of: "
+        "`--set D_min=0.05`.",
+        (table_with("1e8,0,2.7770"), table_with("1e8,-2e11,2.7770"), table_with("-0,2e11,2.7770")),
+        GOOD,
+    ),
+    "D0109": Message(
+        "a measured value without a logarithm",
+        "The objective compares logarithms, which only numbers above 0 have. Correct the cell, or "
+        "compare the values themselves: `--objective squared`.",
+        (table_with("1e8,2e11,-2.7770"), table_with("1e8,2e11,0")),
+        GOOD,
+    ),
+    "D0110": Message(
+        "fewer rows than parameters",
+        "So few measurements leave infinitely many laws that meet all of them exactly. Measure "
+        "more, or fit a law with fewer parameters.",
+        (table_of("1e8"),),
+        GOOD,
+    ),
+    "D0111": Message(
+        "an output that never changes",
+        "Every row has the same measured value, from which no law can be learned. It is most "
+        "often the wrong column; bind another.",
+        (HEAD + "".join(row.rsplit(",", 1)[0] + ",2.5\n" for row in ROWS.splitlines()),),
+        GOOD,
+    ),
+    "D0112": Message(
+        "a unit that does not fit",
+        "A unit in a header, as `N [Mparam]`, is converted to the unit of the law's variable. It "
+        "must be one that lawdsl knows, and measure the same thing: tokens are no parameters.",
+        (
+            GOOD.replace("N,D,L", "N [parrot],D,L"),
+            GOOD.replace("N,D,L", "N [Mtoken],D,L"),
+            GOOD.replace("N,D,L", "N,D,L [nat/]"),
+        ),
+        GOOD.replace("N,D,L", "N [param],D [token],L [nat/token]"),
+    ),
+    "D0113": Message(
+        "two scales in one column",
+        "The values lie in two clouds with a wide gap between them, as they do when part of a "
+        "column counts tokens and part counts billions of them. Give all rows one unit.",
+        (GOOD.replace("2e11", "200"),),
+        GOOD,
+    ),
+    "D0114": Message(
+        "rows that repeat other rows",
+        "A quarter of the rows or more are exact copies in all that the law sees. Each counts as "
+        "a measurement of its own, which a copy is not, so the fit looks better founded than it "
+        "is. Keep one of each.",
+        (GOOD + ROWS,),
+        GOOD,
+    ),
+    "D0115": Message(
+        "a condition that is none",
+        "Rows are chosen by a column, a relation and a value: `--where 'size = 70M'`, `--where "
+        "'step > 0'`. Text can be equal or not (= and !=); the other relations compare numbers.",
+    ),
+    "D0116": Message(
+        "a column bound to nothing",
+        "In NAME=COLUMN the name is a variable of the law or its output. Correct the name; "
+        "`lawdsl show LAW` lists them.",
+    ),
+    "D0117": Message(
+        "weights that cannot be used",
+        "A weight says how many rows a row stands for: a finite number from 0 on, in the column that "
+        "--weights names (in Python also an array of one number a row). Rows of weight 0 are left "
+        "out. Correct the cell, or leave such rows out with --drop-bad.",
+    ),
+    "D0118": Message(
+        "a row of no known training run",
+        "--run names the columns that tell training runs apart, and each row has a label in them: "
+        "the rows of one run are not independent of each other. Fill the cell in, or leave such "
+        "rows out with --drop-bad.",
+    ),
+    "D0119": Message(
+        "a standard error that is none",
+        "--se names the column of the standard errors of the output, which says how much of a "
+        "difference is noise: finite numbers above 0, in the output's unit. Correct the cell, or "
+        "choose rows with --where.",
+    ),
+}
