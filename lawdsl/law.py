@@ -48,6 +48,18 @@ class Law:
     held: tuple[str, ...] = ()
     root: Declarations | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        """Raises `LawdslError` for what the algebra does not know yet."""
+        declared = self.declarations
+        if declared.indices or declared.identities:
+            message = (
+                "laws with index sets are read, printed and checked for syntax; "
+                "their algebra is not there yet"
+            )
+            help = f"`lawdsl check --syntax {declared.text.name}` and `lawdsl fmt` read them"
+            place = f"{declared.text.name}"
+            raise LawdslError(Diagnostic("L0321", message, place=place, help=help))
+
     @property
     def name(self) -> str:
         return self.declarations.name

@@ -118,9 +118,8 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def index(self, names: Any, _: Token, over: Any) -> Node:
         span = span_of(names, over)
-        return tree.Index(
-            _words(names), over if isinstance(over, Node) else ascii_name(over), span=span
-        )
+        word = ascii_name(over) if isinstance(over, Token) else over
+        return tree.Index(_words(names), word, span=span)
 
     def range(self, first: Token, last: Token) -> Node:
         return tree.Range(str(first), str(last), span=span_of(first, last))

@@ -89,6 +89,11 @@ ORDERS = {digit: n for n, digit in enumerate("²³⁴⁵⁶⁷⁸⁹", start=2)}
 SUPERSCRIPTS = {n: digit for digit, n in ORDERS.items()}
 
 
+def a(kind: str) -> str:
+    """A kind of name with its article: `an index`."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 def ascii_name(text: str) -> str:
     """A name with each Greek letter written out: α1 is alpha1."""
     return "".join(GREEK.get(char, char) for char in text)
