@@ -52,13 +52,13 @@ class Law:
         """Raises `LawdslError` for what the algebra does not know yet."""
         declared = self.declarations
         if declared.indices or declared.identities:
+            what = "index sets" if declared.indices else "`identify`"
             message = (
-                "laws with index sets are read, printed and checked for syntax; "
+                f"laws with {what} are read, printed and checked for syntax; "
                 "their algebra is not there yet"
             )
-            help = f"`lawdsl check --syntax {declared.text.name}` and `lawdsl fmt` read them"
-            place = f"{declared.text.name}"
-            raise LawdslError(Diagnostic("L0321", message, place=place, help=help))
+            help = "`lawdsl check --syntax` and `lawdsl fmt` read them"
+            raise LawdslError(Diagnostic("L0321", message, place=declared.text.name, help=help))
 
     @property
     def name(self) -> str:

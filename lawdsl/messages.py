@@ -205,9 +205,9 @@ _GRAMMATICAL = {
     ),
     "L0211": Message(
         "a word that is reserved",
-        "`question`, `pipeline`, `index` and `identify` will begin sections and statements of a "
-        "later version; they mean nothing yet. Remove the line, or the section.",
-        (_law("index d over domains"),),
+        "`question` and `pipeline` will begin sections of a later version; they mean nothing yet. "
+        "Remove the section.",
+        (_law() + 'question best "How large a model?"\n',),
         _law(),
     ),
     "L0212": Message(

@@ -37,7 +37,9 @@ ORDER = (
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",
 )
-TOGETHER = {"diagnostics": "language", "messages_data": "messages", "messages_runner": "messages"}
+TOGETHER = {"diagnostics": "language"} | dict.fromkeys(
+    ("messages_data", "messages_indices", "messages_runner"), "messages"
+)
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("language", "diagnostics", "units", "messages", "library", "files", "choices")
 

@@ -184,9 +184,10 @@ def explain(code: str, as_json: bool) -> int:
     from lawdsl.language.words import nearest
     from lawdsl.messages import MESSAGES as LANGUAGE
     from lawdsl.messages_data import DATA_MESSAGES
+    from lawdsl.messages_indices import INDEX_MESSAGES
     from lawdsl.messages_runner import RUNNER_MESSAGES
 
-    messages = {**LANGUAGE, **DATA_MESSAGES, **RUNNER_MESSAGES}
+    messages = {**LANGUAGE, **INDEX_MESSAGES, **DATA_MESSAGES, **RUNNER_MESSAGES}
     message = messages.get(code.upper())
     if message is None:
         alike = nearest(code.upper(), messages)

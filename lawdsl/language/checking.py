@@ -177,11 +177,17 @@ def _check_moved(
         scope.say("L0318", message, span, help)
 
 
-def check_called(scope: Scope, what: str, span: Span, other: Declarations | None = None) -> None:
-    """Report a comparison of laws, or a law taken at values, where there are indices."""
-    if scope.indices or (other is not None and other.indices):
-        help = "state the claim as a relation, a trend or a limit"
-        scope.say("L0320", f"{what} a law without index sets only", span, help)
+def check_called(scope: Scope, what: str, span: Span, other: Declarations | None = None) -> bool:
+    """Report a comparison of laws, or a law taken at values, where there are indices.
+
+    Returns:
+        Whether there are none.
+    """
+    if not scope.indices and (other is None or not other.indices):
+        return True
+    help = "state the claim as a relation, a trend or a limit"
+    scope.say("L0320", f"{what} a law without index sets only", span, help)
+    return False
 
 
 def _differentials(scope: Scope, *names: str) -> bool:
@@ -199,7 +205,8 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     symbol = scope.symbols.get(function)
     if symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
-        check_called(scope, f"`{function}(…)` gives values to", node.span)
+        if not check_called(scope, f"`{function}(…)` gives values to", node.span):
+            return
         if node.arguments or len(set(names)) < len(names):
             help = f"write `{function}(name = value)`, each name once"
             scope.say("L0305", "a law is taken at named values", node.span, help)

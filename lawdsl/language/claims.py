@@ -43,9 +43,9 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
                 check_varies(scope, name, _place(scope, name, before), alone=True)
                 check_formula(scope, where, APPROACH)
         case tree.Reduction(formula, law):
-            check_formula(scope, formula, CLAIM, fresh)
             at = scope.within(claim.span, law, last=True)
-            check_called(scope, "`is` compares with", at, scope.law(law, at))
+            if check_called(scope, "`is` compares with", at, scope.law(law, at)):
+                check_formula(scope, formula, CLAIM, fresh)
     conditions = []
     for item in statement.conditions:
         check_varies(scope, item.named, item.span)

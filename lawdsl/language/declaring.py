@@ -72,7 +72,7 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
 def _check_simplex(scope: Scope, item: tree.Item, earlier: Symbol | None, span: Span) -> None:
     """`in simplex` is a whole domain, of what has subscripts."""
     if not item.subscripts:
-        message = f"`{item.name}` is one number, and no number is a simplex alone"
+        message = f"`{item.name}` has no subscript over which it could sum to 1"
         help = f"give it a subscript: `{item.name}[j] in simplex`"
         scope.say("L0318", message, span, help)
     elif earlier is not None and (earlier.bounds or earlier.simplex):

@@ -100,7 +100,8 @@ def check_point(scope: Scope, statement: tree.StartPoint) -> None:
     for named, at in statement.values:
         name = tree.name_of(named)
         subscripts = named.subscripts if isinstance(named, tree.Element) else ()
-        _check_parameter(scope, name, subscripts, scope.within(statement.span, name))
+        home = named.span if isinstance(named, tree.Element) else statement.span
+        _check_parameter(scope, name, subscripts, scope.within(home, name))
         check_formula(scope, at, POINT)
     names = [tree.name_of(named) for named, _ in statement.values]
     if len(set(names)) < len(names):
@@ -183,7 +184,7 @@ def _check_parameter(scope: Scope, name: str, subscripts: tuple[str, ...], span:
         message = f"`{name}` is {kind}; only free parameters have starts"
         scope.say("L0405", message, span, "remove it")
     elif symbol is not None:
-        check_as_declared(scope, symbol, subscripts, "starts are", span)
+        check_as_declared(scope, symbol, subscripts, "a start is for", span)
 
 
 def _check_made_above(scope: Scope, name: str, formula: Formula) -> None:

@@ -32,8 +32,8 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
     if isinstance(over, tree.Range):
         last = int(over.last) if over.last.isdigit() and len(over.last) < 5 else 0
         if over.first != "1" or not 2 <= last <= most:
-            message = f"`{print_set(over)}` numbers no set"
-            help = f"number from 1 to a number from 2 to {most}, as 1..30"
+            message = f"`{print_set(over)}` does not number 2 to {most} labels"
+            help = "number them from 1, as 1..30"
             scope.say("L0317", message, over.span, help)
             last = 2
         return f"1..{last}", tuple(str(n) for n in range(1, last + 1))
@@ -75,11 +75,16 @@ def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -
         at = scope.within(span, name, last=True)
         if name in subscripts[:i]:
             message = f"`{name}` stands twice among the subscripts of a declaration"
-            over = scope.indices[name].over if name in scope.indices else "…"
-            help = f"declare another index over the same set: `index k over {over}`"
-            scope.say("L0314", message, at, help)
+            scope.say("L0314", message, at, another(scope, name))
         elif is_index(scope, name, at):
             scope.used.add(name)
+
+
+def another(scope: Scope, name: str) -> str:
+    """The help to declare a second index over the set of an index."""
+    over = scope.indices[name].over if name in scope.indices else "…"
+    letter = next((c for c in "klmnpqstuvw" if c not in scope.symbols), "k2")
+    return f"declare another index over the same set: `index {letter} over {over}`"
 
 
 def is_index(scope: Scope, name: str, span: Span) -> bool:

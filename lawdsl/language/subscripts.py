@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lawdsl.language import tree, words
 from lawdsl.language.declared import Symbol
-from lawdsl.language.indices import is_index
+from lawdsl.language.indices import another, is_index
 from lawdsl.language.printing import print_named
 from lawdsl.language.scope import Place, Scope
 from lawdsl.language.tree import Formula, Named, Span
@@ -55,15 +55,16 @@ def _check_subscript(
     scope: Scope, name: str, symbol: Symbol, i: int, place: Place, span: Span
 ) -> None:
     wanted = scope.indices.get(symbol.indices[i])
-    if wanted is None or name in wanted.listed:
+    index = scope.indices.get(name)
+    if wanted is None or (index is None and name in wanted.listed):
         return
     label_of = next((s.over for s in scope.indices.values() if name in s.listed), None)
-    if name in scope.indices or label_of is not None:
-        if name in scope.indices:
+    if index is not None or label_of is not None:
+        over = index.over if index else label_of
+        if index is not None:
             scope.used.add(name)
-        over = label_of or scope.indices[name].over
         if over != wanted.over:
-            runs = f"is a label of {over}" if label_of else f"runs over {over}"
+            runs = f"runs over {over}" if index else f"is a label of {over}"
             which = "subscript" if len(symbol.indices) == 1 else f"{PLACES[i]} subscript"
             message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {wanted.over}"
             fitting = [s.name for s in scope.indices.values() if s.over == wanted.over]
@@ -83,7 +84,7 @@ def check_as_declared(
     """Report a statement about some elements only: `fix c[i] = 0` is about all."""
     if subscripts == symbol.indices:
         return
-    message = f"{what} of all elements of `{symbol.name}` at once"
+    message = f"{what} all elements of `{symbol.name}` at once"
     if not symbol.indices:
         message = f"the {symbol.kind} `{symbol.name}` has no subscripts"
     scope.say("L0314", message, span, f"write `{symbol.text}`")
@@ -109,8 +110,7 @@ def check_indices(scope: Scope, formula: Formula, place: Place, own: tuple[str, 
         if name in own or name in free:
             taken = "a subscript of what is defined" if name in own else "free in the formula"
             message = f"`{name}` is bound here, and {taken}"
-            help = f"use another index over the same set: `index k over {scope.indices[name].over}`"
-            scope.say("L0316", message, scope.within(at, name, last=True), help)
+            scope.say("L0316", message, scope.within(at, name, last=True), another(scope, name))
     for name, at in free.items():
         if name not in own and name not in bound and not place.free:
             help = f"sum over it, `sum(… for {name})`, or give what is declared this subscript"
@@ -141,15 +141,16 @@ def _bound(scope: Scope, formula: tree.Node, taken: frozenset[str]) -> Iterator[
     if isinstance(formula, tree.Aggregate):
         over = formula.over
         inside = free_in(formula.body, scope.symbols)
+        sums = (node for node in tree.walk(formula.body) if isinstance(node, tree.Aggregate))
+        within = {name for node in sums for name in node.over}  # those have a message of their own
         for i, name in enumerate(over):
             at = scope.within(formula.span, name, last=True)
             if not is_index(scope, name, at):
                 continue
             yield name, formula.span
             if name in taken or name in over[:i]:
-                help = "give one of the sums another index over the same set"
-                scope.say("L0316", f"`{name}` is bound already", at, help)
-            elif name not in inside:
+                scope.say("L0316", f"`{name}` is bound already", at, another(scope, name))
+            elif name not in inside and name not in within:
                 message = f"`{name}` is bound and does not occur"
                 help = f"write it as a subscript of what it runs over, or leave `{name}` out"
                 scope.say("L0316", message, at, help)

@@ -125,7 +125,7 @@ def _held(scope: Scope, kind: str, named: Named, formula: Formula, span: Span) -
     if symbol is None:
         return False
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
-    check_as_declared(scope, symbol, subscripts, f"`{kind}` is", scope.within(span, name))
+    check_as_declared(scope, symbol, subscripts, f"`{kind}` holds", scope.within(span, name))
     if scope.errors > before:
         return False
     if kind == "fix":
