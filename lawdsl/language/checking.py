@@ -213,6 +213,8 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
         for name in names:
             check_varies(scope, name, scope.within(node.span, name))
         scope.used.add(function)
+    elif symbol is not None and symbol.kind == "index":
+        scope.use(function, scope.within(node.span, function), place)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         message = f"`{function}` is {words.a(symbol.kind)}, not a function"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import IndexSet, Symbol
 from lawdsl.language.printing import print_set
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Span
+
+SHOWN = 8  # labels of a set in a message
 
 
 def declare_indices(scope: Scope, statement: tree.Index) -> None:
@@ -87,8 +91,15 @@ def another(scope: Scope, name: str) -> str:
     return f"declare another index over the same set: `index {letter} over {over}`"
 
 
-def is_index(scope: Scope, name: str, span: Span) -> bool:
-    """Whether a name is an index; a message where it is not."""
+def is_index(scope: Scope, name: str, span: Span, labels: Sequence[str] = ()) -> bool:
+    """Whether a name is an index; a message where it is not.
+
+    Args:
+        scope: what is known so far.
+        name: the name.
+        span: where it stands.
+        labels: what it could be instead.
+    """
     if name in scope.indices:
         scope.used.add(name)
         return True
@@ -98,8 +109,12 @@ def is_index(scope: Scope, name: str, span: Span) -> bool:
     elif name in scope.later:
         scope.declared_later(name, span)
     elif not scope.excused(name):
-        known = [*scope.indices, *(n for s in scope.indices.values() for n in s.listed)]
-        alike = words.nearest(name, known)
-        help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
+        alike = words.nearest(name, (*scope.indices, *labels))
+        help = f"declare it: `index {name} over …`"
+        if alike:
+            help = f"did you mean `{alike}`?"
+        elif labels:
+            more = ", …" if len(labels) > SHOWN else ""
+            help = f"the labels are {', '.join(labels[:SHOWN])}{more}"
         scope.say("L0315", f"`{name}` is no index", span, help)
     return False

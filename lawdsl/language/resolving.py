@@ -209,8 +209,11 @@ def _check_output(
             scope.say("L0402", "the file has no equation", place, "write the law as `L = …`")
     elif base is not None and output.name != base.output.name:
         message = f"the equation is for `{output.name}`, that of the extended law for another name"
-        help = f"write `{base.output.name} = …`"
+        help = f"write `{base.output.text} = …`"
         scope.say("L0408", message, output.span, help)
+    elif base is not None and output.indices != base.output.indices:
+        message = f"the equation is for `{output.text}`, that of the extended law for `{base.output.text}`"
+        scope.say("L0408", message, output.span, f"write `{base.output.text} = …`")
 
 
 # Claims and fits

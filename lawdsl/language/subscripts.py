@@ -75,7 +75,7 @@ def _check_subscript(
         help = "for any label write a name that is nothing else"
         scope.say("L0315", message, span, help)
     elif not place.claims:
-        is_index(scope, name, span)
+        is_index(scope, name, span, wanted.listed)
 
 
 def check_as_declared(
