@@ -109,7 +109,7 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
         declared_subscripts(scope, own, statement.span)
         powers = check_formula(scope, formula, LET if kind == "let" else OUTPUT, own=own)
         check_same_unit(scope, unit, powers, f"`{name}`", formula.span)
-    free = free_in(formula, scope.symbols) if kind == "output" else {}
+    free = free_in(scope, formula) if kind == "output" and not scope.errors else ()
     symbol = Symbol(
         name,
         kind,
@@ -118,7 +118,7 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
         unit=statement.unit,
         doc=statement.doc,
         indices=own,
-        rows=tuple(n for n in free if n in scope.indices and n not in own),
+        rows=tuple(name for name in free if name not in own),
     )
     if not scope.declare(symbol):
         return None

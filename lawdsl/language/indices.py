@@ -19,14 +19,16 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
     for name in statement.names:
         span = scope.within(statement.span, name)
         home = next((s.over for s in scope.indices.values() if name in s.listed), None)
+        if len(scope.indices) == limits.INDICES:
+            message = f"a law has at most {limits.INDICES} indices"
+            scope.say("L0317", message, span, "use one index for what runs over one set")
+            scope.lost |= set(statement.names)  # nothing more is said of those
+            return
         if home is not None:
             message = f"`{name}` is a label of {home}"
             scope.say("L0317", message, span, "give the index another name")
         elif scope.declare(Symbol(name, "index", span)):
             scope.indices[name] = IndexSet(name, over, labels)
-            if len(scope.indices) == limits.INDICES + 1:
-                message = f"a law has at most {limits.INDICES} indices"
-                scope.say("L0317", message, span, "use one index for what runs over one set")
 
 
 def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | None]:
@@ -43,14 +45,15 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
         return f"1..{last}", tuple(str(n) for n in range(1, last + 1))
     if isinstance(over, tree.Listed):
         labels = over.labels
+        if not 2 <= len(labels) <= most:
+            message = f"a set that is listed has 2 to {most} labels"
+            help = "labels of the data are not listed: `index i over domain`"
+            scope.say("L0317", message, over.span, help)
+            return "{}", ()
         twice = next((name for i, name in enumerate(labels) if name in labels[:i]), None)
         if twice is not None:
             span = scope.within(over.span, twice, last=True)
             scope.say("L0317", f"the label `{twice}` stands twice", span, "write it once")
-        elif not 2 <= len(labels) <= most:
-            message = f"a set that is listed has 2 to {most} labels"
-            help = "labels of the data are not listed: `index i over domain`"
-            scope.say("L0317", message, over.span, help)
         else:
             for name in labels:
                 _check_label(scope, name, statement)
@@ -76,12 +79,11 @@ def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -
         scope.say("L0314", message, span, "leave some out")
         return
     for i, name in enumerate(subscripts):
-        at = scope.within(span, name, last=True)
         if name in subscripts[:i]:
             message = f"`{name}` stands twice among the subscripts of a declaration"
-            scope.say("L0314", message, at, another(scope, name))
-        elif is_index(scope, name, at):
-            scope.used.add(name)
+            scope.say("L0314", message, scope.within(span, name, last=True), another(scope, name))
+        else:
+            is_index(scope, name, span)
 
 
 def another(scope: Scope, name: str) -> str:
@@ -91,30 +93,31 @@ def another(scope: Scope, name: str) -> str:
     return f"declare another index over the same set: `index {letter} over {over}`"
 
 
-def is_index(scope: Scope, name: str, span: Span, labels: Sequence[str] = ()) -> bool:
+def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) -> bool:
     """Whether a name is an index; a message where it is not.
 
     Args:
         scope: what is known so far.
         name: the name.
-        span: where it stands.
+        within: the part of the text in which it stands.
         labels: what it could be instead.
     """
     if name in scope.indices:
         scope.used.add(name)
         return True
+    if scope.excused(name) and name not in scope.symbols:
+        return False
+    span = scope.within(within, name, last=True)
+    alike = words.nearest(name, (*scope.indices, *labels))
     if name in scope.symbols:
         message = f"`{name}` is {words.a(scope.symbols[name].kind)}, not an index"
         scope.say("L0315", message, span, "a subscript is an index, or a label that is listed")
     elif name in scope.later:
         scope.declared_later(name, span)
-    elif not scope.excused(name):
-        alike = words.nearest(name, (*scope.indices, *labels))
-        help = f"declare it: `index {name} over …`"
-        if alike:
-            help = f"did you mean `{alike}`?"
-        elif labels:
-            more = ", …" if len(labels) > SHOWN else ""
-            help = f"the labels are {', '.join(labels[:SHOWN])}{more}"
+    elif alike or not labels:
+        help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
+        scope.say("L0315", f"`{name}` is no index", span, help)
+    else:
+        help = f"the labels are {', '.join(labels[:SHOWN])}{', …' if len(labels) > SHOWN else ''}"
         scope.say("L0315", f"`{name}` is no index", span, help)
     return False

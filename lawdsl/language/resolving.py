@@ -188,7 +188,7 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     for statement in body:
         match statement:
             case tree.Index(names):
-                for name in names:
+                for name in names[: limits.INDICES]:
                     later.setdefault(name, scope.within(statement.span, name))
             case tree.Declaration(_, items):
                 for item in items:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from lawdsl.language import tree, words
 from lawdsl.language.declared import Symbol
@@ -28,7 +28,8 @@ def check_named(
     """
     before = len(scope.diagnostics)
     name = tree.name_of(named)
-    symbol = scope.use(name, scope.within(span, name), place, fresh)
+    at = Span(span.start, span.start + len(name)) if isinstance(named, tree.Element) else span
+    symbol = scope.use(name, at, place, fresh)
     if symbol is None or len(scope.diagnostics) > before:
         return symbol
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
@@ -36,8 +37,7 @@ def check_named(
         scope.say("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")
     else:
         for i, subscript in enumerate(subscripts):
-            at = scope.within(span, subscript, last=True)
-            _check_subscript(scope, subscript, symbol, i, place, at)
+            _check_subscript(scope, subscript, symbol, i, place, span)
     return symbol
 
 
@@ -58,24 +58,23 @@ def _check_subscript(
     index = scope.indices.get(name)
     if wanted is None or (index is None and name in wanted.listed):
         return
-    label_of = next((s.over for s in scope.indices.values() if name in s.listed), None)
-    if index is not None or label_of is not None:
-        over = index.over if index else label_of
-        if index is not None:
-            scope.used.add(name)
-        if over != wanted.over:
-            runs = f"runs over {over}" if index else f"is a label of {over}"
-            which = "subscript" if len(symbol.indices) == 1 else f"{PLACES[i]} subscript"
-            message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {wanted.over}"
-            fitting = [s.name for s in scope.indices.values() if s.over == wanted.over]
-            help = f"write an index over {wanted.over}: {' or '.join(f'`{n}`' for n in fitting)}"
-            scope.say("L0315", message, span, help)
-    elif place.claims and name in scope.symbols:
+    lists = (s.over for s in scope.indices.values() if name in s.listed)
+    over = index.over if index is not None else next(lists, None)
+    if index is not None:
+        scope.used.add(name)
+    if over is not None and over != wanted.over:
+        runs = f"runs over {over}" if index is not None else f"is a label of {over}"
+        which = "subscript" if len(symbol.indices) == 1 else f"{PLACES[i]} subscript"
+        message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {wanted.over}"
+        fitting = [s.name for s in scope.indices.values() if s.over == wanted.over]
+        help = f"write an index over {wanted.over}: {' or '.join(f'`{n}`' for n in fitting)}"
+        scope.say("L0315", message, scope.within(span, name, last=True), help)
+    elif over is None and not place.claims:
+        is_index(scope, name, span, wanted.listed)
+    elif over is None and name in scope.symbols:
         message = f"`{name}` is {words.a(scope.symbols[name].kind)}, not a label"
         help = "for any label write a name that is nothing else"
-        scope.say("L0315", message, span, help)
-    elif not place.claims:
-        is_index(scope, name, span, wanted.listed)
+        scope.say("L0315", message, scope.within(span, name, last=True), help)
 
 
 def check_as_declared(
@@ -100,12 +99,10 @@ def check_indices(scope: Scope, formula: Formula, place: Place, own: tuple[str, 
         own: the subscripts of what it defines or bounds.
     """
     before = len(scope.diagnostics)
-    bound = dict(_bound(scope, formula, frozenset()))
+    bound: dict[str, Span] = {}
+    free = _free(scope, formula, frozenset(), bound)
     if len(scope.diagnostics) > before:
         return
-    free = {
-        name: at for name, at in free_in(formula, scope.symbols).items() if name in scope.indices
-    }
     for name, at in bound.items():
         if name in own or name in free:
             taken = "a subscript of what is defined" if name in own else "free in the formula"
@@ -118,44 +115,48 @@ def check_indices(scope: Scope, formula: Formula, place: Place, own: tuple[str, 
             scope.say("L0316", message, scope.within(at, name, last=True), help)
 
 
-def free_in(formula: tree.Node, symbols: Mapping[str, Symbol]) -> dict[str, Span]:
-    """The subscripts in a formula that no sum binds, each with its first place."""
+def free_in(scope: Scope, formula: Formula) -> tuple[str, ...]:
+    """The indices in a checked formula that no sum binds."""
+    return tuple(_free(scope, formula, frozenset(), {}))
+
+
+def _free(
+    scope: Scope, node: tree.Node, taken: frozenset[str], bound: dict[str, Span]
+) -> dict[str, Span]:
+    """The indices that a part of a formula leaves free, each with a place.
+
+    Mistakes in its sums are reported. `taken` are bound by sums around it; those that it binds
+    itself are added to `bound`, each with the place of its sum.
+    """
+    if isinstance(node, (tree.Name, tree.Element)):
+        name = node.name if isinstance(node, tree.Element) else node.text
+        symbol = scope.symbols.get(name)
+        subscripts = node.subscripts if isinstance(node, tree.Element) else ()
+        names = (*subscripts, *(symbol.rows if symbol else ()))
+        return {name: node.span for name in names if name in scope.indices}
     found: dict[str, Span] = {}
-    if isinstance(formula, tree.Element):
-        found = dict.fromkeys(formula.subscripts, formula.span)
-    if isinstance(formula, (tree.Name, tree.Element)):
-        name = formula.text if isinstance(formula, tree.Name) else formula.name
-        rows = symbols[name].rows if name in symbols else ()
-        return found | {row: formula.span for row in rows if row not in found}
-    for child in tree.children(formula):
-        for name, span in free_in(child, symbols).items():
+    inside: dict[str, Span] = {}
+    over = node.over if isinstance(node, tree.Aggregate) else ()
+    around = taken.union(over) if over else taken
+    for child in tree.children(node):
+        for name, span in _free(scope, child, around, inside).items():
             found.setdefault(name, span)
-    for name in formula.over if isinstance(formula, tree.Aggregate) else ():
-        found.pop(name, None)
-    return found
-
-
-def _bound(scope: Scope, formula: tree.Node, taken: frozenset[str]) -> Iterator[tuple[str, Span]]:
-    """The indices that sums bind, each with the place of its sum."""
-    over: tuple[str, ...] = ()
-    if isinstance(formula, tree.Aggregate):
-        over = formula.over
-        inside = free_in(formula.body, scope.symbols)
-        sums = (node for node in tree.walk(formula.body) if isinstance(node, tree.Aggregate))
-        within = {name for node in sums for name in node.over}  # those have a message of their own
-        for i, name in enumerate(over):
-            at = scope.within(formula.span, name, last=True)
-            if not is_index(scope, name, at):
-                continue
-            yield name, formula.span
-            if name in taken or name in over[:i]:
-                scope.say("L0316", f"`{name}` is bound already", at, another(scope, name))
-            elif name not in inside and name not in within:
-                message = f"`{name}` is bound and does not occur"
-                help = f"write it as a subscript of what it runs over, or leave `{name}` out"
-                scope.say("L0316", message, at, help)
-    for child in tree.children(formula):
-        yield from _bound(scope, child, taken | frozenset(over))
+    mine: dict[str, Span] = {}
+    for name in over:
+        if not is_index(scope, name, node.span):
+            continue
+        if name in taken or name in mine:
+            at = scope.within(node.span, name, last=True)
+            scope.say("L0316", f"`{name}` is bound already", at, another(scope, name))
+            break
+        elif name not in found and name not in inside:
+            at = scope.within(node.span, name, last=True)
+            help = f"write it as a subscript of what it runs over, or leave `{name}` out"
+            scope.say("L0316", f"`{name}` is bound and does not occur", at, help)
+        mine[name] = node.span
+    for name, span in (inside | mine).items():
+        bound.setdefault(name, span)
+    return {name: span for name, span in found.items() if name not in mine}
 
 
 def check_labels(scope: Scope, statement: tree.Require) -> None:
