@@ -296,6 +296,7 @@ MESSAGES = [
     ("index m over {a, N}\nindex a over x", 7, "L0317", "`a` is a label of {a, N}", "give the index another name"),
     ("index m over {i, b}", 15, "L0317", "`i` is an index, and here a label", "give the index another name"),
     ("index m over N", 14, "L0317", "`N` is a variable, and here the name of a set", "give the set another name"),
+    ("index m over m", 14, "L0317", "`m` is an index, and here the name of a set", "give the set another name"),
     ("index m over {1, 2}", 15, "L0201", "labels are names", "number them as 1..30, or give them names"),
     ("index m in domain", 9, "L0201", "`in` cannot stand here", "expected `,` or `over`"),
     ("index m ovr domain", 9, "L0201", "`ovr` cannot stand here", "did you mean `over`?"),

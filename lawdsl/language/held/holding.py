@@ -292,8 +292,8 @@ def check_kept(declared: Declarations, given: Mapping[str, float]) -> None:
             assert symbol.formula is not None
             added = bounds_that_keep(symbol.formula, relation, limit, known)
             if added is None or any(b not in declared.symbols[n].bounds for n, b in added):
-                at = f"{symbol.name} = {print_formula(symbol.formula)}"
-                text = f"{symbol.name} {relation} {print_formula(limit)}"
+                at = f"{symbol.text} = {print_formula(symbol.formula)}"
+                text = f"{symbol.text} {relation} {print_formula(limit)}"
                 message = f"with these settings {at} may break {text}"
                 help = "choose other settings, or change the law"
                 raise LawdslError(Diagnostic("L0414", message, help=help))
