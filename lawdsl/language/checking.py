@@ -8,7 +8,7 @@ from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
 from lawdsl.language.numbers import TooLarge, Undefined, Value, value
-from lawdsl.language.printing import print_named
+from lawdsl.language.printing import print_formula, print_named
 from lawdsl.language.scope import CLAIM, CONDITION, TARGET, Place, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.tree import Formula, Named, Span
@@ -37,10 +37,13 @@ def check_formula(
     before = len(scope.diagnostics)
     for node in tree.walk(formula):
         match node:
-            case tree.Product(((_, tree.Name(above)), ("/", tree.Name(below)))) if _differentials(
-                scope, above, below
-            ):
-                of, by = above[1:], below[1:]
+            case tree.Product(
+                (
+                    (_, tree.Name(above) | tree.Element(above) as top),
+                    ("/", tree.Name(below) | tree.Element(below) as bottom),
+                )
+            ) if _differentials(scope, above, below):
+                of, by = print_formula(top)[1:], print_formula(bottom)[1:]
                 help = f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
                 scope.say("L0301", f"unknown name `{above}`", node.span, help)
                 fresh |= {above, below}
@@ -48,8 +51,12 @@ def check_formula(
                 check_named(scope, text, node.span, place, fresh)
             case tree.Element():
                 check_named(scope, node, node.span, place, fresh)
-            case tree.Call():
+            case tree.Call(_, arguments):
+                count = len(scope.diagnostics)
                 _check_call(scope, node, place)
+                if len(scope.diagnostics) > count:  # one message for `t(i)` and `sum(t[i], i)`
+                    given = {a.text for a in arguments if isinstance(a, tree.Name)}
+                    fresh |= given & scope.indices.keys()
             case tree.Derivative():
                 _check_derivative(scope, node, place)
             case tree.Aggregate(function) if function not in words.AGGREGATES:
@@ -217,6 +224,7 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
         scope.use(function, scope.within(node.span, function), place)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
+        help = f"write `{symbol.text}`" if symbol.indices else help
         message = f"`{function}` is {words.a(symbol.kind)}, not a function"
         scope.say("L0304", message, node.span, help)
     elif function in words.SPECIAL:

@@ -96,7 +96,7 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
     """A setting, a let or the output; returns the output."""
     name, kind, formula = statement.name, statement.kind, statement.formula
     if kind == "output" and output is not None:
-        notes = (f"the first is `{output.name} = …`",)
+        notes = (f"the first is `{output.text} = …`",)
         help = "name a part of the law with `let`"
         scope.say("L0403", "the law has a second equation", statement.span, help, notes)
         return None

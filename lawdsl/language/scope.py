@@ -201,6 +201,9 @@ class Scope:
         """What an unknown name may have been meant to be."""
         if name in words.INSTEAD:
             return f"write `{words.INSTEAD[name]}`"
+        head = self.symbols.get(name.partition("_")[0])
+        if head is not None and head.indices:
+            return f"write `{head.text}`"
         of, _, by = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and of in self.symbols and by in self.symbols:
             return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"

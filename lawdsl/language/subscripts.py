@@ -28,7 +28,9 @@ def check_named(
     """
     before = len(scope.diagnostics)
     name = tree.name_of(named)
-    at = Span(span.start, span.start + len(name)) if isinstance(named, tree.Element) else span
+    at = span
+    if isinstance(named, tree.Element):
+        at = Span(span.start, min(span.start + len(name), span.end))
     symbol = scope.use(name, at, place, fresh)
     if symbol is None or len(scope.diagnostics) > before:
         return symbol
@@ -149,7 +151,7 @@ def _free(
             at = scope.within(node.span, name, last=True)
             scope.say("L0316", f"`{name}` is bound already", at, another(scope, name))
             break
-        elif name not in found and name not in inside:
+        if name not in found and name not in inside:
             at = scope.within(node.span, name, last=True)
             help = f"write it as a subscript of what it runs over, or leave `{name}` out"
             scope.say("L0316", f"`{name}` is bound and does not occur", at, help)
