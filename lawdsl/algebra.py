@@ -78,10 +78,11 @@ class Building:
             case tree.Power(base, exponent):
                 return _power(self(base), self(exponent))
             case tree.Derivative(of, by):
-                opaque = self.opaque | {n for n in by if self._kind(n) == "let"}
+                names = [tree.name_of(n) for n in by]
+                opaque = self.opaque | {n for n in names if self._kind(n) == "let"}
                 inner = Building(self.law, opaque, self.extra)
-                names = [self.law.symbols[n] for n in by]
-                return derivative(inner(tree.Name(of)), *names)
+                symbols = [self.law.symbols[n] for n in names]
+                return derivative(inner(tree.Name(tree.name_of(of))), *symbols)
             case tree.Call(function, arguments, keywords):
                 if function in FUNCTIONS:
                     argument = self(arguments[0])

@@ -48,6 +48,18 @@ class Law:
     held: tuple[str, ...] = ()
     root: Declarations | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        """Raises `LawdslError` for what the algebra does not know yet."""
+        declared = self.declarations
+        if declared.indices or declared.identities:
+            what = "index sets" if declared.indices else "`identify`"
+            message = (
+                f"laws with {what} are read, printed and checked for syntax; "
+                "their algebra is not there yet"
+            )
+            help = "`lawdsl check --syntax` and `lawdsl fmt` read them"
+            raise LawdslError(Diagnostic("L0321", message, place=declared.text.name, help=help))
+
     @property
     def name(self) -> str:
         return self.declarations.name

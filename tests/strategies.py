@@ -7,9 +7,10 @@ import string
 from hypothesis import strategies as st
 
 from lawdsl.language import limits, tree
-from lawdsl.language.words import KEYWORDS, SPECIAL, TRENDS, VERDICTS
+from lawdsl.language.words import KEYWORDS, PLACED, SPECIAL, TRENDS, VERDICTS
 
 NAMES = ("E", "I", "N", "S", "Q", "D", "r", "x1", "beta", "gamma", "lambda", "zeta", "D_min", "_a")
+NAMES += tuple(PLACED)
 
 plain_names = st.one_of(
     st.sampled_from(NAMES),
@@ -39,19 +40,23 @@ def signed(first: str, other: str, parts):
     return st.tuples(parts, rest).map(lambda found: ((first, found[0]), *found[1]))
 
 
+subscripts = several(plain_names, most=limits.SUBSCRIPTS + 1)
+named = st.one_of(plain_names, st.builds(tree.Element, plain_names, subscripts))
+with_dots = st.one_of(paths, st.builds(tree.Element, paths, subscripts))
+
+
 def derivatives():
     """Of any order that can be written, right or not, and of dotted names in the spelling `diff`."""
-    matching = st.tuples(paths, several(paths, most=10)).map(
+    matching = st.tuples(with_dots, several(with_dots, most=10)).map(
         lambda found: tree.Derivative(found[0], found[1], len(found[1]))
     )
-    other = st.builds(
-        tree.Derivative, plain_names, several(plain_names, most=12), st.integers(1, 9)
-    )
+    other = st.builds(tree.Derivative, named, several(named, most=12), st.integers(1, 9))
     return st.one_of(matching, other)
 
 
 def formulas(depth: int = 6):
-    leaf = st.one_of(numbers, paths.map(tree.Name), derivatives())
+    element = st.builds(tree.Element, paths, subscripts)
+    leaf = st.one_of(numbers, paths.map(tree.Name), element, derivatives())
     if depth == 0:
         return leaf
     inner = formulas(depth - 1)
@@ -62,6 +67,7 @@ def formulas(depth: int = 6):
         signed("+", "-", inner).map(tree.Sum),
         signed("*", "/", inner).map(tree.Product),
         st.builds(tree.Power, inner, inner),
+        st.builds(tree.Aggregate, plain_names, inner, subscripts),
         st.builds(tree.Call, plain_names, several(inner), st.just(())),
         st.builds(tree.Call, plain_names, several(inner, least=0, most=1), several(keyword)),
     )
@@ -73,22 +79,30 @@ domains = st.one_of(
     st.builds(tree.Interval, st.sampled_from("[("), small, small, st.sampled_from("])")),
 )
 powers = st.integers(1, limits.UNIT_POWER).flatmap(lambda n: st.sampled_from((n, -n)))
+items = st.builds(
+    tree.Item, plain_names, st.none() | domains | st.just(tree.Simplex()), st.just(()) | subscripts
+)
+counts = st.integers(0, 10**6).map(str)
+sets = st.one_of(
+    plain_names, st.builds(tree.Range, counts, counts), several(plain_names).map(tree.Listed)
+)
 units = several(st.tuples(st.one_of(st.just("token"), plain_names), powers)).map(tree.UnitOf)
 claims = st.one_of(
     st.builds(tree.Comparison, small, st.sampled_from(("<", "<=", ">", ">=")), small),
     small.map(tree.Finite),
-    st.builds(tree.Trend, small, st.sampled_from(TRENDS), plain_names),
-    st.builds(tree.Limit, small, small, several(st.tuples(plain_names, small))),
+    st.builds(tree.Trend, small, st.sampled_from(TRENDS), named, st.none() | named),
+    st.builds(tree.Limit, small, small, several(st.tuples(named, small))),
     st.builds(tree.Reduction, small, paths),
 )
 statements = st.one_of(
     st.builds(tree.Section, st.just("law"), paths, st.none() | texts),
     texts.map(tree.Source),
     paths.map(tree.Extends),
+    st.builds(tree.Index, several(plain_names), sets),
     st.builds(
         tree.Declaration,
         st.sampled_from(("variable", "parameter")),
-        several(st.builds(tree.Item, plain_names, st.none() | domains)),
+        several(items),
         st.none() | units,
         st.none() | texts,
     ),
@@ -99,21 +113,23 @@ statements = st.one_of(
         formulas(3),
         st.none() | units,
         st.none() | texts,
+        st.just(()) | subscripts,
     ),
     st.builds(
         tree.Hold,
         st.sampled_from(("fix", "tie")),
-        several(st.tuples(plain_names, small)),
+        several(st.tuples(named, small)),
     ),
+    st.builds(tree.Identify, small, small),
     st.builds(
         tree.Require,
         claims,
-        several(st.builds(tree.Item, plain_names, domains), least=0),
+        several(st.builds(tree.Item, plain_names, domains, st.just(()) | subscripts), least=0),
         st.none() | st.sampled_from(VERDICTS),
     ),
     small.map(tree.Minimize),
     st.builds(tree.StartGrid, several(small), several(st.none() | small, most=5)),
-    several(st.tuples(plain_names, small)).map(tree.StartPoint),
+    several(st.tuples(named, small)).map(tree.StartPoint),
 )
 
 

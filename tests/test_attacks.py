@@ -68,6 +68,13 @@ def lets(count: int, step: str) -> str:
     return lines("let a0 = N", *made, equation=f"L = A/N + a{count - 1}")
 
 
+def indexed(*statements: str, formula: str = "N") -> str:
+    head = ("law attack", "index i over domain", "index m over 1..100", "variable N > 0")
+    names = "parameter c[i], s[m], A > 0"
+    equation = f"L = A/N + sum(c[i] for i) + sum(s[m] for m) + {formula}"
+    return "\n".join([*head, names, *statements, equation, ""])
+
+
 LEGAL: list[str] = []
 GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: any answer
     "no text at all": (lambda: "", ["L0401", "L0402"]),
@@ -213,6 +220,63 @@ GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: an
         None,
     ),
     "exp in exponents": (lambda: formula("exp(N)^" * 20 + "2"), LEGAL),
+    "a sum over 10^16 labels": (
+        lambda: indexed(
+            "index a, b, d, e, f, g over 1..100",
+            "parameter t[a], u[b], v[d], w[e], x[f], y[g]",
+            formula="sum(t[a]*u[b]*v[d]*w[e]*x[f]*y[g] for a, b, d, e, f, g)^2",
+        ),
+        ["L0321"],
+    ),
+    "90 sums in each other": (
+        lambda: indexed(formula="sum(" * 90 + "c[i]" + " for i)" * 90),
+        ["L0316"] * 89,
+    ),
+    "1,000 sums in each other": (
+        lambda: indexed(formula="sum(" * 1_000 + "c[i]" + " for i)" * 1_000),
+        ["L0104"],
+    ),
+    "90 sums around 5,000 names": (
+        lambda: indexed(formula="sum(" * 90 + " + ".join(["c[i]"] * 5_000) + " for i)" * 90),
+        ["L0316"] * 89,
+    ),
+    "a sum over 15,000 indices": (
+        lambda: indexed(formula=f"sum(c[i] for {', '.join(['i'] * 15_000)})"),
+        ["L0316"],
+    ),
+    "a sum over 15,000 lost names": (
+        lambda: indexed("parameter q q", formula=f"sum(c[i] for {', '.join(['q'] * 15_000)})"),
+        None,
+    ),
+    "15,000 subscripts": (
+        lambda: indexed(formula=f"c[{', '.join(['i'] * 15_000)}]"),
+        ["L0314"],
+    ),
+    "15,000 subscripts of a declaration": (
+        lambda: indexed(f"parameter t[{', '.join(f'a{i}' for i in range(15_000))}]"),
+        ["L0314"],
+    ),
+    "9,000 labels in a claim": (
+        lambda: indexed("require " + " + ".join(f"c[a{i}]" for i in range(9_000)) + " > 0"),
+        ["L0321"],
+    ),
+    "9,000 unknown indices": (
+        lambda: indexed(formula=" + ".join(f"c[a{i}]" for i in range(9_000))),
+        ["L0315"] * 101 + ["L0110"],
+    ),
+    "15,000 listed labels": (
+        lambda: indexed(f"index g over {{{', '.join(f'a{i}' for i in range(15_000))}}}"),
+        ["L0317"],
+    ),
+    "1e5000 numbered labels": (lambda: indexed(f"index g over 1..{'9' * 5_000}"), ["L0317"]),
+    "15,000 indices": (
+        lambda: indexed(f"index {', '.join(f'a{i}' for i in range(15_000))} over x"),
+        ["L0317"],
+    ),
+    "1,500 indices": (
+        lambda: indexed(*(f"index a{i} over x{i}" for i in range(1_500))),
+        ["L0317"] * 101 + ["L0110"],
+    ),
     "a python file": (lambda: Path(__file__).read_text(encoding="utf-8"), None),
     "a page": (lambda: "<!doctype html><script>alert('x')</script>\n" * 100, None),
     "JSON": (lambda: '{"law": ["__import__", {"a": 1e999}]}\n' * 100, None),
@@ -261,7 +325,8 @@ def test_one_name_is_one_symbol_whatever_its_domains(tmp_path: Path):
 WORDS = (
     "law question source extends variable setting parameter let require minimize start index unit "
     "for in is as expect finite increasing convex exp log max diff huber squared pi oo ∞ N D A B "
-    "alpha L a.b ∂ ² ( ) [ ] { } , . ... = == + - * / ^ ** < <= > >= -> 0 1 2.5 1e-3 1e400 token "
+    "identify over simplex against sum prod i c[i] for "
+    "alpha L a.b ∂ ² ( ) [ ] { } , . .. ... = == + - * / ^ ** < <= > >= -> 0 1 2.5 1e-3 1e400 token "
     'Gparam proved α é ! ; " chinchilla dcpt.l3'
 ).split()
 SOUP = st.lists(

@@ -203,6 +203,16 @@ def test_fmt_rewrites_checks_and_shows_differences(tmp_path: Path):
     assert piped.stdout == "L = A*x\n"
 
 
+def test_laws_with_index_sets_are_formatted_and_read(tmp_path: Path):
+    path = ROOT / "tests" / "fixtures" / "indices" / "mixing_m4.law"
+
+    assert lawdsl("fmt", path, "--check", cwd=tmp_path).returncode == 0
+    assert lawdsl("check", path, "--syntax", cwd=tmp_path).returncode == 0
+    for command in (("check", path), ("show", path)):
+        refused = lawdsl(*command, cwd=tmp_path)
+        assert refused.returncode == 3 and "L0321" in refused.stderr
+
+
 def test_fmt_leaves_a_file_with_mistakes_alone(tmp_path: Path):
     path = tmp_path / "a.law"
     path.write_text("law a\nL = 2x\n", encoding="utf-8")

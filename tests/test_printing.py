@@ -13,7 +13,10 @@ from lawdsl.language.parsing import parse
 from lawdsl.language.printing import print_document, print_formula, print_statement
 
 ROOT = Path(__file__).resolve().parent.parent
-LAWS = sorted([*ROOT.glob("laws/**/*.law"), *ROOT.glob("tests/fixtures/nist/*.law")])
+FIXTURES = ROOT / "tests" / "fixtures"
+LAWS = sorted(
+    [*ROOT.glob("laws/**/*.law"), *FIXTURES.glob("nist/*.law"), *FIXTURES.glob("indices/*.law")]
+)
 
 
 def read(text: str) -> tree.Document:

@@ -165,7 +165,7 @@ def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
 
 def _points(law: Law) -> Iterator[dict[str, sp.Expr]]:
     for point in law.declarations.points:
-        yield {name: law.to_sympy(formula) for name, formula in point.values}
+        yield {tree.name_of(name): law.to_sympy(formula) for name, formula in point.values}
 
 
 def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:

@@ -6,6 +6,7 @@ no recursion. It only builds; names and meaning are looked at afterwards, by `re
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -33,8 +34,23 @@ def span_of(*parts: Any) -> Span:
     return found or NOWHERE
 
 
+def _words(names: Iterable[Token]) -> tuple[str, ...]:
+    return tuple(map(ascii_name, names))
+
+
 def _text(string: Token | None) -> str | None:
     return None if string is None else str(string)[1:-1]
+
+
+def _named(name: Token | tree.Name | tree.Element) -> tree.Named:
+    """A word, or a name in a formula, where a name alone is meant."""
+    if isinstance(name, tree.Element):
+        return name
+    return name.text if isinstance(name, tree.Name) else ascii_name(name)
+
+
+def _subscripts(name: Token | tree.Element) -> tuple[str, ...]:
+    return name.subscripts if isinstance(name, tree.Element) else ()
 
 
 @v_args(inline=True)
@@ -61,21 +77,25 @@ class Builder(Transformer):  # type: ignore[type-arg]
         span = span_of(items, unit, doc)
         return tree.Declaration("parameter", items, unit, _text(doc), span=span)
 
-    def setting(self, name: Token, formula: Any, unit: Any, doc: Any) -> Node:
+    def setting(self, name: Any, formula: Any, unit: Any, doc: Any) -> Node:
         return self._definition("setting", name, formula, unit, doc)
 
-    def let(self, name: Token, formula: Any, unit: Any, doc: Any) -> Node:
+    def let(self, name: Any, formula: Any, unit: Any, doc: Any) -> Node:
         return self._definition("let", name, formula, unit, doc)
 
-    def output(self, name: Token, formula: Any, unit: Any, doc: Any) -> Node:
+    def output(self, name: Any, formula: Any, unit: Any, doc: Any) -> Node:
         return self._definition("output", name, formula, unit, doc)
 
-    def _definition(self, kind: str, name: Token, formula: Any, unit: Any, doc: Any) -> Node:
-        span = span_of(name)
-        return tree.Definition(kind, ascii_name(name), formula, unit, _text(doc), span=span)
+    def _definition(self, kind: str, name: Any, formula: Any, unit: Any, doc: Any) -> Node:
+        named, more = _named(name), _subscripts(name)
+        parts = kind, tree.name_of(named), formula, unit, _text(doc), more
+        return tree.Definition(*parts, span=span_of(name))
 
     def hold(self, kind: Token, *values: Any) -> Node:
         return tree.Hold(str(kind), values, span=span_of(kind, [v for _, v in values]))
+
+    def identify(self, left: Any, right: Any) -> Node:
+        return tree.Identify(left, right, span=span_of(left, right))
 
     def require(self, claim: Any, conditions: Any, expect: Token | None) -> Node:
         span = span_of(claim, conditions or (), expect)
@@ -91,15 +111,30 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def start_point(self, *values: Any) -> Node:
         return tree.StartPoint(values, span=span_of(*(v for _, v in values)))
 
-    # Domains and units
+    # Names, indices, domains and units
+
+    def element(self, name: Token, subscripts: Any, closer: Token) -> Node:
+        return tree.Element(ascii_name(name), _words(subscripts), span=span_of(name, closer))
+
+    def index(self, names: Any, _: Token, over: Any) -> Node:
+        span = span_of(names, over)
+        word = ascii_name(over) if isinstance(over, Token) else over
+        return tree.Index(_words(names), word, span=span)
+
+    def range(self, first: Token, last: Token) -> Node:
+        return tree.Range(str(first), str(last), span=span_of(first, last))
+
+    def listed(self, labels: Any, closer: Token) -> Node:
+        return tree.Listed(_words(labels), span=span_of(labels, closer))
 
     def items(self, *items: Any) -> Any:
         return items
 
-    conditions = formulas = spread = items
+    names = conditions = formulas = spread = items
 
-    def item(self, name: Token, domain: Any) -> Node:
-        return tree.Item(ascii_name(name), domain, span=span_of(name))
+    def item(self, name: Any, domain: Any) -> Node:
+        parts = tree.name_of(_named(name)), domain, _subscripts(name)
+        return tree.Item(*parts, span=span_of(name))
 
     condition = item
 
@@ -109,6 +144,9 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def interval(self, left: Token, lower: Any, upper: Any, right: Token) -> Node:
         return tree.Interval(str(left), lower, upper, str(right), span=span_of(left, right))
+
+    def simplex(self, word: Token) -> Node:
+        return tree.Simplex(span=span_of(word))
 
     def left(self, bracket: Token) -> Token:
         return bracket
@@ -142,16 +180,17 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def finite(self, formula: Any) -> Node:
         return tree.Finite(formula, span=formula.span)
 
-    def trend(self, formula: Any, word: Token, name: Token) -> Node:
-        span = span_of(formula, name)
-        return tree.Trend(formula, str(word), ascii_name(name), span=span)
+    def trend(self, formula: Any, word: Token, name: Any, _: Any, against: Any) -> Node:
+        span = span_of(formula, name, against)
+        other = None if against is None else _named(against)
+        return tree.Trend(formula, str(word), _named(name), other, span=span)
 
     def limit(self, formula: Any, target: Any, *approaches: Any) -> Node:
         span = span_of(formula, target, [value for _, value in approaches])
         return tree.Limit(formula, target, approaches, span=span)
 
-    def approach(self, name: Token, value: Any) -> Any:
-        return ascii_name(name), value
+    def approach(self, name: Any, value: Any) -> Any:
+        return _named(name), value
 
     assignment = approach
 
@@ -187,10 +226,19 @@ class Builder(Transformer):  # type: ignore[type-arg]
         plain = tuple(a for a in arguments if not isinstance(a, tuple))
         keywords = tuple(a for a in arguments if isinstance(a, tuple))
         span = span_of(function, closer)
-        names = [a.text for a in plain if isinstance(a, tree.Name)]
+        names = [_named(a) for a in plain if isinstance(a, (tree.Name, tree.Element))]
         if function == "diff" and len(names) == len(arguments) > 1:
             return tree.Derivative(names[0], tuple(names[1:]), len(names) - 1, span=span)
         return tree.Call(ascii_name(function), plain, keywords, span=span)
+
+    def element_of_law(self, *parts: Any) -> Node:
+        *names, subscripts, closer = parts
+        name = ".".join(_words(names))
+        return tree.Element(name, _words(subscripts), span=span_of(names, closer))
+
+    def aggregate(self, function: Token, body: Any, over: Any, closer: Token) -> Node:
+        span = span_of(function, closer)
+        return tree.Aggregate(ascii_name(function), body, _words(over), span=span)
 
     def arguments(self, *arguments: Any) -> Any:
         return arguments
@@ -207,12 +255,12 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def ellipsis(self) -> None:
         return None
 
-    def derivative(self, sign: Token, order: Token | None, of: Token, _: Token, *by: Any) -> Node:
+    def derivative(self, sign: Token, order: Token | None, of: Any, _: Token, *by: Any) -> Node:
         names = tuple(name for part, _ in by for name in part)
         stated = ORDERS.get(str(order), 1) if order else 1
         span = span_of(sign, [place for _, place in by])
-        return tree.Derivative(ascii_name(of), names, stated, span=span)
+        return tree.Derivative(_named(of), names, stated, span=span)
 
-    def partial(self, _: Token, name: Token, order: Token | None) -> Any:
+    def partial(self, _: Token, name: Any, order: Token | None) -> Any:
         repeats = ORDERS.get(str(order), 1) if order else 1
-        return (ascii_name(name),) * repeats, [name, *([order] if order else [])]
+        return (_named(name),) * repeats, [name, *([order] if order else [])]

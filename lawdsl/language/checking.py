@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lawdsl.language import limits, tree, words
-from lawdsl.language.declared import Relation
+from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
 from lawdsl.language.numbers import TooLarge, Undefined, Value, value
+from lawdsl.language.printing import print_formula, print_named
 from lawdsl.language.scope import CLAIM, CONDITION, TARGET, Place, Scope
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.subscripts import check_indices, check_named
+from lawdsl.language.tree import Formula, Named, Span
 from lawdsl.units import PREFIXES, UNITS, canonical
 
 
 def check_formula(
-    scope: Scope, formula: Formula, place: Place, fresh: frozenset[str] = frozenset()
+    scope: Scope,
+    formula: Formula,
+    place: Place,
+    fresh: frozenset[str] = frozenset(),
+    own: tuple[str, ...] = (),
 ) -> Powers:
     """Report what is wrong with a formula.
 
@@ -23,6 +29,7 @@ def check_formula(
         formula: the formula.
         place: where it stands.
         fresh: names that it brings in itself.
+        own: the subscripts of what it defines or bounds.
 
     Returns:
         Its unit; None where that is unknown.
@@ -30,19 +37,33 @@ def check_formula(
     before = len(scope.diagnostics)
     for node in tree.walk(formula):
         match node:
-            case tree.Product(((_, tree.Name(above)), ("/", tree.Name(below)))) if _differentials(
-                scope, above, below
-            ):
-                of, by = above[1:], below[1:]
+            case tree.Product(
+                (
+                    (_, tree.Name(above) | tree.Element(above) as top),
+                    ("/", tree.Name(below) | tree.Element(below) as bottom),
+                )
+            ) if _differentials(scope, above, below):
+                of, by = print_formula(top)[1:], print_formula(bottom)[1:]
                 help = f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
                 scope.say("L0301", f"unknown name `{above}`", node.span, help)
                 fresh |= {above, below}
             case tree.Name(text):
-                scope.use(text, node.span, place, fresh)
-            case tree.Call():
+                check_named(scope, text, node.span, place, fresh)
+            case tree.Element():
+                check_named(scope, node, node.span, place, fresh)
+            case tree.Call(_, arguments):
+                count = len(scope.diagnostics)
                 _check_call(scope, node, place)
+                if len(scope.diagnostics) > count:  # one message for `t(i)` and `sum(t[i], i)`
+                    given = {a.text for a in arguments if isinstance(a, tree.Name)}
+                    fresh |= given & scope.indices.keys()
             case tree.Derivative():
                 _check_derivative(scope, node, place)
+            case tree.Aggregate(function) if function not in words.AGGREGATES:
+                message = f"`{function}` does not run over an index"
+                scope.say("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
+    if len(scope.diagnostics) == before:
+        check_indices(scope, formula, place, own)
     if len(scope.diagnostics) > before:
         return None
     try:
@@ -80,11 +101,17 @@ def number(scope: Scope, formula: Formula) -> Value:
 
 
 def check_domain(
-    scope: Scope, domain: tree.Domain | None, place: Place, of: str
+    scope: Scope,
+    domain: tree.Domain | None,
+    place: Place,
+    of: str,
+    own: tuple[str, ...] = (),
 ) -> tuple[Relation, ...]:
-    """A domain as relations."""
+    """A domain as relations. `own` are the subscripts of what it is the domain of."""
     if domain is None:
         return ()
+    if isinstance(domain, tree.Simplex):
+        return ((">=", tree.Number("0", span=domain.span)),)
     if isinstance(domain, tree.Bound):
         relations: tuple[Relation, ...] = ((domain.relation, domain.limit),)
     else:
@@ -93,7 +120,7 @@ def check_domain(
             ("<=" if domain.right == "]" else "<", domain.upper),
         )
     for _, limit in relations:
-        powers = check_formula(scope, limit, place)
+        powers = check_formula(scope, limit, place, own=own)
         check_same_unit(scope, scope.units.get(of), powers, f"`{of}`", limit.span)
     if place is CONDITION:
         check_nonempty(scope, relations, domain.span)
@@ -124,12 +151,50 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
     return powers_of(unit.factors) if unit else None
 
 
-def check_varies(scope: Scope, name: str, span: Span) -> None:
-    """Report a name by which nothing can be derived, and which cannot be given a value."""
-    symbol = scope.use(name, span, CLAIM)
-    if symbol is not None and symbol.kind not in ("variable", "parameter", "let"):
-        message = f"the {symbol.kind} `{name}` does not vary"
+def check_varies(scope: Scope, named: Named, span: Span, alone: bool = False) -> None:
+    """Report a name by which nothing can be derived, and which cannot be given a value.
+
+    Args:
+        scope: what is known so far.
+        named: the name, or an element.
+        span: where it stands.
+        alone: whether it is moved while all others stay.
+    """
+    before = len(scope.diagnostics)
+    symbol = check_named(scope, named, span, CLAIM)
+    if len(scope.diagnostics) == before:
+        _check_moved(scope, symbol, named, span, alone)
+
+
+def _check_moved(
+    scope: Scope, symbol: Symbol | None, named: Named, span: Span, alone: bool = True
+) -> None:
+    if symbol is None:
+        return
+    if symbol.kind not in ("variable", "parameter", "let"):
+        message = f"the {symbol.kind} `{symbol.name}` does not vary"
         scope.say("L0308", message, span, "name a variable, a parameter or a let")
+    elif alone and symbol.simplex and symbol.kind == "variable":
+        output = next((s.text for s in scope.symbols.values() if s.kind == "output"), "L")
+        one, other = (f"{symbol.name}[{', '.join((*symbol.indices[:-1], x))}]" for x in "ab")
+        message = f"`{print_named(named)}` cannot change alone"
+        help = (
+            f"shares sum to 1: say which one falls: `{output} decreasing in {one} against {other}`"
+        )
+        scope.say("L0318", message, span, help)
+
+
+def check_called(scope: Scope, what: str, span: Span, other: Declarations | None = None) -> bool:
+    """Report a comparison of laws, or a law taken at values, where there are indices.
+
+    Returns:
+        Whether there are none.
+    """
+    if not scope.indices and (other is None or not other.indices):
+        return True
+    help = "state the claim as a relation, a trend or a limit"
+    scope.say("L0320", f"{what} a law without index sets only", span, help)
+    return False
 
 
 def _differentials(scope: Scope, *names: str) -> bool:
@@ -147,15 +212,21 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     symbol = scope.symbols.get(function)
     if symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
+        if not check_called(scope, f"`{function}(…)` gives values to", node.span):
+            return
         if node.arguments or len(set(names)) < len(names):
             help = f"write `{function}(name = value)`, each name once"
             scope.say("L0305", "a law is taken at named values", node.span, help)
         for name in names:
             check_varies(scope, name, scope.within(node.span, name))
         scope.used.add(function)
+    elif symbol is not None and symbol.kind == "index":
+        scope.use(function, scope.within(node.span, function), place)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
-        scope.say("L0304", f"`{function}` is a {symbol.kind}, not a function", node.span, help)
+        help = f"write `{symbol.text}`" if symbol.indices else help
+        message = f"`{function}` is {words.a(symbol.kind)}, not a function"
+        scope.say("L0304", message, node.span, help)
     elif function in words.SPECIAL:
         help = "write `diff(L, N)` with plain names"
         help = help if function == "diff" else "write it behind `minimize`"
@@ -168,6 +239,8 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
                 help = f"write `{function}*(…)` for a product"
             elif function in words.INSTEAD:
                 help = f"write `{words.INSTEAD[function]}`"
+                if function in words.AGGREGATES and scope.indices:
+                    help = f"write `{function}(… for {next(iter(scope.indices))})`"
             elif alike:
                 help = f"did you mean `{alike}`?"
             scope.say("L0304", f"unknown function `{function}`", node.span, help)
@@ -190,6 +263,10 @@ def _check_derivative(scope: Scope, node: tree.Derivative, place: Place) -> None
     elif node.order > limits.ORDER:
         message = f"derivatives go up to order {limits.ORDER}"
         scope.say("L0105", message, node.span, "lower the order")
-    scope.use(node.of, scope.within(node.span, node.of), place)
+    if isinstance(node.of, str):  # elements are parts of the formula
+        check_named(scope, node.of, scope.within(node.span, node.of), place)
     for name in dict.fromkeys(node.by):
-        check_varies(scope, name, scope.within(node.span, name, last=True))
+        if isinstance(name, tree.Element):
+            _check_moved(scope, scope.symbols.get(name.name), name, name.span)
+        else:
+            check_varies(scope, name, scope.within(node.span, name, last=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lawdsl.language import tree, words
 from lawdsl.language.checking import (
+    check_called,
     check_domain,
     check_formula,
     check_same_unit,
@@ -11,7 +12,8 @@ from lawdsl.language.checking import (
 )
 from lawdsl.language.declared import Claim
 from lawdsl.language.scope import APPROACH, CLAIM, CONDITION, TARGET, Scope
-from lawdsl.language.tree import Span
+from lawdsl.language.subscripts import check_exchange, check_labels
+from lawdsl.language.tree import Named, Span
 
 
 def read_claim(scope: Scope, statement: tree.Require) -> Claim:
@@ -25,24 +27,31 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
             check_same_unit(scope, one, other, "the left side", right.span)
         case tree.Finite(formula):
             check_formula(scope, formula, CLAIM, fresh)
-        case tree.Trend(formula, _, name):
+        case tree.Trend(formula, _, name, against):
             check_formula(scope, formula, CLAIM, fresh)
-            check_varies(scope, name, scope.within(claim.span, name, last=True))
+            count = len(scope.diagnostics)
+            for moved in (name,) if against is None else (name, against):
+                at = _place(scope, moved, claim.span)
+                check_varies(scope, moved, at, alone=against is None)
+            if against is not None and len(scope.diagnostics) == count:
+                check_exchange(scope, claim)
         case tree.Limit(formula, target, approaches):
             check_formula(scope, formula, CLAIM, fresh)
             check_formula(scope, target, TARGET, fresh)
             for name, where in approaches:
                 before = Span(target.span.end, where.span.start)
-                check_varies(scope, name, scope.within(before, name, last=True))
+                check_varies(scope, name, _place(scope, name, before), alone=True)
                 check_formula(scope, where, APPROACH)
         case tree.Reduction(formula, law):
-            check_formula(scope, formula, CLAIM, fresh)
-            scope.law(law, scope.within(claim.span, law, last=True))
+            at = scope.within(claim.span, law, last=True)
+            if check_called(scope, "`is` compares with", at, scope.law(law, at)):
+                check_formula(scope, formula, CLAIM, fresh)
     conditions = []
     for item in statement.conditions:
-        check_varies(scope, item.name, item.span)
+        check_varies(scope, item.named, item.span)
         relations = check_domain(scope, item.domain, CONDITION, item.name)
-        conditions.append((item.name, relations))
+        conditions.append((item.named, relations))
+    check_labels(scope, statement)
     expect = statement.expect or "proved"
     if expect not in words.VERDICTS:
         alike = words.nearest(expect, words.VERDICTS)
@@ -52,6 +61,13 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
         span = Span(end - len(expect), end)
         scope.say("L0407", f"`{expect}` is no verdict", span, help)
     return Claim(claim, tuple(conditions), expect, scope.text, statement.span)
+
+
+def _place(scope: Scope, named: Named, within: Span) -> Span:
+    """Where a name stands in a part of the text, as the last of it."""
+    if isinstance(named, tree.Element):
+        return named.span
+    return scope.within(within, named, last=True)
 
 
 def _fresh(scope: Scope, claim: tree.Claim) -> frozenset[str]:

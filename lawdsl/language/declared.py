@@ -7,9 +7,28 @@ from dataclasses import dataclass, field
 
 from lawdsl.diagnostics import Text
 from lawdsl.language import tree
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.printing import with_subscripts
+from lawdsl.language.tree import Formula, Named, Span
 
 Relation = tuple[str, Formula]
+
+
+@dataclass(frozen=True)
+class IndexSet:
+    """An index, and the set of labels that it runs over.
+
+    Indices whose `over` is the same have the same labels. `over` is the set's name, or `1..30`, or
+    `{web, code}`; `labels` are None where they come from the data.
+    """
+
+    name: str
+    over: str
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The labels that a law itself names, which may be subscripts."""
+        return self.labels or () if self.over.startswith("{") else ()
 
 
 @dataclass(frozen=True)
@@ -17,8 +36,11 @@ class Symbol:
     """A declared name.
 
     `kind` is variable, setting, parameter, let, output or law (the right-hand side of a law that
-    is extended). `bounds` are the domain's relations; `formula` is what a setting, let, output or
-    law equals. A parameter that is held is a setting (`held` is fix) or a let (`held` is tie).
+    is extended); while a law is read, index too. `bounds` are the domain's relations; `formula` is
+    what a setting, let, output or law equals. A parameter that is held is a setting (`held` is fix)
+    or a let (`held` is tie). `indices` are its subscripts: bounds and formula hold for each label.
+    `simplex` says that over the last of them the elements sum to 1. `rows` are the indices that
+    stand in the formula of an output and are none of its own: each row of a table says a label.
     """
 
     name: str
@@ -29,6 +51,14 @@ class Symbol:
     unit: tree.UnitOf | None = None
     doc: str | None = None
     held: str = ""
+    indices: tuple[str, ...] = ()
+    simplex: bool = False
+    rows: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The name with its subscripts."""
+        return with_subscripts(self.name, self.indices)
 
 
 @dataclass(frozen=True)
@@ -53,6 +83,7 @@ class Target:
     name: str
     log: bool = False
     less: Formula | None = None
+    subscripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +91,7 @@ class Claim:
     """A `require` line: what is claimed, where, and the verdict its author expects."""
 
     claim: tree.Claim
-    conditions: tuple[tuple[str, tuple[Relation, ...]], ...]
+    conditions: tuple[tuple[Named, tuple[Relation, ...]], ...]
     expect: str
     text: Text = field(repr=False, compare=False)
     span: Span
@@ -70,7 +101,8 @@ class Claim:
 class Declarations:
     """A law as declared, that of the law it extends included.
 
-    Each of the `symbols` comes after those that its formula and its bounds name.
+    Each of the `symbols` comes after those that its formula and its bounds name. The `identities`
+    choose among the parameters that give one and the same law.
     """
 
     name: str
@@ -84,6 +116,8 @@ class Declarations:
     points: tuple[tree.StartPoint, ...]
     laws: Mapping[str, Declarations]  # those named in it, by name
     text: Text
+    indices: Mapping[str, IndexSet] = field(default_factory=dict)
+    identities: tuple[tree.Identify, ...] = ()
 
 
 Find = Callable[[str], Declarations]

@@ -18,7 +18,18 @@ from lawdsl.language.checking import (
 )
 from lawdsl.language.declared import Symbol
 from lawdsl.language.dimensions import powers_of
-from lawdsl.language.scope import LET, OUTPUT, PARAMETER, SETTING, VARIABLE, Scope
+from lawdsl.language.indices import declared_subscripts
+from lawdsl.language.scope import (
+    IDENTITY,
+    LET,
+    OUTPUT,
+    PARAMETER,
+    SETTING,
+    VARIABLE,
+    Scope,
+)
+from lawdsl.language.subscripts import free_in
+from lawdsl.language.tree import Span
 
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
@@ -26,13 +37,20 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
     place = VARIABLE if statement.kind == "variable" else PARAMETER
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
-        name = item.name
+        name, own = item.name, item.subscripts
         earlier = scope.symbols.get(name)
         again = earlier is not None and earlier.kind == statement.kind and name in scope.own
         if not again:
             scope.units[name] = unit
-        bounds = check_domain(scope, domain, place, name)
+        declared_subscripts(scope, own, item.span)
+        bounds = check_domain(scope, domain, place, name, own)
+        simplex = isinstance(domain, tree.Simplex)
+        if domain is not None and (simplex or (earlier and again and earlier.simplex)):
+            _check_simplex(scope, item, earlier if again else None, domain.span)
         if earlier is not None and again and bounds:  # `parameter C > 0`, then `parameter C > C0`
+            if own != earlier.indices:
+                message = f"`{name}` was declared as `{earlier.text}`"
+                scope.say("L0314", message, item.span, f"write `{earlier.text}` again")
             scope.symbols[name] = replace(earlier, bounds=earlier.bounds + bounds)
         else:
             scope.declare(
@@ -43,10 +61,23 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
                     bounds,
                     unit=statement.unit,
                     doc=statement.doc,
+                    indices=own,
+                    simplex=simplex,
                 )
             )
         if domain is not None and name in scope.symbols:
             check_nonempty(scope, scope.symbols[name].bounds, domain.span)
+
+
+def _check_simplex(scope: Scope, item: tree.Item, earlier: Symbol | None, span: Span) -> None:
+    """`in simplex` is a whole domain, of what has subscripts."""
+    if not item.subscripts:
+        message = f"`{item.name}` has no subscript over which it could sum to 1"
+        help = f"give it a subscript: `{item.name}[j] in simplex`"
+        scope.say("L0318", message, span, help)
+    elif earlier is not None and (earlier.bounds or earlier.simplex):
+        help = "its elements are >= 0 and sum to 1: leave the other domain out"
+        scope.say("L0318", "`in simplex` is a whole domain by itself", span, help)
 
 
 def _with_domains(
@@ -65,19 +96,29 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
     """A setting, a let or the output; returns the output."""
     name, kind, formula = statement.name, statement.kind, statement.formula
     if kind == "output" and output is not None:
-        notes = (f"the first is `{output.name} = …`",)
+        notes = (f"the first is `{output.text} = …`",)
         help = "name a part of the law with `let`"
         scope.say("L0403", "the law has a second equation", statement.span, help, notes)
         return None
     unit = check_unit(scope, statement.unit)
+    own = statement.subscripts
     if kind == "setting":
         powers = None
-        _check_setting(scope, formula)
+        _check_setting(scope, statement)
     else:
-        powers = check_formula(scope, formula, LET if kind == "let" else OUTPUT)
+        declared_subscripts(scope, own, statement.span)
+        powers = check_formula(scope, formula, LET if kind == "let" else OUTPUT, own=own)
         check_same_unit(scope, unit, powers, f"`{name}`", formula.span)
+    free = free_in(scope, formula) if kind == "output" and not scope.errors else ()
     symbol = Symbol(
-        name, kind, statement.span, formula=formula, unit=statement.unit, doc=statement.doc
+        name,
+        kind,
+        statement.span,
+        formula=formula,
+        unit=statement.unit,
+        doc=statement.doc,
+        indices=own,
+        rows=tuple(name for name in free if name not in own),
     )
     if not scope.declare(symbol):
         return None
@@ -87,12 +128,35 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
     return symbol if kind == "output" else None
 
 
-def _check_setting(scope: Scope, formula: tree.Formula) -> None:
+def _check_setting(scope: Scope, statement: tree.Definition) -> None:
+    formula = statement.formula
+    if statement.subscripts:
+        help = "what has a value for each label is a variable, or a parameter"
+        scope.say("L0314", "a setting has no subscripts", statement.span, help)
     if list(names_in(formula)):
         help = "a setting is a number; what depends on others is a `let`"
         scope.say("L0412", "this is not a number", formula.span, help)
     else:
         check_formula(scope, formula, SETTING)
+
+
+def check_identity(scope: Scope, statement: tree.Identify) -> None:
+    """Report what is wrong with `identify sum(t[i, j] for j) = 0`."""
+    before = len(scope.diagnostics)
+    one = check_formula(scope, statement.left, IDENTITY)
+    other = check_formula(scope, statement.right, IDENTITY)
+    check_same_unit(scope, one, other, "the left side", statement.right.span)
+    waiting = [*names_in(statement)]
+    behind: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in scope.symbols and name not in behind:
+            behind.add(name)
+            waiting += made_of(scope.symbols[name])
+    kinds = {scope.symbols[name].kind for name in behind}
+    if len(scope.diagnostics) == before and "parameter" not in kinds:
+        help = "write a relation that one of the parameters that give the same law has"
+        scope.say("L0319", "this is about no parameter", statement.span, help)
 
 
 def remember(scope: Scope, symbol: Symbol) -> None:
@@ -152,3 +216,5 @@ def names_in(node: tree.Node) -> Iterator[str]:
     for part in tree.walk(node):
         if isinstance(part, tree.Name) and part.text not in words.CONSTANTS:
             yield part.text
+        elif isinstance(part, tree.Element):
+            yield part.name

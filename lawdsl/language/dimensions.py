@@ -12,7 +12,17 @@ from fractions import Fraction
 
 from lawdsl import units
 from lawdsl.language.numbers import Value, value
-from lawdsl.language.tree import Call, Formula, Name, Negative, Power, Product, Sum
+from lawdsl.language.tree import (
+    Aggregate,
+    Call,
+    Element,
+    Formula,
+    Name,
+    Negative,
+    Power,
+    Product,
+    Sum,
+)
 
 Powers = dict[str, Fraction] | None  # None: any unit
 Found = tuple[str, Formula, str]  # code, place, what is wrong
@@ -63,12 +73,15 @@ def _powers(
         return _powers(part, unit_of, known, mistakes)
 
     match node:
-        case Name(text):
+        case Name(text) | Element(text):
             return unit_of(text)
         case Negative(operand):
             return inner(operand)
         case Sum(terms):
             return _same([(term, inner(term)) for _, term in terms], mistakes)
+        case Aggregate(function, body):
+            powers = inner(body)
+            return powers if function == "sum" or not powers else None
         case Call("min" | "max", arguments):
             return _same([(a, inner(a)) for a in arguments], mistakes)
         case Product(factors):

@@ -3,69 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from lark import Token
 
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language.building import span_of
-from lawdsl.language.words import KEYWORDS, STATEMENTS, TRENDS, nearest
-
-EXPECTED = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a text in quotes",
-    "RELATION": "a relation (<, <=, >, >=)",
-    "MINUS": "a formula",
-    "LPAR": "a formula",
-    "DEL": "a formula",
-    "PLUS": "an operator",
-    "STAR": "an operator",
-    "SLASH": "an operator",
-    "CIRCUMFLEX": "an operator",
-    "EQUAL": "`=`",
-    "TREND": "increasing, decreasing, convex or concave",
-    "KIND": "`law`",
-    "$END": "the end of the line",
-}
-
-
-UNSAID = ("ORDER", "DOT")  # of what may follow
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where reading stopped.
-
-    `token` is the word that does not fit (`$END`: the line ends), `line[at]`; `accepted` is what
-    would have fitted.
-    """
-
-    token: Token
-    line: Sequence[Token]
-    at: int
-    accepted: Mapping[str, str]
-
-    @property
-    def before(self) -> Token | None:
-        return self.line[self.at - 1] if self.at else None
-
-    @property
-    def after(self) -> Token | None:
-        return self.line[self.at + 1] if self.at + 1 < len(self.line) else None
-
-    @property
-    def first(self) -> bool:
-        """Whether not even the line's first word says what statement it is."""
-        return self.before is None or (self.before is self.line[0] and self.before.type == "NAME")
-
-    def both(self, sign: str) -> tuple[Token, Token] | None:
-        """The token and one beside it where both are the same sign."""
-        for pair in ((self.before, self.token), (self.token, self.after)):
-            if all(word is not None and word.value == sign for word in pair):
-                return pair  # type: ignore[return-value]
-        return None
-
+from lawdsl.language.stopping import Stop, listed
+from lawdsl.language.words import KEYWORDS, PLACED, STATEMENTS, TRENDS, nearest
 
 Found = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
 
@@ -83,12 +27,12 @@ def unexpected(
     """
     ended = token.type == "$END"
     at = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
-    place = _Place(token, line, at, accepted)
-    code, message, help, words = next(found for rule in _RULES if (found := rule(place)))
+    stop = Stop(token, line, at, accepted)
+    code, message, help, words = next(found for rule in _RULES if (found := rule(stop)))
     return Diagnostic(code, message, text=source, span=span_of(words), help=help)
 
 
-def _doubled(p: _Place) -> Found | None:
+def _doubled(p: Stop) -> Found | None:
     for sign, code, message, help in (
         ("*", "L0204", "powers are written with `^`", "write `^` for `**`"),
         ("=", "L0209", "equality is written with one `=`", "write `=` for `==`"),
@@ -99,20 +43,20 @@ def _doubled(p: _Place) -> Found | None:
     return None
 
 
-def _superscript(p: _Place) -> Found | None:
+def _superscript(p: Stop) -> Found | None:
     if p.token.type == "ORDER" and p.before is not None:
         return "L0204", "powers are written with `^`", "write `^2` for `²`", (p.token,)
     return None
 
 
-def _order_of_derivative(p: _Place) -> Found | None:
+def _order_of_derivative(p: Stop) -> Found | None:
     if p.before is not None and p.before.type == "DEL" and p.token.value == "^":
         help = "write ∂²L/∂D∂r or diff(L, D, r)"
         return "L0201", "`^` cannot stand here", help, (p.token,)
     return None
 
 
-def _no_statement(p: _Place) -> Found | None:
+def _no_statement(p: Stop) -> Found | None:
     """The line's first word is no keyword, and no equation follows it."""
     if not p.first:
         return None
@@ -136,25 +80,27 @@ def _no_statement(p: _Place) -> Found | None:
 
 
 def _statements() -> str:
-    return f"begin with {_listed(STATEMENTS[3:-2])}, or write `NAME = formula`"
+    return f"begin with {listed(STATEMENTS[3:])}, or write `NAME = formula`"
 
 
-def _ended(p: _Place) -> Found | None:
+def _ended(p: Stop) -> Found | None:
     if p.token.type != "$END":
         return None
     last = p.line[-1]
     message = f"the line ends too early, after `{last}`"
-    help = f"{_expected(p.accepted)} must follow"
+    help = f"{p.expected} must follow"
     if p.line[0].value == "require" and "TREND" in p.accepted:
         help = "say what is claimed: `< 0`, `finite`, `convex in N` or `-> E as N -> oo`"
     return "L0207", message, help, (last,)
 
 
-def _interval(p: _Place) -> Found | None:
+def _interval(p: Stop) -> Found | None:
     if p.before is None or p.before.value != "in":
         return None
     if "LSQB" in p.accepted:
         message, help = "an interval begins with a bracket", "write it as `x in [0, 1]`"
+        if p.token.type == "NAME" and nearest(str(p.token), ("simplex",)):
+            message, help = f"`{p.token}` cannot stand here", "did you mean `simplex`?"
         return "L0201", message, help, (p.token,)
     if "LBRACE" in p.accepted:
         message, help = "a grid stands in braces", "write it as `in {-1, 0, ..., 5}`"
@@ -162,7 +108,7 @@ def _interval(p: _Place) -> Found | None:
     return None
 
 
-def _second_relation(p: _Place) -> Found | None:
+def _second_relation(p: Stop) -> Found | None:
     if p.token.type == "RELATION" and p.line[0].value == "require":
         if any(word.type == "RELATION" for word in p.line[: p.at]):
             help = "write a second `require` line, or a condition behind `for`"
@@ -170,16 +116,17 @@ def _second_relation(p: _Place) -> Found | None:
     return None
 
 
-def _claim_behind_is(p: _Place) -> Found | None:
+def _claim_behind_is(p: Stop) -> Found | None:
     if p.before is not None and p.before.value == "is" and p.token.type in ("TREND", "FINITE"):
         help = f"leave the `is` out: `L {p.token}`"
         return "L0201", "behind `is` stands the name of a law", help, (p.before, p.token)
     return None
 
 
-def _mistyped_word(p: _Place) -> Found | None:
+def _mistyped_word(p: Stop) -> Found | None:
     """A word that is nearly one of those that may stand here."""
-    words = [shown.strip("`") for name, shown in p.accepted.items() if shown.strip("`") in KEYWORDS]
+    shown = (text.strip("`") for text in p.accepted.values())
+    words = [word for word in shown if word in KEYWORDS or word in PLACED]
     words += TRENDS if "TREND" in p.accepted else ()
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
@@ -188,34 +135,34 @@ def _mistyped_word(p: _Place) -> Found | None:
     return None
 
 
-def _conjunction(p: _Place) -> Found | None:
+def _conjunction(p: Stop) -> Found | None:
     if p.token.value in ("and", "or"):
         help = "write each condition by itself: `x > 0, x < 1`"
         return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
 
-def _comma_missing(p: _Place) -> Found | None:
+def _comma_missing(p: Stop) -> Found | None:
     if p.token.type == "NAME" and p.after is not None and p.after.value == "=" and p.before:
         message = f"a comma is missing between `{p.before}` and `{p.token}`"
         return "L0203", message, "write `,` between them", (p.before, p.token)
     return None
 
 
-def _keyword_as_name(p: _Place) -> Found | None:
+def _keyword_as_name(p: Stop) -> Found | None:
     if p.token.value in KEYWORDS and "NAME" in p.accepted:
         message = f"`{p.token}` is a word of the language and cannot be a name"
         return "L0206", message, "choose another name", (p.token,)
     return None
 
 
-def _unit_after_text(p: _Place) -> Found | None:
+def _unit_after_text(p: Stop) -> Found | None:
     if p.token.value == "unit" and p.before is not None and p.before.type == "STRING":
         return "L0201", "the unit stands before the text", "move the text to the end", (p.token,)
     return None
 
 
-def _value_for_unknown(p: _Place) -> Found | None:
+def _value_for_unknown(p: Stop) -> Found | None:
     kind = str(p.line[0])
     if p.token.value == "=" and kind in ("parameter", "variable"):
         message = f"a {kind} has no value in a law"
@@ -224,7 +171,7 @@ def _value_for_unknown(p: _Place) -> Found | None:
     return None
 
 
-def _name_first(p: _Place) -> Found | None:
+def _name_first(p: Stop) -> Found | None:
     if p.token.type == "NUMBER" and p.before is p.line[0] and "NAME" in p.accepted:
         if p.before.value in ("parameter", "variable"):
             message = "a domain begins with the name"
@@ -232,7 +179,7 @@ def _name_first(p: _Place) -> Found | None:
     return None
 
 
-def _equation_as_claim(p: _Place) -> Found | None:
+def _equation_as_claim(p: Stop) -> Found | None:
     if p.token.value == "=" and p.line[0].value == "require":
         help = "claims use <, <=, >, >=, `is`, `->`, `finite`, `increasing in` and their like"
         if any(word.value == "as" for word in p.line):
@@ -241,9 +188,10 @@ def _equation_as_claim(p: _Place) -> Found | None:
     return None
 
 
-def _number_spelling(p: _Place) -> Found | None:
-    if p.token.value == ".":
-        return "L0201", "`.` cannot stand here", "write numbers as 0.5 or 1.0", (p.token,)
+def _number_spelling(p: Stop) -> Found | None:
+    if p.token.value in (".", ".."):
+        message = f"`{p.token}` cannot stand here"
+        return "L0201", message, "write numbers as 0.5 or 1.0", (p.token,)
     words = (p.before, p.token, p.after)
     if p.token.value == "," and all(w is not None and w.type == "NUMBER" for w in words[::2]):
         help = "write large numbers without commas, as 1000000 or 1e6"
@@ -251,14 +199,31 @@ def _number_spelling(p: _Place) -> Found | None:
     return None
 
 
-def _dotted_function(p: _Place) -> Found | None:
+def _dotted_function(p: Stop) -> Found | None:
     if p.token.value == "(" and p.at > 2 and p.line[p.at - 2].value == ".":
         message = "a dotted name is that of a law, not of a function"
         return "L0201", message, f"write `{p.before}(…)`", (p.line[p.at - 3], p.token)
     return None
 
 
-def _operator_missing(p: _Place) -> Found | None:
+def _number_as_label(p: Stop) -> Found | None:
+    if p.token.type != "NUMBER" or set(p.accepted) != {"NAME"} or p.bracket is None:
+        return None
+    if p.bracket.value == "{":
+        help = "number them as 1..30, or give them names"
+        return "L0201", "labels are names", help, (p.token,)
+    help = "write an index, or a label of a set that is listed"
+    return "L0201", "a subscript is a name", help, (p.token,)
+
+
+def _set_behind_for(p: Stop) -> Found | None:
+    if p.token.value == "in" and set(p.accepted) == {"COMMA", "RPAR"} and p.before is not None:
+        help = f"write `for {p.before}`: an index has its set from its own line"
+        return "L0201", "`in` cannot stand here", help, (p.token,)
+    return None
+
+
+def _operator_missing(p: Stop) -> Found | None:
     begins = p.token.type in ("NAME", "NUMBER", "DEL") or p.token.value == "("
     if begins and p.before is not None and "STAR" in p.accepted:
         message = f"an operator is missing between `{p.before}` and `{p.token}`"
@@ -269,7 +234,7 @@ def _operator_missing(p: _Place) -> Found | None:
     return None
 
 
-def _other_bracket(p: _Place) -> Found | None:
+def _other_bracket(p: Stop) -> Found | None:
     if p.token.value in ("[", "{") and "LPAR" in p.accepted:
         message = f"`{p.token}` is no bracket of formulas"
         return "L0201", message, "use `(` and `)`", (p.token,)
@@ -277,17 +242,17 @@ def _other_bracket(p: _Place) -> Found | None:
     expected = [shown for shown in closer if closer[shown] in p.accepted]
     if p.token.value in closer and expected:
         message = f"`{p.token}` closes a bracket of another kind"
-        help = f"close it with {_listed([f'`{shown}`' for shown in expected])}"
+        help = f"close it with {listed([f'`{shown}`' for shown in expected])}"
         return "L0201", message, help, (p.token,)
     return None
 
 
-def _any(p: _Place) -> Found:
+def _any(p: Stop) -> Found:
     message = f"`{p.token}` cannot stand here"
-    return "L0201", message, f"expected {_expected(p.accepted)}", (p.token,)
+    return "L0201", message, f"expected {p.expected}", (p.token,)
 
 
-_RULES: tuple[Callable[[_Place], Found | None], ...] = (
+_RULES: tuple[Callable[[Stop], Found | None], ...] = (
     _doubled,
     _superscript,
     _order_of_derivative,
@@ -295,6 +260,8 @@ _RULES: tuple[Callable[[_Place], Found | None], ...] = (
     _ended,
     _unit_after_text,
     _interval,
+    _number_as_label,
+    _set_behind_for,
     _claim_behind_is,
     _keyword_as_name,
     _second_relation,
@@ -310,14 +277,3 @@ _RULES: tuple[Callable[[_Place], Found | None], ...] = (
     _other_bracket,
     _any,
 )
-
-
-def _expected(accepted: Mapping[str, str]) -> str:
-    words = {EXPECTED.get(name, shown) for name, shown in accepted.items() if name not in UNSAID}
-    if "a formula" in words:
-        words -= {"a name", "a number", "`(`"}
-    return _listed(sorted(words, key=lambda w: (w.startswith("`"), w)))
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]

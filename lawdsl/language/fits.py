@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from lawdsl.language import limits, tree
+from lawdsl.language import limits, tree, words
 from lawdsl.language.checking import check_formula
 from lawdsl.language.declared import Objective, Target
 from lawdsl.language.numbers import TooLarge, Undefined, value
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
+from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.tree import Formula, Span
 
 
@@ -55,14 +56,18 @@ def read_target(formula: Formula) -> Target | None:
     match formula:
         case tree.Name(name):
             return Target(name)
-        case tree.Call("log", (tree.Name(name),), ()):
-            return Target(name, log=True)
-        case tree.Call("log", (tree.Sum(((_, tree.Name(name)), *rest)),), ()):
-            if [sign for sign, _ in rest] == ["-"]:
-                return Target(name, log=True, less=rest[0][1])
-            turned = [("-" if sign == "+" else "+", term) for sign, term in rest]
-            less = tree.Sum((("+", tree.Number("0")), *turned))
-            return Target(name, log=True, less=less)
+        case tree.Element(name, subscripts):
+            return Target(name, subscripts=subscripts)
+        case tree.Call("log", (tree.Name() | tree.Element() as of,), ()):
+            found = read_target(of)
+            return found and replace(found, log=True)
+        case tree.Call("log", (tree.Sum(((_, tree.Name() | tree.Element() as of), *rest)),), ()):
+            found = read_target(of)
+            less = rest[0][1]
+            if [sign for sign, _ in rest] != ["-"]:
+                turned = [("-" if sign == "+" else "+", term) for sign, term in rest]
+                less = tree.Sum((("+", tree.Number("0")), *turned))
+            return found and replace(found, log=True, less=less)
     return None
 
 
@@ -75,10 +80,11 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
             help = "write `A`, `log(A)` or `log(A - limit)`"
             scope.say("L0405", message, formula.span, help)
             continue
-        _check_parameter(scope, target.name, scope.within(formula.span, target.name))
+        at = scope.within(formula.span, target.name)
+        _check_parameter(scope, target.name, target.subscripts, at)
         if target.less is not None:
             before = len(scope.diagnostics)
-            check_formula(scope, target.less, GRID)
+            check_formula(scope, target.less, GRID, own=target.subscripts)
             if len(scope.diagnostics) == before:
                 _check_made_above(scope, target.name, target.less)
     try:
@@ -91,10 +97,13 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
 
 def check_point(scope: Scope, statement: tree.StartPoint) -> None:
     """Report what is wrong with `start b1 = 500, b2 = 1e-4`."""
-    for name, at in statement.values:
-        _check_parameter(scope, name, scope.within(statement.span, name))
+    for named, at in statement.values:
+        name = tree.name_of(named)
+        subscripts = named.subscripts if isinstance(named, tree.Element) else ()
+        home = named.span if isinstance(named, tree.Element) else statement.span
+        _check_parameter(scope, name, subscripts, scope.within(home, name))
         check_formula(scope, at, POINT)
-    names = [name for name, _ in statement.values]
+    names = [tree.name_of(named) for named, _ in statement.values]
     if len(set(names)) < len(names):
         scope.say("L0405", "a name has two values here", statement.span, "write it once")
 
@@ -168,12 +177,14 @@ def _size(grid: tree.StartGrid) -> int:
         return 1  # it has its message
 
 
-def _check_parameter(scope: Scope, name: str, span: Span) -> None:
+def _check_parameter(scope: Scope, name: str, subscripts: tuple[str, ...], span: Span) -> None:
     symbol = scope.use(name, span, ANY)
     if symbol is not None and symbol.kind != "parameter":
-        kind = "held parameter" if symbol.held else symbol.kind
-        message = f"`{name}` is a {kind}; only free parameters have starts"
+        kind = words.a("held parameter" if symbol.held else symbol.kind)
+        message = f"`{name}` is {kind}; only free parameters have starts"
         scope.say("L0405", message, span, "remove it")
+    elif symbol is not None:
+        check_as_declared(scope, symbol, subscripts, "a start is for", span)
 
 
 def _check_made_above(scope: Scope, name: str, formula: Formula) -> None:
@@ -185,7 +196,10 @@ def _check_made_above(scope: Scope, name: str, formula: Formula) -> None:
     made_of, waiting = set(), [formula]
     while waiting:
         for node in tree.walk(waiting.pop()):
-            symbol = scope.symbols.get(node.text) if isinstance(node, tree.Name) else None
+            if not isinstance(node, (tree.Name, tree.Element)):
+                continue
+            used = node.text if isinstance(node, tree.Name) else node.name
+            symbol = scope.symbols.get(used)
             if symbol is not None and symbol.name not in made_of:
                 made_of.add(symbol.name)
                 if symbol.kind == "let" and symbol.formula is not None:

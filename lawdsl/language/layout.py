@@ -96,28 +96,38 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
     return lines
 
 
-def _followers(words: Sequence[Token]) -> list[tuple[Token | None, Token | None]]:
-    """For each word, the next two that are neither line ends nor comments."""
-    found: list[tuple[Token | None, Token | None]] = []
-    first = second = None
+Following = tuple[Token | None, bool]  # the next word, and whether an equation begins with it
+
+
+def _followers(words: Sequence[Token]) -> list[Following]:
+    """For each word, the next that is neither line end nor comment."""
+    found: list[Following] = []
+    first: Token | None = None
+    equation = False  # whether `NAME =` or `NAME[i, j] =` begins with it
+    equal = inside = opened = False  # whether `=`, `i, j] =` or `[i, j] =` does
     for word in reversed(words):
-        found.append((first, second))
-        if word.type not in ("NEWLINE", "COMMENT"):
-            first, second = word, first
+        found.append((first, equation))
+        if word.type in ("NEWLINE", "COMMENT"):
+            continue
+        equation = word.type == "NAME" and (equal or opened)
+        opened = word.value == "[" and inside
+        inside = equal if word.value == "]" else inside and (word.type == "NAME" or word == ",")
+        equal = word.value == "="
+        first = word
     return found[::-1]
 
 
-def _goes_on(now: _Open, following: tuple[Token | None, Token | None]) -> bool:
-    first, second = following
+def _goes_on(now: _Open, following: Following) -> bool:
+    first, equation = following
     last = now.tokens[-1].value
     if first is None or first.value in STATEMENTS:
         return False
-    if first.type == "NAME" and second is not None and second.value == "=" and last not in "(,":
+    if equation and last not in "(,":
         return False  # an equation begins; `name = value` within a statement stands behind ( or ,
     return bool(now.brackets) or last in CONTINUES
 
 
-def _comment(now: _Open, word: Token, following: tuple[Token | None, Token | None]) -> None:
+def _comment(now: _Open, word: Token, following: Following) -> None:
     text = str(word.value).rstrip()
     if not now.tokens:
         now.above.append(text)

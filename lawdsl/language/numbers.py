@@ -14,7 +14,9 @@ from typing import Any
 
 from lawdsl.language import limits
 from lawdsl.language.tree import (
+    Aggregate,
     Call,
+    Element,
     Formula,
     Name,
     Negative,
@@ -76,7 +78,7 @@ def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
             return literal(text)
         case Name("pi"):
             return math.pi
-        case Name(text):
+        case Name(text) | Element(text):
             return known.get(text)
         case Negative(operand):
             found = inner(operand)
@@ -91,6 +93,8 @@ def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
             values = [number for part in arguments if (number := inner(part)) is not None]
             complete = values and len(values) == len(arguments)
             return _call(formula, function, values) if complete else None
+        case Aggregate(_, body):
+            inner(body)  # how many labels there are is not known
     return None
 
 

@@ -23,7 +23,7 @@ from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.explaining import unexpected
 from lawdsl.language.layout import LogicalLine, logical_lines
 from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
-from lawdsl.language.words import LATER, SECTIONS, ascii_name
+from lawdsl.language.words import LATER, PLACED, SECTIONS, ascii_name
 
 ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
 
@@ -155,24 +155,37 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     long = list(_long_names(line.tokens, source))
     if long:
         return None, long
+    tokens = _placed(line.tokens)
     parser = grammar().parse_interactive(start="statement")
     previous: Token | None = None
     try:
-        for token in line.tokens:
+        for token in tokens:
             parser.feed_token(token)
             previous = token
-        tree: Any = parser.feed_eof(line.tokens[-1])  # type: ignore[no-untyped-call]
+        tree: Any = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
     except UnexpectedToken as error:
-        accepted = {name: _spellings().get(name, name) for name in _accepted(line, previous)}
-        return None, [unexpected(error.token, accepted, line.tokens, source)]
+        accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
+        return None, [unexpected(error.token, accepted, tokens, source)]
     found = list(_out_of_bounds(tree, source))
     return (None if any(d.severity == "error" for d in found) else tree), found
 
 
-def _accepted(line: LogicalLine, last: Token | None) -> set[str]:
+def _placed(tokens: Sequence[Token]) -> list[Token]:
+    """The words of a line; one that is no name in its own place has its own type there."""
+    found: list[Token] = []
+    for token in tokens:
+        statements, behind = PLACED.get(token.value, ((), ()))
+        if token.type == "NAME" and found and tokens[0].value in statements:
+            if found[-1].type in behind:
+                token = token.update(type=token.value.upper())
+        found.append(token)
+    return found
+
+
+def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:
     """The terminals that may follow the words up to `last`."""
     parser = grammar().parse_interactive(start="statement")
-    for token in line.tokens if last is not None else ():
+    for token in tokens if last is not None else ():
         parser.feed_token(token)
         if token is last:
             break
@@ -182,7 +195,9 @@ def _accepted(line: LogicalLine, last: Token | None) -> set[str]:
 @cache
 def _spellings() -> dict[str, str]:
     """Each terminal of the grammar as a user writes it."""
-    return {t.name: f"`{t.pattern.value}`".replace("\\", "") for t in grammar().terminals}
+    placed = {word.upper(): f"`{word}`" for word in PLACED}
+    terminals = grammar().terminals
+    return {t.name: f"`{t.pattern.value}`".replace("\\", "") for t in terminals} | placed
 
 
 def _out_of_bounds(statement: Statement, source: Text) -> Iterator[Diagnostic]:

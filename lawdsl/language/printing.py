@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from lawdsl.language.tree import (
+    Aggregate,
     Bound,
     Call,
     Claim,
@@ -15,22 +16,29 @@ from lawdsl.language.tree import (
     Derivative,
     Document,
     Domain,
+    Element,
     Extends,
     Finite,
     Formula,
     Hold,
+    Identify,
+    Index,
     Item,
     Limit,
     Line,
+    Listed,
     Minimize,
     Name,
+    Named,
     Negative,
     Number,
     Power,
     Product,
+    Range,
     Reduction,
     Require,
     Section,
+    Simplex,
     Source,
     StartGrid,
     StartPoint,
@@ -38,6 +46,7 @@ from lawdsl.language.tree import (
     Sum,
     Trend,
     UnitOf,
+    name_of,
 )
 from lawdsl.language.words import SUPERSCRIPTS
 
@@ -53,10 +62,24 @@ def print_formula(formula: Formula) -> str:
     return _formula(formula)[0]
 
 
+def print_named(named: Named) -> str:
+    """A name, with its subscripts where it has some."""
+    return with_subscripts(named.name, named.subscripts) if isinstance(named, Element) else named
+
+
+def with_subscripts(name: str, subscripts: Sequence[str]) -> str:
+    """`t[i, j]`, or the name alone."""
+    return f"{name}[{', '.join(subscripts)}]" if subscripts else name
+
+
 def _formula(node: Formula) -> tuple[str, int]:
     match node:
         case Number(text) | Name(text):
             return text, _ATOM
+        case Element():
+            return print_named(node), _ATOM
+        case Aggregate(function, body, over):
+            return f"{function}({print_formula(body)} for {', '.join(over)})", _ATOM
         case Derivative(of, by, order):
             return _derivative(of, by, order), _ATOM
         case Call(function, arguments, keywords):
@@ -81,17 +104,17 @@ def _within(node: Formula, at_least: int) -> str:
     return text if binding >= at_least else f"({text})"
 
 
-def _derivative(of: str, by: Sequence[str], order: int) -> str:
+def _derivative(of: Named, by: Sequence[Named], order: int) -> str:
     most = max(SUPERSCRIPTS)
-    if order > most or any("." in name for name in (of, *by)):
-        return f"diff({', '.join((of, *by))})"
+    if order > most or any("." in name_of(name) for name in (of, *by)):
+        return f"diff({', '.join(map(print_named, (of, *by)))})"
     below = ""
     for name, run in groupby(by):
         left = len(list(run))
         while left:
-            below += f"∂{name}{SUPERSCRIPTS.get(min(left, most), '')}"
+            below += f"∂{print_named(name)}{SUPERSCRIPTS.get(min(left, most), '')}"
             left -= min(left, most)
-    return f"∂{SUPERSCRIPTS.get(order, '')}{of}/{below}"
+    return f"∂{SUPERSCRIPTS.get(order, '')}{print_named(of)}/{below}"
 
 
 def print_unit(unit: UnitOf) -> str:
@@ -109,6 +132,8 @@ def print_domain(domain: Domain) -> str:
     """A domain as it follows a name: `> 0` or `in [0, 1)`."""
     if isinstance(domain, Bound):
         return f"{domain.relation} {print_formula(domain.limit)}"
+    if isinstance(domain, Simplex):
+        return "in simplex"
     lower, upper = print_formula(domain.lower), print_formula(domain.upper)
     return f"in {domain.left}{lower}, {upper}{domain.right}"
 
@@ -116,8 +141,20 @@ def print_domain(domain: Domain) -> str:
 def print_items(items: Sequence[Item]) -> str:
     """Declared names or conditions, each with its own domain."""
     return ", ".join(
-        f"{item.name} {print_domain(item.domain)}" if item.domain else item.name for item in items
+        print_named(item.named) + (f" {print_domain(item.domain)}" if item.domain else "")
+        for item in items
     )
+
+
+def print_set(over: str | Range | Listed) -> str:
+    """What an index runs over."""
+    if isinstance(over, Range):
+        return f"{over.first}..{over.last}"
+    return f"{{{', '.join(over.labels)}}}" if isinstance(over, Listed) else over
+
+
+def _values(values: Sequence[tuple[Named, Formula]], between: str = "=") -> str:
+    return ", ".join(f"{print_named(n)} {between} {print_formula(v)}" for n, v in values)
 
 
 def print_claim(claim: Claim) -> str:
@@ -127,10 +164,11 @@ def print_claim(claim: Claim) -> str:
             return f"{print_formula(left)} {relation} {print_formula(right)}"
         case Finite(formula):
             return f"{print_formula(formula)} finite"
-        case Trend(formula, word, name):
-            return f"{print_formula(formula)} {word} in {name}"
+        case Trend(formula, word, name, against):
+            rest = f" against {print_named(against)}" if against is not None else ""
+            return f"{print_formula(formula)} {word} in {print_named(name)}{rest}"
         case Limit(formula, target, approaches):
-            ways = ", ".join(f"{name} -> {print_formula(value)}" for name, value in approaches)
+            ways = _values(approaches, "->")
             return f"{print_formula(formula)} -> {print_formula(target)} as {ways}"
         case Reduction(formula, law):
             return f"{print_formula(formula)} is {law}"
@@ -168,13 +206,18 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return "source", f'"{text}"'
         case Extends(law):
             return "extends", law
+        case Index(names, over):
+            return "index", f"{', '.join(names)} over {print_set(over)}"
         case Declaration(kind, items, unit, doc):
             return kind, print_items(items), *_unit_and_doc(unit, doc)
-        case Definition(kind, name, formula, unit, doc):
+        case Definition(kind, name, formula, unit, doc, subscripts):
             keyword = "" if kind == "output" else kind
-            return keyword, f"{name} = {print_formula(formula)}", *_unit_and_doc(unit, doc)
+            left = with_subscripts(name, subscripts)
+            return keyword, f"{left} = {print_formula(formula)}", *_unit_and_doc(unit, doc)
         case Hold(kind, values):
-            return kind, ", ".join(f"{name} = {print_formula(v)}" for name, v in values)
+            return kind, _values(values)
+        case Identify(left, right):
+            return "identify", f"{print_formula(left)} = {print_formula(right)}"
         case Require(claim, conditions, expect):
             place = f"for {print_items(conditions)}" if conditions else ""
             return "require", print_claim(claim), place, f"expect {expect}" if expect else ""
@@ -184,7 +227,7 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             listed = ", ".join("..." if v is None else print_formula(v) for v in values)
             return "start", ", ".join(map(print_formula, targets)), f"in {{{listed}}}"
         case StartPoint(values):
-            return "start", ", ".join(f"{name} = {print_formula(v)}" for name, v in values)
+            return "start", _values(values)
     raise AssertionError(statement)
 
 

@@ -14,6 +14,7 @@ from lawdsl.language import limits, tree, words
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declared import Claim, Declarations, Find, Objective, Symbol, Target
 from lawdsl.language.declaring import (
+    check_identity,
     declare,
     define,
     names_in,
@@ -30,6 +31,7 @@ from lawdsl.language.fits import (
     spread,
 )
 from lawdsl.language.held.holding import hold, without_held
+from lawdsl.language.indices import declare_indices
 from lawdsl.language.parsing import ANYTHING, long_name
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.tree import Span
@@ -78,12 +80,17 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     output: Symbol | None = None
     for statement in body:
         match statement:
+            case tree.Index():
+                declare_indices(scope, statement)
             case tree.Declaration():
                 declare(scope, statement)
             case tree.Definition():
                 output = define(scope, statement, output) or output
     _check_output(scope, header, output, base)
     sort_symbols(scope)
+    identities = [s for s in body if isinstance(s, tree.Identify)]
+    for identity in identities:
+        check_identity(scope, identity)
     hold(scope, [s for s in body if isinstance(s, tree.Hold)])
     # claims and fits speak of the whole law, wherever they stand
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
@@ -109,7 +116,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         name=header.name,
         title=header.title or header.name,
         sources=sources or (base.sources if base else ()),
-        symbols=scope.symbols,
+        symbols={n: s for n, s in scope.symbols.items() if s.kind != "index"},
         output=output,
         claims=tuple({(c.claim, c.conditions): c for c in claims}.values()),
         objective=objective or (base.objective if base else Objective()),
@@ -117,6 +124,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         points=(*taken[1], *(s for s in body if isinstance(s, tree.StartPoint))),
         laws=scope.laws,
         text=scope.text,
+        indices=scope.indices,
+        identities=(*(base.identities if base else ()), *identities),
     )
 
 
@@ -161,6 +170,8 @@ def _extended(scope: Scope, body: Sequence[tree.Statement]) -> Declarations | No
     if base is None:
         scope.lost |= {ANYTHING}
         return None
+    scope.indices = dict(base.indices)
+    scope.symbols = {name: Symbol(name, "index", extends[0].span) for name in base.indices}
     for symbol in base.symbols.values():
         if symbol.kind != "output":
             scope.symbols[symbol.name] = symbol
@@ -176,6 +187,9 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     made_of: dict[str, list[str]] = {}
     for statement in body:
         match statement:
+            case tree.Index(names):
+                for name in names[: limits.INDICES]:
+                    later.setdefault(name, scope.within(statement.span, name))
             case tree.Declaration(_, items):
                 for item in items:
                     later.setdefault(item.name, item.span)
@@ -195,8 +209,11 @@ def _check_output(
             scope.say("L0402", "the file has no equation", place, "write the law as `L = …`")
     elif base is not None and output.name != base.output.name:
         message = f"the equation is for `{output.name}`, that of the extended law for another name"
-        help = f"write `{base.output.name} = …`"
+        help = f"write `{base.output.text} = …`"
         scope.say("L0408", message, output.span, help)
+    elif base is not None and output.indices != base.output.indices:
+        message = f"the equation is for `{output.text}`, that of the extended law for `{base.output.text}`"
+        scope.say("L0408", message, output.span, f"write `{base.output.text} = …`")
 
 
 # Claims and fits
@@ -240,7 +257,9 @@ def _size(node: tree.Node, known: Mapping[str, tuple[int, int]]) -> tuple[int, i
     stack = [(node, 1)]
     while stack:
         top, level = stack.pop()
-        more = known.get(top.text, (1, 1)) if isinstance(top, tree.Name) else (1, 1)
+        name = top.text if isinstance(top, tree.Name) else ""
+        name = top.name if isinstance(top, tree.Element) else name
+        more = known.get(name, (1, 1))
         size += more[0]
         depth = max(depth, level + more[1] - 1)
         stack.extend((child, level + 1) for child in tree.children(top))

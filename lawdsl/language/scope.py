@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lawdsl.diagnostics import SHOWN, Diagnostic, LawdslError, Text
 from lawdsl.language import limits, words
-from lawdsl.language.declared import Declarations, Find, Symbol
+from lawdsl.language.declared import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.dimensions import Powers
 from lawdsl.language.numbers import Value
 from lawdsl.language.parsing import ANYTHING, long_name, too_many
@@ -26,21 +26,25 @@ class Place:
     text: str
     sees: tuple[str, ...]
     endless: bool = False  # whether `oo` may stand there
+    free: bool = False  # whether indices may be free that are no subscripts of what is declared
+    claims: bool = False  # whether a subscript may stand for any label
 
 
 _LAW = ("setting", "parameter", "variable", "let", "law")
 SETTING = Place("a setting", ())
 VARIABLE = Place("the domain of a variable", ("setting",))
 PARAMETER = Place("the domain of a parameter", ("setting", "parameter", "let"))
-CONDITION = Place("a condition", ("setting", "parameter", "let"))
+CONDITION = Place("a condition", ("setting", "parameter", "let"), free=True, claims=True)
 LET = Place("a let", _LAW)
-OUTPUT = Place("the law", _LAW)
-CLAIM = Place("a claim", (*_LAW, "output"))
-TARGET = Place("a limit", (*_LAW, "output"), endless=True)
+OUTPUT = Place("the law", _LAW, free=True)
+CLAIM = Place("a claim", (*_LAW, "output"), free=True, claims=True)
+TARGET = Place("a limit", (*_LAW, "output"), endless=True, free=True, claims=True)
 APPROACH = Place("a value that is approached", ("setting",), endless=True)
+IDENTITY = Place("an identity", ("setting", "parameter", "let"), free=True)
 TIE = Place("a tie", ("setting", "parameter", "let"))
 POINT = Place("a start", ("setting",))
 GRID = Place("a start", ("setting", "parameter", "let"))
+STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change with a variable
 ANY = Place("this", (*_LAW, "output"))
 
 
@@ -72,6 +76,7 @@ class Scope:
     numbers: dict[str, Value] = field(default_factory=dict)  # lets that are plain numbers
     varying: set[str] = field(default_factory=set)  # lets that change with a variable
     circles: set[str] = field(default_factory=set)  # names made of themselves, already reported
+    indices: dict[str, IndexSet] = field(default_factory=dict)
 
     def say(
         self,
@@ -139,8 +144,11 @@ class Scope:
         elif name in self.symbols:
             earlier = self.own.get(name)
             where = f"on line {self.line(earlier)}" if earlier else "in the extended law"
-            note = (f"`{name}` is a {self.symbols[name].kind}, declared {where}",)
+            note = (f"`{name}` is {words.a(self.symbols[name].kind)}, declared {where}",)
             self.say("L0302", f"`{name}` is declared twice", span, "choose another name", note)
+        elif any(index.over == name for index in self.indices.values()):
+            message = f"`{name}` is the name of a set of labels"
+            self.say("L0302", message, span, "choose another name")
         else:
             self.own[name] = span
             self.symbols[name] = symbol
@@ -163,18 +171,21 @@ class Scope:
             self._unknown(name, span)
             return None
         self.used.add(name)
-        if symbol.kind not in place.sees:
+        if symbol.kind == "index":
+            help = f"it stands in brackets behind what has subscripts, as in `t[{name}]`"
+            self.say("L0308", f"`{name}` is an index, which has no value", span, help)
+        elif symbol.kind not in place.sees:
             *most, last = ("numbers", *(f"{kind}s" for kind in place.sees))
             message = f"{place.text} cannot use the {symbol.kind} `{name}`"
             self.say("L0308", message, span, f"it may use {', '.join(most)} and {last}")
-        elif name in self.varying and place in (PARAMETER, GRID, TIE):
+        elif name in self.varying and place in STILL:
             message = f"{place.text} cannot change with a variable, and `{name}` does"
             self.say("L0308", message, span, "use settings and parameters")
         return symbol
 
     def _unknown(self, name: str, span: Span) -> None:
         if name in self.later:
-            self._declared_later(name, span)
+            self.declared_later(name, span)
         elif name in words.FUNCTIONS:
             self.say("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
         elif name in words.RESERVED:
@@ -190,6 +201,9 @@ class Scope:
         """What an unknown name may have been meant to be."""
         if name in words.INSTEAD:
             return f"write `{words.INSTEAD[name]}`"
+        head = self.symbols.get(name.partition("_")[0])
+        if head is not None and head.indices:
+            return f"write `{head.text}`"
         of, _, by = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and of in self.symbols and by in self.symbols:
             return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
@@ -197,9 +211,10 @@ class Scope:
         if alike is None:
             return f"declare it: `parameter {name}` or `variable {name}`"
         where = f", declared on line {self.line(self.own[alike])}" if alike in self.own else ""
-        return f"did you mean `{alike}`? (a {self.symbols[alike].kind}{where})"
+        return f"did you mean `{alike}`? ({words.a(self.symbols[alike].kind)}{where})"
 
-    def _declared_later(self, name: str, span: Span) -> None:
+    def declared_later(self, name: str, span: Span) -> None:
+        """The message for a name that the file declares further down."""
         circle = self._circle(name)
         if circle and self.circles.isdisjoint(circle):
             self.circles.update(circle)

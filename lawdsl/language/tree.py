@@ -49,6 +49,17 @@ class Name(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Element(Node):
+    """`t[i, j]`: one element of what has subscripts; each is an index or a label."""
+
+    name: str
+    subscripts: tuple[str, ...]
+
+
+Named = str | Element  # what is derived by, held, started or moved: plain, or with its subscripts
+
+
+@dataclass(frozen=True, slots=True)
 class Negative(Node):
     operand: Formula
 
@@ -89,12 +100,21 @@ class Derivative(Node):
     `order` is the n as written; `formulas` reports one that is not the number of names.
     """
 
-    of: str
-    by: tuple[str, ...]
+    of: Named
+    by: tuple[Named, ...]
     order: int
 
 
-Formula = Number | Name | Negative | Sum | Product | Power | Call | Derivative
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """`sum(t[i, j]*r[j] for j)`: one part however many labels the indices `over` have."""
+
+    function: str
+    body: Formula
+    over: tuple[str, ...]
+
+
+Formula = Number | Name | Element | Negative | Sum | Product | Power | Call | Derivative | Aggregate
 
 
 # Domains and units
@@ -116,15 +136,26 @@ class Interval(Node):
     right: str
 
 
-Domain = Bound | Interval
+@dataclass(frozen=True, slots=True)
+class Simplex(Node):
+    """`in simplex`: none below 0, and over the last subscript they sum to 1."""
+
+
+Domain = Bound | Interval | Simplex
 
 
 @dataclass(frozen=True, slots=True)
 class Item(Node):
-    """One declared name, with a domain where it has one of its own."""
+    """One declared name, with a domain where it has one of its own; or one of a condition."""
 
     name: str
     domain: Domain | None
+    subscripts: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> Named:
+        """The name alone, or the element."""
+        return Element(self.name, self.subscripts, span=self.span) if self.subscripts else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +182,15 @@ class Finite(Node):
 
 @dataclass(frozen=True, slots=True)
 class Trend(Node):
-    """`L increasing in N`; word is increasing, decreasing, convex or concave."""
+    """`L increasing in N`; word is increasing, decreasing, convex or concave.
+
+    `against` is what falls as much as `name` rises: `L decreasing in r[a] against r[b]`.
+    """
 
     formula: Formula
     word: str
-    name: str
+    name: Named
+    against: Named | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +199,7 @@ class Limit(Node):
 
     formula: Formula
     target: Formula
-    approaches: tuple[tuple[str, Formula], ...]
+    approaches: tuple[tuple[Named, Formula], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +234,32 @@ class Extends(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Range(Node):
+    """`1..30`, its ends as they were written."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Node):
+    """`{web, code, books}`"""
+
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`index i, k over validation`: names that run over one set of labels.
+
+    A set that is one word has its labels from the data.
+    """
+
+    names: tuple[str, ...]
+    over: str | Range | Listed
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration(Node):
     """`variable` or `parameter` (the kind), its items, and the unit and doc they share."""
 
@@ -217,6 +278,7 @@ class Definition(Node):
     formula: Formula
     unit: UnitOf | None
     doc: str | None
+    subscripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +286,15 @@ class Hold(Node):
     """`fix E = 1.69, alpha = 0.34` or `tie beta = alpha` (the kind)"""
 
     kind: str
-    values: tuple[tuple[str, Formula], ...]
+    values: tuple[tuple[Named, Formula], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identify(Node):
+    """`identify sum(t[i, j] for j) = 0`: of parameters that give one law, those that are meant."""
+
+    left: Formula
+    right: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,16 +321,18 @@ class StartGrid(Node):
 class StartPoint(Node):
     """`start b1 = 500, b2 = 1e-4`"""
 
-    values: tuple[tuple[str, Formula], ...]
+    values: tuple[tuple[Named, Formula], ...]
 
 
 Statement = (
     Section
     | Source
     | Extends
+    | Index
     | Declaration
     | Definition
     | Hold
+    | Identify
     | Require
     | Minimize
     | StartGrid
@@ -296,6 +368,11 @@ class Document:
         return tuple(line.statement for line in self.lines if line.statement is not None)
 
 
+def name_of(named: Named) -> str:
+    """The name, without subscripts."""
+    return named.name if isinstance(named, Element) else named
+
+
 def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
     found: list[Node] = []
@@ -320,7 +397,8 @@ def walk(node: Node) -> Iterator[Node]:
 @cache
 def _parts(kind: type) -> tuple[str, ...]:
     """The fields of a kind of record in which other records may be."""
-    return tuple(spec.name for spec in fields(kind) if spec.name not in ("span", "text", "name"))
+    plain = ("span", "text", "subscripts")
+    return tuple(spec.name for spec in fields(kind) if spec.name not in plain)
 
 
 def _collect(parts: tuple[object, ...], found: list[Node]) -> None:

@@ -11,22 +11,28 @@ STATEMENTS = (
     *SECTIONS,
     "source",
     "extends",
+    "index",
     "variable",
     "setting",
     "parameter",
     "let",
     "fix",
     "tie",
+    "identify",
     "require",
     "minimize",
     "start",
-    "index",
-    "identify",
 )
-LATER = ("question", "pipeline", "index", "identify")  # reserved, without meaning yet
+LATER = ("question", "pipeline")  # reserved, without meaning yet
 INNER = ("unit", "for", "in", "is", "as", "expect", "finite")
 TRENDS = ("increasing", "decreasing", "convex", "concave")
 KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))
+PLACED = {
+    "over": (("index",), ("NAME",)),
+    "simplex": (("variable", "parameter"), ("IN",)),
+    "against": (("require",), ("NAME", "RSQB")),
+}
+"""Words that are names but in one place: in which statements, and behind which terminals."""
 
 FUNCTIONS = {
     "exp": (1, 1),
@@ -44,9 +50,10 @@ FUNCTIONS = {
 }
 """Function names and how many arguments each takes; what they mean is `lawdsl.functions`."""
 
+AGGREGATES = ("sum", "prod")  # over indices
 CONSTANTS = ("pi", "oo")
 SPECIAL = ("diff", "huber", "squared")
-RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *SPECIAL, "sum"))
+RESERVED = frozenset((*FUNCTIONS, *AGGREGATES, *CONSTANTS, *SPECIAL))
 
 VERDICTS = ("proved", "inside", "conditional", "refuted", "undecided")
 
@@ -57,6 +64,7 @@ INSTEAD = {
     "arctan": "atan(x)",
     "sigmoid": "1/(1 + exp(-x))",
     "sum": "a + b",
+    "prod": "a*b",
     "e": "exp(x)",
     "inf": "oo",
     "Inf": "oo",
@@ -79,6 +87,11 @@ GREEK |= {"ϵ": "epsilon", "ϕ": "phi", "ϑ": "theta", "∞": "oo"}
 RELATIONS = {"≤": "<=", "≥": ">="}
 ORDERS = {digit: n for n, digit in enumerate("²³⁴⁵⁶⁷⁸⁹", start=2)}
 SUPERSCRIPTS = {n: digit for digit, n in ORDERS.items()}
+
+
+def a(kind: str) -> str:
+    """A kind of name with its article: `an index`."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def ascii_name(text: str) -> str:

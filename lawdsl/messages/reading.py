@@ -176,9 +176,9 @@ GRAMMATICAL: dict[str, Message] = {
     ),
     "L0211": Message(
         "a word that is reserved",
-        "`question`, `pipeline`, `index` and `identify` will begin sections and statements of a "
-        "later version; they mean nothing yet. Remove the line, or the section.",
-        (law("index d over domains"),),
+        "`question` and `pipeline` will begin sections of a later version; they mean nothing yet. "
+        "Remove the section.",
+        (law() + 'question best "How large a model?"\n',),
         law(),
     ),
     "L0212": Message(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from lawdsl.messages import corpora, fits, laws, reading, runs, tables
+from lawdsl.messages import corpora, fits, indices, laws, reading, runs, tables
 from lawdsl.messages.message import Message
 
-LANGUAGE: dict[str, Message] = reading.LEXICAL | reading.GRAMMATICAL | laws.NAMES | laws.MEANING
+LANGUAGE: dict[str, Message] = (
+    reading.LEXICAL | reading.GRAMMATICAL | laws.NAMES | indices.INDICES | laws.MEANING
+)
 DATA: dict[str, Message] = (
     tables.TABLES | fits.FITS | fits.COMPARISONS | fits.TRENDS | fits.COMMANDS
 )

@@ -29,7 +29,7 @@ def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
     """What a claim says of a derivative of the output; None where it says something else."""
     match claim:
         case tree.Trend(tree.Name(of), word, name) if of == law.output:
-            by = (name, name) if word in ("convex", "concave") else (name,)
+            by = (tree.name_of(name),) * (2 if word in ("convex", "concave") else 1)
             return Slope(by, 1 if word in ("increasing", "convex") else -1)
         case tree.Comparison(left, relation, right):
             if _number(law, left) == 0:
@@ -42,14 +42,14 @@ def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
                 and left.of == law.output
                 and _number(law, right) == 0
             ):
-                return Slope(left.by, sense)
+                return Slope(tuple(map(tree.name_of, left.by)), sense)
     return None
 
 
 def untold(law: Law, slope: Slope, claim: Claim) -> str:
     """Why no table of the law's variables can speak of a claim; empty where it can."""
     names = {q.name for q in law.variables}
-    for name in (*slope.by, *(name for name, _ in claim.conditions)):
+    for name in (*slope.by, *(tree.name_of(name) for name, _ in claim.conditions)):
         if name not in names:
             return f"{name} is no variable"
     if len(slope.by) > 2:
@@ -65,8 +65,9 @@ def rows_of(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
     names = [q.name for q in law.variables]
     found = np.ones(runs.columns.shape[1], dtype=bool)
     for name, relations in claim.conditions:
+        column = runs.columns[names.index(tree.name_of(name))]
         for relation, at in relations:
-            found &= RELATIONS[relation](runs.columns[names.index(name)], _number(law, at))
+            found &= RELATIONS[relation](column, _number(law, at))
     return found
 
 

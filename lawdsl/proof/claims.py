@@ -148,7 +148,7 @@ def _finite(box: Box, doubted: Sequence[AnyDoubt], signs: Signs) -> Verdict:
 
 def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
     """All names go to their places at once."""
-    places = {law.symbols[name]: law.to_sympy(at) for name, at in stated.approaches}
+    places = {law.symbols[tree.name_of(name)]: law.to_sympy(at) for name, at in stated.approaches}
     opaque = tuple(s.name for s in box.lets if s in places)
     e = box.independent(law.to_sympy(stated.formula, opaque))
     target = box.independent(law.to_sympy(stated.target))

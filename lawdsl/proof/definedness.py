@@ -183,8 +183,8 @@ class _Parts:
             match node:
                 case tree.Name(name):
                     yield from self._definition(name, places)
-                case tree.Derivative(name):
-                    yield from self._definition(name, places)
+                case tree.Derivative(named):
+                    yield from self._definition(tree.name_of(named), places)
                     yield self._slope(node, places)
                 case tree.Product(factors):
                     for operator, factor in factors:
@@ -201,9 +201,9 @@ class _Parts:
         return self.law.to_sympy(node, self.opaque, self.extra).xreplace(dict(places))
 
     def _slope(self, node: tree.Derivative, places: Places) -> SlopeDoubt:
-        by = {self.law.symbols[name] for name in node.by}
+        by = {self.law.symbols[tree.name_of(name)] for name in node.by}
         opaque = (*self.opaque, *(s.name for s in by))
-        of = self.law.to_sympy(tree.Name(node.of), opaque, self.extra)
+        of = self.law.to_sympy(tree.Name(tree.name_of(node.of)), opaque, self.extra)
         kinks = tuple(kink.xreplace(dict(places)) for kink in _kinks(of, by))
         first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.by)]
         slopes = tuple(self._algebra(part, places) for part in (node, *first))

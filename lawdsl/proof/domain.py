@@ -64,7 +64,7 @@ def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
 
 def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
     """The lets that a claim derives by, fixes, or has a condition on."""
-    names = [name for name, _ in claim.conditions] if claim else []
+    names: list[tree.Named] = [name for name, _ in claim.conditions] if claim else []
     for node in tree.walk(claim.claim) if claim else ():
         if isinstance(node, tree.Derivative):
             names += node.by
@@ -75,7 +75,8 @@ def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
         elif isinstance(node, tree.Limit):
             names += [name for name, _ in node.approaches]
     kinds = law.declarations.symbols
-    return [name for name in dict.fromkeys(names) if kinds[name].kind == "let"]
+    plain = map(tree.name_of, names)
+    return [name for name in dict.fromkeys(plain) if kinds[name].kind == "let"]
 
 
 def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
@@ -83,7 +84,7 @@ def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
     for name, relations in claim.conditions if claim else ():
         for relation, limit in relations:
             bound = Bound(relation, law.to_sympy(limit), print_formula(limit))
-            found.setdefault(name, []).append(bound)
+            found.setdefault(tree.name_of(name), []).append(bound)
     return found
 
 

@@ -34,7 +34,8 @@ class Goal:
 def claim_text(claim: Claim) -> str:
     """A claim as the language prints it, with its conditions."""
     shown = print_claim(claim.claim)
-    for name, relations in claim.conditions:
+    for named, relations in claim.conditions:
+        name = tree.name_of(named)
         items = [tree.Item(name, tree.Bound(r, at)) for r, at in relations]
         shown += (", " if " for " in shown else " for ") + print_items(items)
     return shown
@@ -67,8 +68,8 @@ def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
             shown = print_formula(tree.Sum((("+", claim.left), ("-", claim.right))))
         return Goal(_folded(law, box, sense * difference), claim.relation in "<>", shown, sense)
     order = 2 if claim.word in ("convex", "concave") else 1
-    symbol = law.symbols[claim.name]
-    opaque = (claim.name,) if symbol in box.lets else ()
+    symbol = law.symbols[tree.name_of(claim.name)]
+    opaque = (symbol.name,) if symbol in box.lets else ()
     slope = derivative(law.to_sympy(claim.formula, opaque), *(symbol,) * order)
     sense = 1 if claim.word in ("increasing", "convex") else -1
     named = isinstance(claim.formula, tree.Name)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.language import tree
+from lawdsl.language import tree, words
 from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.declaring import names_in, remember, sort_symbols
@@ -29,7 +29,8 @@ from lawdsl.language.numbers import TooLarge, Value
 from lawdsl.language.parsing import parse
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.subscripts import check_as_declared
+from lawdsl.language.tree import Formula, Named, Span
 
 DONE = {"fix": "fixed", "tie": "tied"}
 
@@ -77,6 +78,7 @@ def held(
         message = f"`{text.text.strip()}` does not hold one parameter a line"
         raise LawdslError(Diagnostic("L0413", message, help="write NAME = FORMULA for each"))
     scope = Scope(text, _nothing, document.lost, symbols=dict(declared.symbols))
+    scope.indices = dict(declared.indices)
     for symbol in declared.symbols.values():
         remember(scope, symbol)
     hold(scope, holds, given, dropped)
@@ -101,9 +103,9 @@ def hold(
     before = scope.errors
     places: dict[str, Span] = {}
     for statement in statements:
-        for name, formula in statement.values:
-            if _held(scope, statement.kind, name, formula, statement.span):
-                places[name] = formula.span
+        for named, formula in statement.values:
+            if _held(scope, statement.kind, named, formula, statement.span):
+                places[tree.name_of(named)] = formula.span
     sort_symbols(scope)
     if scope.errors > before:
         return
@@ -115,11 +117,16 @@ def hold(
         _check_empty(scope, settings, next(iter(places.values())))
 
 
-def _held(scope: Scope, kind: str, name: str, formula: Formula, span: Span) -> bool:
+def _held(scope: Scope, kind: str, named: Named, formula: Formula, span: Span) -> bool:
     """Make a parameter a setting or a let; False, and a message, where it cannot be one."""
     before = scope.errors
+    name = tree.name_of(named)
     symbol = _parameter(scope, kind, name, span)
     if symbol is None:
+        return False
+    subscripts = named.subscripts if isinstance(named, tree.Element) else ()
+    check_as_declared(scope, symbol, subscripts, f"`{kind}` holds", scope.within(span, name))
+    if scope.errors > before:
         return False
     if kind == "fix":
         _check_number(scope, name, formula)
@@ -149,7 +156,7 @@ def without_held(
         if targets:
             kept.append(replace(grid, targets=targets))
     for point in points:
-        values = tuple((name, at) for name, at in point.values if free(name))
+        values = tuple((named, at) for named, at in point.values if free(tree.name_of(named)))
         if values:
             left.append(replace(point, values=values))
     return tuple(kept), tuple(left)
@@ -165,8 +172,7 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
         message = f"`{name}` is {DONE[symbol.held]} already"
         scope.say("L0413", message, span, "hold a parameter once")
     elif symbol.kind != "parameter":
-        article = "an" if symbol.kind == "output" else "a"
-        message = f"`{name}` is {article} {symbol.kind}; only parameters are {DONE[kind]}"
+        message = f"`{name}` is {words.a(symbol.kind)}; only parameters are {DONE[kind]}"
         help = "name a parameter"
         if symbol.kind == "setting":
             help = f"a setting has a value: give it another one, `--set {name}=…`"
@@ -185,7 +191,7 @@ def _check_number(scope: Scope, name: str, formula: Formula) -> None:
 
 
 def _check_tie(scope: Scope, name: str, formula: Formula) -> None:
-    powers = check_formula(scope, formula, TIE)
+    powers = check_formula(scope, formula, TIE, own=scope.symbols[name].indices)
     check_same_unit(scope, scope.units.get(name), powers, f"`{name}`", formula.span)
     circle = _circle(scope.symbols, name, formula)
     if circle:
@@ -216,7 +222,7 @@ def _circle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[
 def _still_bounds(symbol: Symbol, known: Known, dropped: tuple[str, ...]) -> Iterable[Relation]:
     """The bounds of a parameter but for those that were dropped, of which `> 0` may be left."""
     for relation, limit in symbol.bounds:
-        if f"{symbol.name} {relation} {print_formula(limit)}" not in dropped:
+        if f"{symbol.text} {relation} {print_formula(limit)}" not in dropped:
             yield relation, limit
         elif relation[0] == ">" and known.sign(limit) == POSITIVE:
             yield ">", ZERO
@@ -251,8 +257,8 @@ def _check_empty(scope: Scope, settings: Mapping[str, Value], span: Span) -> Non
 def _say_broken(scope: Scope, symbol: Symbol, bound: Relation, known: Known, span: Span) -> None:
     assert symbol.formula is not None
     relation, limit = bound
-    at = f"{symbol.name} = {print_formula(symbol.formula)}"
-    text = f"{symbol.name} {relation} {print_formula(limit)}"
+    at = f"{symbol.text} = {print_formula(symbol.formula)}"
+    text = f"{symbol.text} {relation} {print_formula(limit)}"
     try:
         difference = written_out(minus(symbol.formula, limit), known)
         broken = not known.sign(difference) & HOLDS[relation]
@@ -286,8 +292,8 @@ def check_kept(declared: Declarations, given: Mapping[str, float]) -> None:
             assert symbol.formula is not None
             added = bounds_that_keep(symbol.formula, relation, limit, known)
             if added is None or any(b not in declared.symbols[n].bounds for n, b in added):
-                at = f"{symbol.name} = {print_formula(symbol.formula)}"
-                text = f"{symbol.name} {relation} {print_formula(limit)}"
+                at = f"{symbol.text} = {print_formula(symbol.formula)}"
+                text = f"{symbol.text} {relation} {print_formula(limit)}"
                 message = f"with these settings {at} may break {text}"
                 help = "choose other settings, or change the law"
                 raise LawdslError(Diagnostic("L0414", message, help=help))

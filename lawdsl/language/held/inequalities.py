@@ -129,6 +129,11 @@ def written_out(formula: Formula, known: Known) -> Formula:
                 symbol = known.symbols.get(text)
                 if symbol is not None and symbol.kind == "let" and symbol.formula is not None:
                     return inner(symbol.formula, depth + 1)
+            case tree.Element(name, subscripts):
+                symbol = known.symbols.get(name)
+                if symbol is not None and symbol.kind == "let" and symbol.formula is not None:
+                    if symbol.indices == subscripts:  # others would have to be put in for them
+                        return inner(symbol.formula, depth + 1)
             case tree.Negative(operand):
                 return tree.Negative(inner(operand, depth + 1))
             case tree.Sum(terms):
@@ -147,12 +152,17 @@ def written_out(formula: Formula, known: Known) -> Formula:
 
 def _isolated(f: Formula, relation: str, g: Formula, name: str, known: Known) -> Relation | None:
     """`f relation g` as a bound of a name that f has once; None where it is not so simple."""
-    while f != tree.Name(name):
+    plain = tree.Name(name)
+    indices = known.symbols[name].indices
+    while f != (tree.Element(name, indices) if indices else plain):
+        if isinstance(f, tree.Element):
+            return None  # of another element than the one that has bounds
         step = _peeled(f, relation, g, name, known)
         if step is None:
             return None
         f, relation, g = step
-    return relation, g
+    others = {s for n in tree.walk(g) if isinstance(n, tree.Element) for s in n.subscripts}
+    return (relation, g) if others <= set(indices) else None
 
 
 def _peeled(
@@ -268,7 +278,7 @@ def _power(base: Formula, exponent: Formula) -> Formula:
 
 
 def _count(formula: Formula, name: str) -> int:
-    return sum(isinstance(n, tree.Name) and n.text == name for n in tree.walk(formula))
+    return sum(part == name for part in names_in(formula))
 
 
 def _behind(formula: Formula, known: Known) -> set[str]:

@@ -50,8 +50,13 @@ class Known:
             return self.sign(part, depth + 1)
 
         match formula:
-            case tree.Name(text):
+            case tree.Name(text) | tree.Element(text):
                 return self._sign_of(text, depth)
+            case tree.Aggregate(function, body):
+                of_one = inner(body)
+                if function == "prod":
+                    return of_one if -1 not in of_one else UNKNOWN
+                return frozenset().union(*(_sum(a, b) for a in of_one for b in of_one))
             case tree.Negative(operand):
                 return frozenset(-s for s in inner(operand))
             case tree.Sum(terms):

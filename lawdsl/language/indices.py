@@ -1,0 +1,123 @@
+"""`index` lines, and the subscripts of what is declared: `parameter t[i, j]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lawdsl.language import limits, tree, words
+from lawdsl.language.declared import IndexSet, Symbol
+from lawdsl.language.printing import print_set
+from lawdsl.language.scope import Scope
+from lawdsl.language.tree import Span
+
+SHOWN = 8  # labels of a set in a message
+
+
+def declare_indices(scope: Scope, statement: tree.Index) -> None:
+    """`index i, k over validation`."""
+    over, labels = _set(scope, statement)
+    for name in statement.names:
+        span = scope.within(statement.span, name)
+        home = next((s.over for s in scope.indices.values() if name in s.listed), None)
+        if len(scope.indices) == limits.INDICES:
+            message = f"a law has at most {limits.INDICES} indices"
+            scope.say("L0317", message, span, "use one index for what runs over one set")
+            scope.lost |= set(statement.names)  # nothing more is said of those
+            return
+        if home is not None:
+            message = f"`{name}` is a label of {home}"
+            scope.say("L0317", message, span, "give the index another name")
+        elif scope.declare(Symbol(name, "index", span)):
+            scope.indices[name] = IndexSet(name, over, labels)
+
+
+def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | None]:
+    """The set that a statement names, and its labels, with a message where it is none."""
+    over, most = statement.over, limits.LABELS
+    labels: tuple[str, ...] | None = None
+    if isinstance(over, tree.Range):
+        last = int(over.last) if over.last.isdigit() and len(over.last) < 5 else 0
+        if over.first != "1" or not 2 <= last <= most:
+            message = f"`{print_set(over)}` does not number 2 to {most} labels"
+            help = "number them from 1, as 1..30"
+            scope.say("L0317", message, over.span, help)
+            last = 2
+        return f"1..{last}", tuple(str(n) for n in range(1, last + 1))
+    if isinstance(over, tree.Listed):
+        labels = over.labels
+        if not 2 <= len(labels) <= most:
+            message = f"a set that is listed has 2 to {most} labels"
+            help = "labels of the data are not listed: `index i over domain`"
+            scope.say("L0317", message, over.span, help)
+            return "{}", ()
+        twice = next((name for i, name in enumerate(labels) if name in labels[:i]), None)
+        if twice is not None:
+            span = scope.within(over.span, twice, last=True)
+            scope.say("L0317", f"the label `{twice}` stands twice", span, "write it once")
+        else:
+            for name in labels:
+                _check_label(scope, name, statement)
+    elif over in scope.symbols or over in statement.names:
+        kind = scope.symbols[over].kind if over in scope.symbols else "index"
+        span = scope.within(statement.span, over, last=True)
+        message = f"`{over}` is {words.a(kind)}, and here the name of a set"
+        scope.say("L0317", message, span, "give the set another name")
+    return print_set(over), labels
+
+
+def _check_label(scope: Scope, name: str, statement: tree.Index) -> None:
+    if name in scope.indices or name in statement.names:
+        span = scope.within(statement.span, name, last=True)
+        message = f"`{name}` is an index, and here a label"
+        scope.say("L0317", message, span, "give the index another name")
+
+
+def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -> None:
+    """Report what is wrong with the subscripts of a declaration."""
+    if len(subscripts) > limits.SUBSCRIPTS:
+        message = f"a name has at most {limits.SUBSCRIPTS} subscripts"
+        scope.say("L0314", message, span, "leave some out")
+        return
+    for i, name in enumerate(subscripts):
+        if name in subscripts[:i]:
+            message = f"`{name}` stands twice among the subscripts of a declaration"
+            scope.say("L0314", message, scope.within(span, name, last=True), another(scope, name))
+        else:
+            is_index(scope, name, span)
+
+
+def another(scope: Scope, name: str) -> str:
+    """The help to declare a second index over the set of an index."""
+    over = scope.indices[name].over if name in scope.indices else "…"
+    letter = next((c for c in "klmnpqstuvw" if c not in scope.symbols), "k2")
+    return f"declare another index over the same set: `index {letter} over {over}`"
+
+
+def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) -> bool:
+    """Whether a name is an index; a message where it is not.
+
+    Args:
+        scope: what is known so far.
+        name: the name.
+        within: the part of the text in which it stands.
+        labels: what it could be instead.
+    """
+    if name in scope.indices:
+        scope.used.add(name)
+        return True
+    if scope.excused(name) and name not in scope.symbols:
+        return False
+    span = scope.within(within, name, last=True)
+    alike = words.nearest(name, (*scope.indices, *labels))
+    if name in scope.symbols:
+        message = f"`{name}` is {words.a(scope.symbols[name].kind)}, not an index"
+        scope.say("L0315", message, span, "a subscript is an index, or a label that is listed")
+    elif name in scope.later:
+        scope.declared_later(name, span)
+    elif alike or not labels:
+        help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
+        scope.say("L0315", f"`{name}` is no index", span, help)
+    else:
+        help = f"the labels are {', '.join(labels[:SHOWN])}{', …' if len(labels) > SHOWN else ''}"
+        scope.say("L0315", f"`{name}` is no index", span, help)
+    return False

@@ -1,0 +1,208 @@
+"""Names used with subscripts, and sums over indices: `sum(t[i, j]*r[j] for j)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lawdsl.language import tree, words
+from lawdsl.language.declared import Symbol
+from lawdsl.language.indices import another, is_index
+from lawdsl.language.printing import print_named
+from lawdsl.language.scope import Place, Scope
+from lawdsl.language.tree import Formula, Named, Span
+
+PLACES = ("first", "second", "third")
+
+
+def check_named(
+    scope: Scope, named: Named, span: Span, place: Place, fresh: frozenset[str] = frozenset()
+) -> Symbol | None:
+    """The symbol of a name that is used, with a message where it or its subscripts are wrong.
+
+    Args:
+        scope: what is known so far.
+        named: the name, or an element.
+        span: where it stands.
+        place: in what it is used.
+        fresh: names that a claim brings in.
+    """
+    before = len(scope.diagnostics)
+    name = tree.name_of(named)
+    at = span
+    if isinstance(named, tree.Element):
+        at = Span(span.start, min(span.start + len(name), span.end))
+    symbol = scope.use(name, at, place, fresh)
+    if symbol is None or len(scope.diagnostics) > before:
+        return symbol
+    subscripts = named.subscripts if isinstance(named, tree.Element) else ()
+    if len(subscripts) != len(symbol.indices):
+        scope.say("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")
+    else:
+        for i, subscript in enumerate(subscripts):
+            _check_subscript(scope, subscript, symbol, i, place, span)
+    return symbol
+
+
+def _miscounted(symbol: Symbol, subscripts: Sequence[str]) -> str:
+    if not symbol.indices:
+        return f"the {symbol.kind} `{symbol.name}` has no subscripts"
+    if not subscripts:
+        return f"`{symbol.name}` stands without its subscripts"
+    count = len(symbol.indices)
+    has = "1 subscript" if count == 1 else f"{count} subscripts"
+    return f"`{symbol.name}` has {has}, not {len(subscripts)}"
+
+
+def _check_subscript(
+    scope: Scope, name: str, symbol: Symbol, i: int, place: Place, span: Span
+) -> None:
+    wanted = scope.indices.get(symbol.indices[i])
+    index = scope.indices.get(name)
+    if wanted is None or (index is None and name in wanted.listed):
+        return
+    lists = (s.over for s in scope.indices.values() if name in s.listed)
+    over = index.over if index is not None else next(lists, None)
+    if index is not None:
+        scope.used.add(name)
+    if over is not None and over != wanted.over:
+        runs = f"runs over {over}" if index is not None else f"is a label of {over}"
+        which = "subscript" if len(symbol.indices) == 1 else f"{PLACES[i]} subscript"
+        message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {wanted.over}"
+        fitting = [s.name for s in scope.indices.values() if s.over == wanted.over]
+        help = f"write an index over {wanted.over}: {' or '.join(f'`{n}`' for n in fitting)}"
+        scope.say("L0315", message, scope.within(span, name, last=True), help)
+    elif over is None and not place.claims:
+        is_index(scope, name, span, wanted.listed)
+    elif over is None and name in scope.symbols:
+        message = f"`{name}` is {words.a(scope.symbols[name].kind)}, not a label"
+        help = "for any label write a name that is nothing else"
+        scope.say("L0315", message, scope.within(span, name, last=True), help)
+
+
+def check_as_declared(
+    scope: Scope, symbol: Symbol, subscripts: tuple[str, ...], what: str, span: Span
+) -> None:
+    """Report a statement about some elements only: `fix c[i] = 0` is about all."""
+    if subscripts == symbol.indices:
+        return
+    message = f"{what} all elements of `{symbol.name}` at once"
+    if not symbol.indices:
+        message = f"the {symbol.kind} `{symbol.name}` has no subscripts"
+    scope.say("L0314", message, span, f"write `{symbol.text}`")
+
+
+def check_indices(scope: Scope, formula: Formula, place: Place, own: tuple[str, ...]) -> None:
+    """Report indices that are bound or free where they cannot be.
+
+    Args:
+        scope: what is known so far.
+        formula: the formula.
+        place: where it stands.
+        own: the subscripts of what it defines or bounds.
+    """
+    before = len(scope.diagnostics)
+    bound: dict[str, Span] = {}
+    free = _free(scope, formula, frozenset(), bound)
+    if len(scope.diagnostics) > before:
+        return
+    for name, at in bound.items():
+        if name in own or name in free:
+            taken = "a subscript of what is defined" if name in own else "free in the formula"
+            message = f"`{name}` is bound here, and {taken}"
+            scope.say("L0316", message, scope.within(at, name, last=True), another(scope, name))
+    for name, at in free.items():
+        if name not in own and name not in bound and not place.free:
+            help = f"sum over it, `sum(… for {name})`, or give what is declared this subscript"
+            message = f"{place.text} leaves the index `{name}` free"
+            scope.say("L0316", message, scope.within(at, name, last=True), help)
+
+
+def free_in(scope: Scope, formula: Formula) -> tuple[str, ...]:
+    """The indices in a checked formula that no sum binds."""
+    return tuple(_free(scope, formula, frozenset(), {}))
+
+
+def _free(
+    scope: Scope, node: tree.Node, taken: frozenset[str], bound: dict[str, Span]
+) -> dict[str, Span]:
+    """The indices that a part of a formula leaves free, each with a place.
+
+    Mistakes in its sums are reported. `taken` are bound by sums around it; those that it binds
+    itself are added to `bound`, each with the place of its sum.
+    """
+    if isinstance(node, (tree.Name, tree.Element)):
+        name = node.name if isinstance(node, tree.Element) else node.text
+        symbol = scope.symbols.get(name)
+        subscripts = node.subscripts if isinstance(node, tree.Element) else ()
+        names = (*subscripts, *(symbol.rows if symbol else ()))
+        return {name: node.span for name in names if name in scope.indices}
+    found: dict[str, Span] = {}
+    inside: dict[str, Span] = {}
+    over = node.over if isinstance(node, tree.Aggregate) else ()
+    around = taken.union(over) if over else taken
+    for child in tree.children(node):
+        for name, span in _free(scope, child, around, inside).items():
+            found.setdefault(name, span)
+    mine: dict[str, Span] = {}
+    for name in over:
+        if not is_index(scope, name, node.span):
+            continue
+        if name in taken or name in mine:
+            at = scope.within(node.span, name, last=True)
+            scope.say("L0316", f"`{name}` is bound already", at, another(scope, name))
+            break
+        if name not in found and name not in inside:
+            at = scope.within(node.span, name, last=True)
+            help = f"write it as a subscript of what it runs over, or leave `{name}` out"
+            scope.say("L0316", f"`{name}` is bound and does not occur", at, help)
+        mine[name] = node.span
+    for name, span in (inside | mine).items():
+        bound.setdefault(name, span)
+    return {name: span for name, span in found.items() if name not in mine}
+
+
+def check_labels(scope: Scope, statement: tree.Require) -> None:
+    """Report a name in a claim that would stand for labels of two sets."""
+    sets: dict[str, str] = {}
+    for node in (*tree.walk(statement), *_elements(statement)):
+        symbol = scope.symbols.get(node.name) if isinstance(node, tree.Element) else None
+        if not isinstance(node, tree.Element) or symbol is None:
+            continue
+        for name, index in zip(node.subscripts, symbol.indices, strict=False):
+            if index not in scope.indices or name in scope.indices or name in scope.symbols:
+                continue
+            over = scope.indices[index].over
+            if sets.setdefault(name, over) != over:
+                message = f"`{name}` stands for a label of {sets[name]} and for one of {over}"
+                help = "write two names"
+                scope.say("L0315", message, scope.within(node.span, name, last=True), help)
+                return
+
+
+def _elements(statement: tree.Require) -> Iterator[tree.Element]:
+    for item in statement.conditions:
+        if isinstance(item.named, tree.Element):
+            yield item.named
+
+
+def check_exchange(scope: Scope, trend: tree.Trend) -> None:
+    """Report what is wrong with `L[i] decreasing in r[a] against r[b]`."""
+    name, against = trend.name, trend.against
+    assert against is not None
+    both = isinstance(name, tree.Element) and isinstance(against, tree.Element)
+    symbol = scope.symbols.get(tree.name_of(name))
+    if trend.word not in ("increasing", "decreasing"):
+        message, help = f"`{trend.word}` is said of one name", "leave the `against` out"
+    elif not both or symbol is None or not symbol.simplex or symbol.name != tree.name_of(against):
+        message = (
+            f"`{print_named(name)}` and `{print_named(against)}` are no two shares of one whole"
+        )
+        help = "name two elements of one variable in a simplex: `in r[a] against r[b]`"
+    elif name.subscripts[:-1] != against.subscripts[:-1]:  # type: ignore[union-attr]
+        message = f"`{print_named(name)}` and `{print_named(against)}` are shares of two wholes"
+        help = "let them differ in the last subscript only"
+    elif name == against:
+        message, help = f"`{print_named(name)}` stands against itself", "name two labels"
+    else:
+        return
+    scope.say("L0318", message, trend.span, help)
