@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law, load
     from lawdsl.observing.trends import trends
-    from lawdsl.proof.claims import check
+    from lawdsl.proof.checking import check
     from lawdsl.proof.verdicts import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
 
@@ -37,7 +37,7 @@ _HOMES = {
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.diagnostics",
     "Verdict": "lawdsl.proof.verdicts",
-    "check": "lawdsl.proof.claims",
+    "check": "lawdsl.proof.checking",
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",

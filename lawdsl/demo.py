@@ -14,7 +14,7 @@ from lawdsl.fitting.fit import fit
 from lawdsl.law import Law, load
 from lawdsl.library import shipped_folder
 from lawdsl.observing.trends import trends
-from lawdsl.proof.claims import check
+from lawdsl.proof.checking import check
 from lawdsl.reporting.terminal import show_check, show_fit, show_law, show_rows
 from lawdsl.reporting.trends import show_trends
 

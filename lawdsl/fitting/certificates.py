@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.records import Certificate
 from lawdsl.law import Law
-from lawdsl.proof.claims import check, check_claim, claim_text
+from lawdsl.proof.checking import check
+from lawdsl.proof.claims import check_claim, claim_text
 from lawdsl.proof.verdicts import Verdict
 
 SECONDS = 0.5  # for one claim

@@ -35,8 +35,9 @@ def claim_text(claim: Claim) -> str:
     """A claim as the language prints it, with its conditions."""
     shown = print_claim(claim.claim)
     for named, relations in claim.conditions:
+        own = named.subscripts if isinstance(named, tree.Element) else ()
         name = tree.name_of(named)
-        items = [tree.Item(name, tree.Bound(r, at)) for r, at in relations]
+        items = [tree.Item(name, tree.Bound(r, at), own) for r, at in relations]
         shown += (", " if " for " in shown else " for ") + print_items(items)
     return shown
 
