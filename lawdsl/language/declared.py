@@ -123,6 +123,7 @@ class Declarations:
     indices: Mapping[str, IndexSet] = field(default_factory=dict)
     identities: tuple[tree.Identify, ...] = ()
     instance: Instance | None = None  # the labels that it is taken at, where it had index sets
+    schema: Declarations | None = field(default=None, repr=False, compare=False)  # with these
 
 
 Find = Callable[[str], Declarations]

@@ -68,6 +68,7 @@ def written_out(ground: Grounding) -> Declarations:
         indices={},
         identities=(),
         instance=instance,
+        schema=declared,
     )
 
 
