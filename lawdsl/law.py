@@ -21,7 +21,7 @@ from lawdsl.general import General, general_of
 from lawdsl.language import tree
 from lawdsl.language.bounds import add_bound
 from lawdsl.language.held.holding import check_kept, held, statements_of
-from lawdsl.language.instances.grounding import grounded
+from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sampling import few_labels
 from lawdsl.language.printing import print_formula
@@ -91,7 +91,7 @@ class Law:
         Raises:
             LawdslError: an `identify` that is not linear in parameters.
         """
-        return replace(self, declarations=grounded(self.declarations, instance), root=None)
+        return replace(self, declarations=instantiated(self.declarations, instance), root=None)
 
     @cached_property
     def general(self) -> General:

@@ -77,8 +77,9 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     unknowable = Freedom(certain=False) if on_arrays(law) else freedom(law)
     task = _Task(law, problem, runs, unknowable, order.where, order.asked)
+    claims = (order.claims or order.enforce) and not on_arrays(law)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(task, order.starts, order.claims or order.enforce, order.progress)
+        found = _fit_to(task, order.starts, claims, order.progress)
         changed = enforced(task.law, found.claims) if order.enforce and left else None
         if changed is None:
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdicts import Needs, Verdict, proved, refuted, undecided
 
+RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
 
 
@@ -75,7 +77,24 @@ def _remedy(law: Law, claim: Claim, needs: Needs, seconds: float) -> tuple[str, 
     return ()
 
 
+def _spoken_of(law: Law, claim: Claim) -> bool:
+    """Whether the claim speaks of the law at all: its conditions on settings, and on parameters
+    that are fixed, are met."""
+    values = {q.name: q for q in law.settings if q.value is not None}
+    known = {q.symbol: sp.Float(q.value, 17) for q in values.values()}
+    for named, relations in claim.conditions:
+        own = values.get(tree.name_of(named))
+        for relation, at in relations if own is not None else ():
+            limit = law.to_sympy(at).xreplace(known)
+            assert own is not None and own.value is not None
+            if limit.is_number and not RELATIONS[relation](own.value, float(limit)):
+                return False
+    return True
+
+
 def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:
+    if not _spoken_of(law, claim):
+        return proved(["its condition does not hold for these values"], {}, ())
     box = domain_of(law, claim)
     empty = box.contradiction()
     if empty is not None:

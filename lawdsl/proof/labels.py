@@ -41,7 +41,7 @@ def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
     names = labels_of(declared, claim)
     for index in row_indices(declared):
         names.setdefault(index, declared.indices[index].over)
-    places = [place for place in _places(declared, names)]
+    places = list(_places(declared, claim, names))
     if len(places) > MOST:
         return undecided(f"its names stand for labels in more than {MOST} ways")
     general = [_general(law, claim, place, seconds) for place in places]
@@ -63,13 +63,30 @@ def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     return replace(found, seconds=sum(v.seconds for v in verdicts))
 
 
-def _places(declared: Declarations, names: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def _places(
+    declared: Declarations, claim: Claim, names: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
     """What the names of a claim stand for: labels of a listed set, or any labels."""
     lists = {s.over: s.listed for s in declared.indices.values() if s.listed}
     free = {name: over for name, over in names.items() if over not in lists}
     bound = [name for name, over in names.items() if over in lists]
     for labels in coincidences(declared, free):
-        yield from _listed(labels, bound, names, lists)
+        for place in _listed(labels, bound, names, lists):
+            if not _with_itself(claim, place):
+                yield place
+
+
+def _with_itself(claim: Claim, places: Mapping[str, str]) -> bool:
+    """Whether one and the same share would rise and fall."""
+    stated = claim.claim
+    if not isinstance(stated, tree.Trend) or not isinstance(stated.against, tree.Element):
+        return False
+    moved = (stated.name, stated.against)
+    labels = [
+        [places.get(s, s) for s in named.subscripts] if isinstance(named, tree.Element) else []
+        for named in moved
+    ]
+    return labels[0] == labels[1]
 
 
 def _listed(
@@ -134,7 +151,7 @@ def _moved(claim: tree.Claim) -> set[str]:
         if isinstance(node, tree.Derivative):
             found |= set(map(str, node.by))
         elif isinstance(node, tree.Trend):
-            found.add(str(node.name))
+            found |= {str(name) for name in (node.name, node.against) if name is not None}
         elif isinstance(node, tree.Limit):
             found |= {str(name) for name, _ in node.approaches}
     return found

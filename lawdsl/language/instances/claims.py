@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim, Declarations
-from lawdsl.language.instances.grounding import Grounding
+from lawdsl.language.instances.grounding import Grounding, written_out
+from lawdsl.language.instances.instance import Instance
 from lawdsl.language.tree import Formula, Named
 
 MOST = 24  # ways in which the names of one claim may stand for labels
+FITTED = 12  # and those that are looked at for the labels of a table
+
+
+def instantiated(declared: Declarations, instance: Instance) -> Declarations:
+    """The law of the rows that an instance names, with what is claimed of their labels.
+
+    A claim that is promised under a condition only, of any two labels, is left out: the parameters
+    themselves say for which it holds. So is one that would be many.
+
+    Raises:
+        LawdslError: an `identify` that is not linear in parameters.
+    """
+    ground = Grounding(declared, instance)
+    assert declared.output.formula is not None
+    ground(declared.output.formula, ground.rows)
+    claims = [stated for claim in declared.claims for stated in _stated(ground, claim)]
+    return replace(written_out(ground), claims=tuple(claims))
+
+
+def _stated(ground: Grounding, claim: Claim) -> Iterator[Claim]:
+    """A claim at all labels that its names may stand for."""
+    declared = ground.declared
+    names = labels_of(declared, claim)
+    fresh = [name for name in names if name not in declared.indices]
+    if fresh and claim.expect == "conditional":
+        return
+    free = [name for name in names if name not in ground.rows]
+    sets = [ground.instance.labels[names[name]] for name in free]
+    if math.prod(map(len, sets)) > FITTED:
+        return
+    for labels in product(*sets):
+        places = dict(zip(free, labels, strict=True))
+        if len({places[name] for name in fresh}) == len(fresh):
+            stated = claim_at(ground, claim, places)
+            if stated is not None:
+                yield stated
 
 
 def labels_of(declared: Declarations, claim: Claim) -> dict[str, str]:
@@ -111,27 +150,11 @@ class _Stated:
         raise _Absent
 
     def _exchange(self, claim: tree.Trend, against: Named) -> tree.Claim:
-        """`L decreasing in r[a] against r[b]`: what ∂L/∂r[a] is beyond ∂L/∂r[b]."""
+        """`L decreasing in r[a] against r[b]`; of the law, or of a name for a part of it."""
         if not isinstance(claim.formula, (tree.Name, tree.Element)):
             raise _Absent
-        of = self._output(claim.formula)
-        rise, fall = self._slope(of, claim.name), self._slope(of, against)
-        if fall is None:
-            assert rise is not None
-            difference: Formula = rise
-        elif rise is None:
-            difference = tree.Negative(fall)
-        else:
-            difference = tree.Sum((("+", rise), ("-", fall)))
-        relation = ">" if claim.word == "increasing" else "<"
-        return tree.Comparison(difference, relation, tree.Number("0"))
-
-    def _slope(self, of: str, named: Named) -> Formula | None:
-        """The derivative by a share; None for the share that is 1 minus the others."""
-        name = self._name(named)
-        if self.ground.symbols[name].kind == "let":
-            return None
-        return tree.Derivative(of, (name,), 1)
+        of = tree.Name(self._output(claim.formula))
+        return tree.Trend(of, claim.word, self._name(claim.name), self._name(against))
 
     def _formula(self, node: Formula) -> Formula:
         match node:

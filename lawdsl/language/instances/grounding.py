@@ -35,17 +35,12 @@ ZERO, ONE = tree.Number("0"), tree.Number("1")
 UNIT: tuple[Relation, ...] = ((">=", ZERO), ("<=", ONE))
 
 
-def grounded(declared: Declarations, instance: Instance) -> Declarations:
-    """The law of the rows that an instance names, without indices.
+def written_out(ground: Grounding) -> Declarations:
+    """The law of the rows that a grounding is about, without indices and without claims.
 
     Raises:
-        LawdslError: an `identify` that says nothing of one parameter alone.
+        LawdslError: an `identify` that is not linear in parameters.
     """
-    return written_out(Grounding(declared, instance))
-
-
-def written_out(ground: Grounding) -> Declarations:
-    """The same, by a grounding of which more is asked."""
     declared, instance = ground.declared, ground.instance
     output = declared.output
     assert output.formula is not None
