@@ -51,7 +51,7 @@ grids = st.sampled_from((2, 3, 4, 8, 10, 16))
 
 @pytest.mark.parametrize("sampler", [halving, spread])
 @given(caps=caps, grid=grids, seed=st.integers(0, 50), count=st.integers(1, 12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_shares_sum_to_1_within_their_caps_and_no_mixture_comes_twice(
     sampler, caps: list[Fraction], grid: int, seed: int, count: int
 ):
@@ -255,7 +255,7 @@ def test_so_many_sums_that_they_cannot_be_counted_are_refused():
     assert codes(error) == ["M0104"]
 
 
-def test_the_mixtures_of_the_paper_are_among_the_candidates(shared_data: Path):
+def test_the_mixtures_of_the_paper_are_the_candidates(shared_data: Path):
     """The released proportions of five groups of the Pile, under the supplies in the code."""
     lines = (shared_data / "mixing_laws" / "5Mix_proportions.txt").read_text().split()
     released = {tuple(Fraction(x) for x in line.split("-")) for line in lines}
@@ -266,7 +266,7 @@ def test_the_mixtures_of_the_paper_are_among_the_candidates(shared_data: Path):
     listed = set(halving(given, candidates, grid="1/16").shares)
 
     assert len(released) == 26
-    assert released <= listed
+    assert released == listed
 
 
 # ---- points that are spread
