@@ -32,6 +32,7 @@ ORDER = (
     "fitting",
     "regressor",
     "comparing",
+    "mixtures",
     "reporting",
     "demo",
     "runners",  # beside this package; only commands import it, and only where they run
