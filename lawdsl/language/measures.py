@@ -67,9 +67,7 @@ def _measured(scope: Scope, statement: tree.Measure, output: Symbol) -> Symbol |
     return None
 
 
-def _readings(
-    scope: Scope, statement: tree.Measure, output: Symbol
-) -> dict[tree.Call, Reading]:
+def _readings(scope: Scope, statement: tree.Measure, output: Symbol) -> dict[tree.Call, Reading]:
     """The readings in a formula, with a message for whatever else is in it than arithmetic."""
     found: dict[tree.Call, Reading] = {}
     example = f"`{output.name}(step = 1000)`"
