@@ -55,8 +55,8 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
     left = rows.still(measure) if points is None else tuple(points[0])
     missing = [name for name in left if name not in rows.columns]
     if missing:
-        what = f"the {{}} at which `{measure.name}` was measured"
-        raise LawdslError([no_column(rows.table, n, what.format(f"`{n}`"), n) for n in missing])
+        what = "the points at which others were measured"
+        raise LawdslError([no_column(rows.table, name, what, name) for name in missing])
     columns = [rows.columns[name] for name in left]
     runs = coded([rows.codes, *columns, *rows.beside], len(rows.codes))
     read = {call: _read(rows, runs, reading) for call, reading in measure.readings.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ Mask = NDArray[np.bool_]
 NEAR = 1 / 16
 """How far a place may lie from two evaluations, as a part of its square: the distances multiplied.
 
-A loss E + B/t^b with b = 1/2 is then missed by at most 2.4 % of B/t^b: t^2 L''/2 is 3/8 of that.
+A loss E + B/t^(1/2) is then missed by 2 to 4 % of B/t^(1/2), from t/2 on: t^2 L''/2 is 3/8 of that.
 """
 
 
@@ -108,8 +108,8 @@ def read_runs(
     """
     order = np.lexsort((along, runs))
     runs, along, output = runs[order], along[order], output[order]
-    starts = np.flatnonzero(np.diff(runs, prepend=-1))
-    for first, last in zip(starts, [*starts[1:], len(runs)], strict=True):
+    starts = np.flatnonzero(np.diff(runs, prepend=-1)).tolist()
+    for first, last in pairwise([*starts, len(runs)]):
         found = _read(along[first:last], output[first:last], place)
         if found is not None:
             yield int(runs[first]), found

@@ -20,10 +20,11 @@ def check_measures(
 ) -> dict[str, Measure]:
     """The rules of measurement of a file, by the variables measured; mistakes are reported."""
     found: dict[str, Measure] = {}
+    known = scope.errors == 0  # else the labels of the rows may not be
     for statement in statements if output is not None else ():
         assert output is not None
         before = scope.errors
-        symbol = _measured(scope, statement, output)
+        symbol = _measured(scope, statement, output, known)
         name = tree.name_of(statement.name)
         if symbol is not None and name in found:
             help = "one rule a variable: remove one"
@@ -35,7 +36,7 @@ def check_measures(
     return found
 
 
-def _measured(scope: Scope, statement: tree.Measure, output: Symbol) -> Symbol | None:
+def _measured(scope: Scope, statement: tree.Measure, output: Symbol, known: bool) -> Symbol | None:
     """The variable that a line is about; None, and a message, where it cannot be measured."""
     name = tree.name_of(statement.name)
     home = statement.name.span if isinstance(statement.name, tree.Element) else statement.span
@@ -58,7 +59,7 @@ def _measured(scope: Scope, statement: tree.Measure, output: Symbol) -> Symbol |
         subscripts = statement.name.subscripts if isinstance(statement.name, tree.Element) else ()
         check_as_declared(scope, symbol, subscripts, "a measure is for", span)
         over = {scope.indices[i].over for i in (*output.rows, *output.indices)}
-        if scope.errors == 0 and scope.indices[symbol.indices[0]].over not in over:
+        if known and scope.indices[symbol.indices[0]].over not in over:
             message = f"the rows of a table do not say their label of `{symbol.indices[0]}`"
             help = f"measure what the law names for each row: `{output.text} = … {symbol.text} …`"
             scope.say("L0330", message, span, help)
