@@ -604,6 +604,26 @@ def test_a_condition_that_no_row_meets_is_named_with_what_there_is():
     assert found.notes == ("its rows have N = 1",)
 
 
+def test_conditions_that_no_row_meets_together_are_named_together():
+    table = {
+        "domain": ["a"] * 2,
+        "N": [1.0, 2.0],
+        "r": [0.5, 1.0],
+        "D": [1.0, 1.0],
+        "L": [4.0, 3.0],
+    }
+    (found,) = refused(rule("L(D = 1, N = 1, r = 1)"), table)
+
+    assert found.notes == ("none of its rows has N = 1, r = 1",)
+
+
+def test_a_point_that_is_left_out_is_not_spoken_of_as_interpolated():
+    near = domains.runs(["code"], [0.5], [1.0], steps=(0, 990, 1010, 5000, 10_000, 11_000))
+    rows = [*domains.runs(sizes=[1.8], shares=[1.0]), *near]
+
+    assert [d.code for d in of_runs(rows).warnings] == ["D0134"]
+
+
 def test_a_value_outside_its_domain_is_refused_with_its_label():
     rows = domains.runs(["code", "law"], [1.8], [1.0])
     rising = [
@@ -649,6 +669,43 @@ def test_the_order_of_the_rows_does_not_matter():
     order = np.random.default_rng(0).permutation(len(rows))
 
     assert of_runs([rows[i] for i in order]).values == of_runs(rows).values
+
+
+# Measured runs
+
+
+def test_covariates_of_a_real_sweep_are_those_of_its_rows(shared_data: Path):
+    """Two domains of one sweep, each with its own share and loss; three sizes, five shares."""
+    with (shared_data / "cpt_mini" / "runs.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    table = [
+        {
+            "domain": of,
+            "N": float(row["n_nonemb"]),
+            "r": round(float(row[f"r_{of}"]), 6),
+            "D": float(row["tokens"]),
+            "step": int(row["step"]),
+            "L": float(row[f"loss_{of}"]),
+        }
+        for of in ("domain", "general")
+        for row in rows
+    ]
+    declared = law(
+        "law a\nindex d over domain\nvariable N, D > 0\nvariable r in [0, 1]\nvariable k[d]\n"
+        "parameter E > 0\nmeasure k[d] = L(step = 0) - L(step = 200)\nL = E*N*D*k[d] + r\n"
+    )
+    found = measured(declared, read_table(domains.columns_of(table)))
+
+    loss = {(r["domain"], r["N"], r["r"], r["step"]): r["L"] for r in table}
+    points = {(N, r) for _, N, r, _ in loss}
+    both = [p for p in points if all((of, *p, 0) in loss for of in ("domain", "general"))]
+    known = {
+        of: np.mean([loss[of, *p, 0] - loss[of, *p, 200] for p in both])
+        for of in ("domain", "general")
+    }
+    assert found.values["k"] == pytest.approx(known, rel=1e-12)
+    assert len(found.points["k"]) == len(both) > 5
+    assert [d.code for d in found.warnings] == ["D0134"]
 
 
 # The command

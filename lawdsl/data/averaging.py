@@ -22,6 +22,14 @@ Read = Mapping[tree.Call, Mapping[int, Found]]  # reading -> run -> what was rea
 
 
 @dataclass(frozen=True)
+class One:
+    """What one run has for a measure, and the readings in it that were interpolated."""
+
+    value: float
+    between: tuple[Between, ...]
+
+
+@dataclass(frozen=True)
 class Means:
     """The values of one variable.
 
@@ -57,24 +65,7 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
     if missing:
         what = "the points at which others were measured"
         raise LawdslError([no_column(rows.table, name, what, name) for name in missing])
-    columns = [rows.columns[name] for name in left]
-    runs = coded([rows.codes, *columns, *rows.beside], len(rows.codes))
-    read = {call: _read(rows, runs, reading) for call, reading in measure.readings.items()}
-    at: dict[str, dict[Key, list[float]]] = {name: {} for name in rows.names}
-    between: dict[Between, dict[str, None]] = {}
-    for run, first in enumerate(np.unique(runs, return_index=True)[1]):
-        found = {call: by_run[run] for call, by_run in read.items() if run in by_run}
-        if len(found) < len(read):
-            continue
-        label = rows.names[rows.codes[first]]
-        key = tuple(float(column[first]) for column in columns)
-        at[label].setdefault(key, []).append(_computed(measure, found))
-        for call, one in found.items():
-            if one.between is not None:
-                between.setdefault((call, one.between), {})[label] = None
-    empty = [name for name, by in at.items() if not by]
-    if empty:
-        raise LawdslError(unread(measure, rows, runs, read, empty))
+    at = _by_point(measure, rows, left)
     wanted = None if points is None else [tuple(_six(p[n]) for n in left) for p in points]
     common = _common(rows, at, left, wanted)
     every = dict.fromkeys(key for by in at.values() for key in by) if wanted is None else {}
@@ -82,13 +73,43 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
         name: tuple(_point(left, key) for key in sorted(every) if key not in by)
         for name, by in at.items()
     }
+    between: dict[Between, dict[str, None]] = {}
+    for name, by in at.items():
+        for place in (place for key in common for one in by[key] for place in one.between):
+            between.setdefault(place, {})[name] = None
     return Means(
         measure,
-        {n: float(np.mean([np.mean(by[key]) for key in common])) for n, by in at.items()},
+        {
+            name: float(np.mean([np.mean([one.value for one in by[key]]) for key in common]))
+            for name, by in at.items()
+        },
         tuple(_point(left, key) for key in common),
         {name: points for name, points in lacking.items() if points},
         {place: tuple(labels) for place, labels in between.items()},
     )
+
+
+def _by_point(measure: Measure, rows: Rows, left: Sequence[str]) -> dict[str, dict[Key, list[One]]]:
+    """What the runs of each label have for a measure, by the values of the variables left open.
+
+    Raises:
+        LawdslError: a label none of whose runs has all readings.
+    """
+    columns = [rows.columns[name] for name in left]
+    runs = coded([rows.codes, *columns, *rows.beside], len(rows.codes))
+    read = {call: _read(rows, runs, reading) for call, reading in measure.readings.items()}
+    at: dict[str, dict[Key, list[One]]] = {name: {} for name in rows.names}
+    for run, first in enumerate(np.unique(runs, return_index=True)[1]):
+        found = {call: by_run[run] for call, by_run in read.items() if run in by_run}
+        if len(found) == len(read):
+            key = tuple(float(column[first]) for column in columns)
+            lines = [(call, one.between) for call, one in found.items() if one.between is not None]
+            one = One(_computed(measure, found), tuple(lines))
+            at[rows.names[rows.codes[first]]].setdefault(key, []).append(one)
+    empty = [name for name, by in at.items() if not by]
+    if empty:
+        raise LawdslError(unread(measure, rows, runs, read, empty))
+    return at
 
 
 def _six(number: float) -> float:

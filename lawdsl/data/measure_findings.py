@@ -30,31 +30,29 @@ def unread(
 
     Nothing in it is of one variable alone, so that it is said once for all that need the reading.
     """
-    found: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    found: dict[tuple[str, str, str], list[str]] = {}
     for label in labels:
         mine = rows.codes == rows.names.index(label)
         own = set(runs[mine].tolist())
         first = next((call for call, by_run in read.items() if not own & by_run.keys()), None)
         if first is None:
             what = _and([print_formula(call) for call in read])
-            notes: tuple[str, ...] = (
-                "rows are of one run where they agree in the variables that do not grow along it",
-            )
+            note = "rows are of one run where they agree in the variables that do not grow along it"
             help = "measure them in one run; --run names the columns that tell runs apart"
         else:
             what = print_formula(first)
-            notes, help = _nearest(rows, mine, measure.readings[first])
+            note, help = _nearest(rows, mine, measure.readings[first])
             help += "; a column of the variable's own name gives its values too"
-        found.setdefault((what, notes, help), []).append(f"`{label}`")
+        found.setdefault((what, note, help), []).append(f"`{label}`")
     return [
         Diagnostic(
             "D0132",
             f"no run of {_and(labels)} has {what}",
             place=rows.table.name,
-            notes=notes,
+            notes=(note,),
             help=help,
         )
-        for (what, notes, help), labels in found.items()
+        for (what, note, help), labels in found.items()
     ]
 
 
@@ -81,28 +79,26 @@ def _at(point: Point) -> str:
     return f"L(…, {listed([point])})"
 
 
-def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[tuple[str, ...], str]:
+def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
     """What there is instead of a reading, and what to do."""
     for name, number in reading.conditions[1:]:
         if not (mine & rows.meeting([(name, number)])).any():
             there = _several(np.unique(rows.columns[name][mine]).tolist())
-            return (
-                f"its rows have {name} = {there}",
-            ), f"choose one of these in place of {number:g}"
-    met = mine & rows.meeting(reading.conditions[1:])
-    places = np.unique(rows.columns[reading.along][met])
+            return f"its rows have {name} = {there}", f"choose one of these for {number:g}"
     along, place = reading.along, reading.conditions[0][1]
+    places = np.unique(rows.columns[along][mine & rows.meeting(reading.conditions[1:])])
     if not len(places):
-        return (), f"measure a run with {', '.join(f'{n} = {x:g}' for n, x in reading.conditions)}"
+        where = ", ".join(f"{name} = {number:g}" for name, number in reading.conditions[1:])
+        return f"none of its rows has {where}", f"measure a run with {where}"
     before, after = places[places < place], places[places > place]
     if not len(before):
-        help = f"keep the rows from {along} = {place:g} on"
-        help += " (`lawdsl collect --with-step-0`)" if place == 0 else ""
-        return (f"its rows begin at {along} = {places[0]:g}",), help
+        with_step_0 = " (`lawdsl collect --with-step-0`)" if place == 0 else ""
+        help = f"keep the rows from {along} = {place:g} on{with_step_0}"
+        return f"its rows begin at {along} = {places[0]:g}", help
     if not len(after):
-        return (f"its rows end at {along} = {places[-1]:g}",), f"go on to {along} = {place:g}"
-    note = f"it was evaluated at {along} = {before[-1]:g} and {after[0]:g}, too far apart"
-    return (note,), f"evaluate at {along} = {place:g}"
+        return f"its rows end at {along} = {places[-1]:g}", f"go on to {along} = {place:g}"
+    there = f"{before[-1]:g} and {after[0]:g}, too far apart"
+    return f"it was evaluated at {along} = {there}", f"evaluate at {along} = {place:g}"
 
 
 def listed(points: Iterable[Point]) -> str:
