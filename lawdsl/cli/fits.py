@@ -185,7 +185,7 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
         headers = [*names, law.output]
         rows = [[*map(float, point), float(p)] for point, p in zip(grid, predicted, strict=True)]
     if output:
-        _write_rows(Path(output), headers, rows)
+        write_rows(Path(output), headers, rows)
 
     def printed() -> None:
         if output:
@@ -243,7 +243,7 @@ def _value(q: Quantity, text: str) -> float:
     return value * size / size_own
 
 
-def _write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
+def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
     import csv
     import io
 
