@@ -27,6 +27,7 @@ from lawdsl.cli import (
     files,
     fits,
     observing,
+    predicting,
     running,
     validation,
 )
@@ -54,6 +55,7 @@ for room in (
     checking,
     observing,
     fits,
+    predicting,
     comparing,
     corpora,
     validation,

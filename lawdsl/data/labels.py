@@ -8,13 +8,15 @@ a column of labels (`validation=valid_domain`). What comes out has a row for eac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from lawdsl.data.shares import WAYS, checked_shares
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.declared import Declarations, Symbol
@@ -23,8 +25,6 @@ from lawdsl.language.printing import with_subscripts
 from lawdsl.language.words import nearest
 
 STAR = "*"  # in a binding, what stands for the label
-ROUNDED = 1e-6  # how far shares may be from summing to 1 and nothing is said
-SLOPPY = 0.02  # and how far they may be at all, as shares that were rounded are
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Labelled:
         columns: variable or output -> column, for those whose names differ.
         of_rows: index of the rows -> the label of each row.
         warnings: what is odd but usable.
+        dropped: how many rows were left out.
     """
 
     table: Table
@@ -44,6 +45,7 @@ class Labelled:
     columns: Mapping[str, str]
     of_rows: Mapping[str, tuple[str, ...]]
     warnings: tuple[Diagnostic, ...] = ()
+    dropped: int = 0
 
     def keep(self, labels: Mapping[str, str]) -> Table:
         """The rows with some labels, and the columns that say which label a row has."""
@@ -65,6 +67,7 @@ def labelled(
     *,
     target: bool = True,
     known: Mapping[str, tuple[str, ...]] | None = None,
+    drop_bad: bool = False,
 ) -> Labelled:
     """Read the labels of a law's index sets in a table.
 
@@ -76,11 +79,12 @@ def labelled(
         target: whether the output is read too.
         known: set -> labels that a fit has; other labels are refused, and those that no column
             names are not missed.
+        drop_bad: leave out rows without a label, or whose shares are none, instead of refusing them.
 
     Raises:
         LawdslError: columns that are missing or do not fit each other, shares that are none.
     """
-    reading = _Reading(declared, table, columns, known or {})
+    reading = _Reading(declared, table, columns, known or {}, drop_bad)
     return reading.labelled(target)
 
 
@@ -93,8 +97,11 @@ class _Reading:
         table: Table,
         columns: Mapping[str, str],
         known: Mapping[str, tuple[str, ...]],
+        drop_bad: bool,
     ) -> None:
         self.declared, self.table, self.bound, self.known = declared, table, columns, known
+        self.drop_bad = drop_bad
+        self.good = np.ones(len(table), dtype=bool)
         self.problems: list[Diagnostic] = []
         self.labels: dict[str, tuple[str, ...]] = {
             s.over: s.labels for s in declared.indices.values() if s.labels is not None
@@ -120,6 +127,9 @@ class _Reading:
             column = by_label[name]
             if column is not None:
                 of_rows[name] = self._labels_of(name, column)
+        warnings = tuple(self._shares())
+        self._refuse()
+        long, of_rows = self._without_bad(long, of_rows)
         stacked = [name for name in rows if by_label[name] is None]
         if not target:
             of_rows = {n: labels for n, labels in of_rows.items() if n not in stacked}
@@ -127,16 +137,15 @@ class _Reading:
             long, of_rows = self._stacked(long, stacked, of_rows)
         self._refuse()
         left = {
-            s.name: self.labels[declared.indices[s.indices[-1]].over][-1]
+            s.name: self._labels(s)[-1]
             for s in declared.symbols.values()
             if s.kind == "variable" and s.simplex
         }
         instance = Instance(dict(self.labels), {}, tuple(self.by_row), left)
-        warnings = tuple(self._shares(long))
-        self._refuse()
         plain = {n: c for n, c in self.bound.items() if self._is_plain(n)}
         plain |= {declared.symbols[name].text: self.bound.get(name, name) for name in self.by_row}
-        return Labelled(long, instance, plain, of_rows, warnings)
+        dropped = int(np.sum(~self.good))
+        return Labelled(long, instance, plain, of_rows, warnings, dropped)
 
     def _is_plain(self, name: str) -> bool:
         """Whether a binding is for a name without subscripts, or an output beside labels."""
@@ -261,21 +270,40 @@ class _Reading:
         over = self.declared.indices[index].over
         own = self.table.texts(column)
         empty = np.array([not label for label in own], dtype=bool)
-        if empty.any():
-            rows = np.flatnonzero(empty)
-            message = f"column {column} is empty: which of {over} is the row of?"
-            help = "fill it in, or choose rows with --where"
-            self.problems.append(bad_rows("D0120", self.table, column, rows, message, help))
-            return tuple(own)
+        message = f"column {column} is empty: which of {over} is the row of?"
+        self._bad("D0120", column, empty, message, "fill it in")
         known = self.labels.get(over)
         if known is None:
-            self.labels[over] = tuple(sorted(set(own)))
-        elif not set(own) <= set(known):
-            rows = np.flatnonzero([label not in known for label in own])
-            message = f"column {column}: `{own[int(rows[0])]}` is none of {over}: {_some(known)}"
-            help = "correct it, or choose rows with --where"
-            self.problems.append(bad_rows("D0120", self.table, column, rows, message, help))
+            self.labels[over] = tuple(sorted(set(own) - {""}))
+            return tuple(own)
+        other = np.array([bool(label) and label not in known for label in own], dtype=bool)
+        named = own[int(np.argmax(other))]
+        message = f"column {column}: `{named}` is none of {over}: {_some(known)}"
+        self._bad("D0120", column, other, message, "correct it")
         return tuple(own)
+
+    def _bad(
+        self, code: str, column: str, bad: NDArray[np.bool_], message: str, advice: str
+    ) -> None:
+        """Rows that cannot be used: refused, or left out."""
+        if self.drop_bad:
+            self.good &= ~bad
+        elif bad.any():
+            help = f"{advice}, {WAYS}"
+            rows = np.flatnonzero(bad)
+            self.problems.append(bad_rows(code, self.table, column, rows, message, help))
+
+    def _without_bad(
+        self, table: Table, of_rows: dict[str, tuple[str, ...]]
+    ) -> tuple[Table, dict[str, tuple[str, ...]]]:
+        if self.good.all():
+            return table, of_rows
+        if not self.good.any():
+            help = "correct the table: there is nothing left to use"
+            message = "every row is bad"
+            raise LawdslError(Diagnostic("D0103", message, place=self.table.name, help=help))
+        kept = {n: tuple(np.array(own)[self.good].tolist()) for n, own in of_rows.items()}
+        return table.keep(self.good), kept
 
     def _stacked(
         self, table: Table, stacked: list[str], of_rows: Mapping[str, tuple[str, ...]]
@@ -311,31 +339,24 @@ class _Reading:
         each = tuple(np.repeat(np.array(used), len(table)).tolist())
         return long, {output.indices[0]: each, **repeated}
 
-    def _shares(self, table: Table) -> list[Diagnostic]:
-        """What is wrong with shares that do not sum to 1: refused, or a warning."""
-        warnings = []
+    def _shares(self) -> Iterator[Diagnostic]:
+        """What is odd about shares; rows whose shares are none are refused, or left out."""
         for symbol in self.declared.symbols.values():
             if symbol.kind != "variable" or not symbol.simplex or symbol.name not in self.wide:
                 continue
-            names = [with_subscripts(symbol.name, (label,)) for label in self.wide[symbol.name]]
-            readable = np.logical_and.reduce([table.readable(name) for name in names])
-            shares = np.array([table.keep(readable).numbers(name) for name in names])
-            off = np.abs(shares.sum(axis=0) - 1)
-            worst = float(off.max(initial=0.0))
-            if worst > SLOPPY:
-                rows = np.flatnonzero(readable)[np.flatnonzero(off > SLOPPY)]
-                total = float(shares.sum(axis=0)[off > SLOPPY][0])
-                message = f"the shares `{symbol.text}` sum to {total:g}, not to 1"
-                help = "correct them, or bind other columns"
-                self.problems.append(bad_rows("D0121", table, names[0], rows, message, help))
-            elif worst > ROUNDED:
-                last = self.labels[self.declared.indices[symbol.indices[-1]].over][-1]
-                message = f"the shares `{symbol.text}` sum to 1 only within {worst:.2g}"
-                help = f"they are taken as rounded, and `{last}` as 1 minus the others"
-                warnings.append(
-                    Diagnostic("D0122", message, "warning", place=table.name, help=help)
-                )
-        return warnings
+            rest = self._labels(symbol)[-1]
+            found = checked_shares(
+                symbol.text, self.table, self.wide[symbol.name], rest, self.drop_bad
+            )
+            if self.drop_bad:
+                self.good &= found.good
+            else:
+                self.problems += found.problems
+            yield from found.warnings
+
+    def _labels(self, symbol: Symbol) -> tuple[str, ...]:
+        """The labels of the last subscript."""
+        return self.labels[self.declared.indices[symbol.indices[-1]].over]
 
 
 def _chunks(column: Any) -> list[Any]:

@@ -45,6 +45,7 @@ class Fits:
         parts: a fit for each label of the rows, or a single one.
         columns: variable, output or set -> column, or pattern of columns, as they were given.
         warnings: what there is to say of the table as a whole.
+        dropped: rows without a label, or whose shares are none, that were left out of all parts.
     """
 
     law: FittedLaw = field(repr=False)
@@ -52,6 +53,7 @@ class Fits:
     parts: tuple[Fit, ...]
     columns: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    dropped: int = 0
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -197,7 +199,9 @@ class Fits:
     def _part(
         self, part: Fit, found: Labelled, at: Mapping[str, str]
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
-        return part.predict_with_warnings(found.keep(at), **found.columns)
+        values, warnings = part.predict_with_warnings(found.keep(at), **found.columns)
+        label = label_of(part)  # ranges are those of the table, trust is of a part
+        return values, tuple(replace(d, place=label) if d.code == "F0110" else d for d in warnings)
 
     def to_json(self) -> dict[str, Any]:
         """The fits as plain data; the keys are stable."""
@@ -209,6 +213,7 @@ class Fits:
             "objective": self.objective,
             "columns": dict(self.columns),
             "warnings": [d.to_json() for d in self.warnings],
+            "dropped": self.dropped,
             "parts": [part.to_json() for part in self.parts],
             "law": {
                 "name": self.law.name,

@@ -151,6 +151,7 @@ def fields_of_several(content: Mapping[str, Any]) -> dict[str, Any]:
         "labels": _labels(content["labels"]),
         "columns": {name: str(column) for name, column in content["columns"].items()},
         "warnings": tuple(_diagnostic(d) for d in content["warnings"]),
+        "dropped": int(content["dropped"]),
     }
 
 
