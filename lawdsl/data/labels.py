@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lawdsl.data.shares import WAYS, checked_shares
+from lawdsl.data.shares import checked_shares
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.declared import Declarations, Symbol
 from lawdsl.language.instances.instance import Instance, indicator, row_indices
 from lawdsl.language.printing import with_subscripts
 from lawdsl.language.words import nearest
+from lawdsl.law import Law
 
 STAR = "*"  # in a binding, what stands for the label
 
@@ -84,7 +85,13 @@ def labelled(
     Raises:
         LawdslError: columns that are missing or do not fit each other, shares that are none.
     """
-    reading = _Reading(declared, table, columns, known or {}, drop_bad)
+    advice = [
+        "correct the table",
+        "choose rows with --where",
+        "leave such rows out with --drop-bad",
+    ]
+    advice = advice if target else advice[:1]  # only a fit can do without them
+    reading = _Reading(declared, table, columns, known or {}, drop_bad, ", or ".join(advice))
     return reading.labelled(target)
 
 
@@ -98,9 +105,10 @@ class _Reading:
         columns: Mapping[str, str],
         known: Mapping[str, tuple[str, ...]],
         drop_bad: bool,
+        advice: str,
     ) -> None:
         self.declared, self.table, self.bound, self.known = declared, table, columns, known
-        self.drop_bad = drop_bad
+        self.drop_bad, self.advice = drop_bad, advice
         self.good = np.ones(len(table), dtype=bool)
         self.problems: list[Diagnostic] = []
         self.labels: dict[str, tuple[str, ...]] = {
@@ -271,7 +279,7 @@ class _Reading:
         own = self.table.texts(column)
         empty = np.array([not label for label in own], dtype=bool)
         message = f"column {column} is empty: which of {over} is the row of?"
-        self._bad("D0120", column, empty, message, "fill it in")
+        self._bad(column, empty, message)
         known = self.labels.get(over)
         if known is None:
             self.labels[over] = tuple(sorted(set(own) - {""}))
@@ -279,19 +287,17 @@ class _Reading:
         other = np.array([bool(label) and label not in known for label in own], dtype=bool)
         named = own[int(np.argmax(other))]
         message = f"column {column}: `{named}` is none of {over}: {_some(known)}"
-        self._bad("D0120", column, other, message, "correct it")
+        self._bad(column, other, message)
         return tuple(own)
 
-    def _bad(
-        self, code: str, column: str, bad: NDArray[np.bool_], message: str, advice: str
-    ) -> None:
+    def _bad(self, column: str, bad: NDArray[np.bool_], message: str) -> None:
         """Rows that cannot be used: refused, or left out."""
         if self.drop_bad:
             self.good &= ~bad
         elif bad.any():
-            help = f"{advice}, {WAYS}"
             rows = np.flatnonzero(bad)
-            self.problems.append(bad_rows(code, self.table, column, rows, message, help))
+            found = bad_rows("D0120", self.table, column, rows, message, self.advice)
+            self.problems.append(found)
 
     def _without_bad(
         self, table: Table, of_rows: dict[str, tuple[str, ...]]
@@ -346,7 +352,7 @@ class _Reading:
                 continue
             rest = self._labels(symbol)[-1]
             found = checked_shares(
-                symbol.text, self.table, self.wide[symbol.name], rest, self.drop_bad
+                symbol.text, self.table, self.wide[symbol.name], rest, self.drop_bad, self.advice
             )
             if self.drop_bad:
                 self.good &= found.good
@@ -357,6 +363,22 @@ class _Reading:
     def _labels(self, symbol: Symbol) -> tuple[str, ...]:
         """The labels of the last subscript."""
         return self.labels[self.declared.indices[symbol.indices[-1]].over]
+
+
+def refuse_indices(law: Law, what: str, help: str) -> None:
+    """Refuse a law with index sets.
+
+    Args:
+        law: any law.
+        what: cannot be done with one.
+        help: what can.
+
+    Raises:
+        LawdslError: L0321.
+    """
+    if law.indexed:
+        message = f"`{law.name}` has index sets: {what}"
+        raise LawdslError(Diagnostic("L0321", message, help=help))
 
 
 def _chunks(column: Any) -> list[Any]:

@@ -15,7 +15,6 @@ Mask = NDArray[np.bool_]
 
 ROUNDED = 1e-6  # how far shares may be from summing to 1 and nothing is said
 SLOPPY = 0.02  # and how far they may be at all, as shares that were rounded are
-WAYS = "choose rows with --where, or leave such rows out with --drop-bad"
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,12 @@ class Shares:
 
 
 def checked_shares(
-    name: str, table: Table, columns: Mapping[str, str], rest: str, drop_bad: bool
+    name: str,
+    table: Table,
+    columns: Mapping[str, str],
+    rest: str,
+    drop_bad: bool,
+    advice: str,
 ) -> Shares:
     """Look at all shares of each row.
 
@@ -44,6 +48,7 @@ def checked_shares(
         columns: label -> column.
         rest: the label whose share is taken as 1 minus the others.
         drop_bad: pass over cells that are no numbers, instead of refusing them.
+        advice: what to do about bad rows.
 
     Raises:
         LawdslError: a cell that is no number; D0106.
@@ -64,12 +69,10 @@ def checked_shares(
     found = []
     if below.any():
         message = f"a share of `{name}` is {float(shares.min()):g}: none is below 0"
-        help = f"correct it, {WAYS}"
-        found.append(bad_rows("D0121", kept, first, np.flatnonzero(below), message, help))
+        found.append(bad_rows("D0121", kept, first, np.flatnonzero(below), message, advice))
     if wrong.any():
         message = f"the shares `{name}` sum to {float(total[wrong][0]):g}, not to 1"
-        help = f"correct them, {WAYS}"
-        found.append(bad_rows("D0121", kept, first, np.flatnonzero(wrong), message, help))
+        found.append(bad_rows("D0121", kept, first, np.flatnonzero(wrong), message, advice))
     worst = float(off[off <= SLOPPY].max(initial=0.0))
     warnings = []
     if worst > ROUNDED:
