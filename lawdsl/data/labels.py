@@ -37,6 +37,7 @@ class Labelled:
         instance: the labels, and which variables each row says.
         columns: variable or output -> column, for those whose names differ.
         of_rows: index of the rows -> the label of each row.
+        sets: index of the rows -> the labels that it runs over.
         warnings: what is odd but usable.
         dropped: how many rows were left out.
     """
@@ -45,6 +46,7 @@ class Labelled:
     instance: Instance
     columns: Mapping[str, str]
     of_rows: Mapping[str, tuple[str, ...]]
+    sets: Mapping[str, tuple[str, ...]]
     warnings: tuple[Diagnostic, ...] = ()
     dropped: int = 0
 
@@ -55,7 +57,7 @@ class Labelled:
             rows &= np.array(self.of_rows[index]) == label
         columns: dict[str, Any] = dict(self.table.columns)
         for index, own in self.of_rows.items():
-            for label in dict.fromkeys(own) if index not in labels else ():
+            for label in self.sets[index] if index not in labels else ():
                 marks = np.array(own) == label
                 columns[indicator(index, label)] = pa.chunked_array([marks.astype(float)])
         return replace(self.table, columns=columns).keep(rows)
@@ -153,7 +155,8 @@ class _Reading:
         plain = {n: c for n, c in self.bound.items() if self._is_plain(n)}
         plain |= {declared.symbols[name].text: self.bound.get(name, name) for name in self.by_row}
         dropped = int(np.sum(~self.good))
-        return Labelled(long, instance, plain, of_rows, warnings, dropped)
+        sets = {name: instance.of(declared, name) for name in of_rows}
+        return Labelled(long, instance, plain, of_rows, sets, warnings, dropped)
 
     def _is_plain(self, name: str) -> bool:
         """Whether a binding is for a name without subscripts, or an output beside labels."""
@@ -175,7 +178,7 @@ class _Reading:
         declared = self.declared
         sets = [declared.indices[name].over for name in rows]
         known = [s.name for s in declared.symbols.values() if s.kind == "variable"]
-        known += [declared.output.name, *(s for s in sets if s not in known)]
+        known += [declared.output.name, *(s for s in (*sets, *rows) if s not in known)]
         for name in self.bound:
             if name not in known:
                 alike = nearest(name, known)
@@ -186,10 +189,11 @@ class _Reading:
     def _column_of_labels(self, index: str) -> str | None:
         """The column that says each row's label of an index; None where there is none."""
         over = self.declared.indices[index].over
-        column = self.bound.get(over, over)
+        own = self.bound.get(index, called(self.declared, index))
+        column = self.bound.get(over, own)
         if column in self.table.columns:
             return column
-        if over in self.bound:
+        if over in self.bound or index in self.bound:
             listed = f"the columns are {', '.join(self.table.columns)}"
             message = f"there is no column `{column}` for the labels of {over}"
             self._say("D0104", message, listed)
@@ -217,7 +221,7 @@ class _Reading:
         pattern = self.bound.get(symbol.name, f"{symbol.name}[{STAR}]")
         found = self._matching(pattern)
         if not found:
-            self._missing(symbol, pattern, over)
+            self._missing(symbol, pattern)
             return
         known = self.labels.get(over)
         if known is None:
@@ -247,13 +251,13 @@ class _Reading:
                 found[match[1].strip()] = column
         return found
 
-    def _missing(self, symbol: Symbol, pattern: str, over: str) -> None:
+    def _missing(self, symbol: Symbol, pattern: str) -> None:
         listed = ", ".join(list(self.table.columns)[:12])
         more = ", …" if len(self.table.columns) > 12 else ""
         kind = "output" if symbol.kind == "output" else "variable"
         ways = f"name the columns by a pattern: {symbol.name}=PREFIX*"
         if symbol.kind == "output":
-            ways += f", or say which column has the labels: {over}=COLUMN"
+            ways += f", or say which column has the labels: {called(self.declared, symbol.indices[0])}=COLUMN"
         message = f"there are no columns `{pattern}` for the {kind} `{symbol.text}`"
         if STAR not in pattern:
             message = f"`{pattern}` is no pattern of columns for the {kind} `{symbol.text}`"
@@ -318,9 +322,7 @@ class _Reading:
         output = self.declared.output
         others = [name for name in stacked if name != (*output.indices, "")[0]]
         for name in others:
-            over = self.declared.indices[name].over
-            message = f"no column says the label of each row over {over}"
-            self._say("D0104", message, f"name the column: {over}=COLUMN")
+            self.problems.append(no_labels(self.declared, name, self.table))
         found = self.wide.get(output.name)
         if self.problems or found is None:
             return table, dict(of_rows)
@@ -363,6 +365,20 @@ class _Reading:
     def _labels(self, symbol: Symbol) -> tuple[str, ...]:
         """The labels of the last subscript."""
         return self.labels[self.declared.indices[symbol.indices[-1]].over]
+
+
+def called(declared: Declarations, index: str) -> str:
+    """By which name a column of labels is bound: that of the set, or of the index of a set that is
+    listed."""
+    over = declared.indices[index].over
+    return over if over.isidentifier() else index
+
+
+def no_labels(declared: Declarations, index: str, table: Table) -> Diagnostic:
+    """What is said where no column has the labels that rows need."""
+    message = f"no column says the label of each row over {declared.indices[index].over}"
+    help = f"name the column: {called(declared, index)}=COLUMN"
+    return Diagnostic("D0104", message, place=table.name, help=help)
 
 
 def refuse_indices(law: Law, what: str, help: str) -> None:

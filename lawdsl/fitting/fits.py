@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.data.labels import Labelled, labelled
+from lawdsl.data.labels import Labelled, labelled, no_labels
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
@@ -158,10 +158,7 @@ class Fits:
             return self._by_rows(found)
         missing = [i for i in row_indices(law.declarations) if i not in found.of_rows]
         if missing != list(law.declarations.output.indices) or len(self.parts) == 1:
-            over = law.declarations.indices[missing[0]].over
-            message = f"no column says the label of each row over {over}"
-            help = f"name the column: {over}=COLUMN"
-            raise LawdslError(Diagnostic("D0104", message, place=rows.name, help=help))
+            raise LawdslError(no_labels(law.declarations, missing[0], rows))
         made = [self._part(part, found, {}) for part in self.parts]
         warnings = tuple(dict.fromkeys(d for _, more in made for d in more))
         return np.stack([values for values, _ in made], axis=1), (*found.warnings, *warnings)

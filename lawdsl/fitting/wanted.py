@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lawdsl.data.labels import called
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.declared import Symbol
@@ -23,7 +24,7 @@ class Wanted:
         output: the name of what it predicts.
         variables: `N`, or `r[web]` for each label -> unit, None where there is none.
         shares: variables that sum to 1, so that one of them follows from the others.
-        sets: set -> its labels, one of which each row may have.
+        sets: set, or index of one that is listed -> its labels, one of which each row may have.
         outputs: the labels of the columns of a prediction whose rows say no label; where there are
             none, each row must say those of all sets.
         over: the set that these labels are of.
@@ -62,9 +63,7 @@ def wanted(fit: Fit | Fits) -> Wanted:
         if symbol.simplex:
             shares.append(tuple(names))
     rows = row_indices(declared)
-    sets = {
-        declared.indices[index].over: fit.labels[declared.indices[index].over] for index in rows
-    }
+    sets = {called(declared, i): fit.labels[declared.indices[i].over] for i in rows}
     apart = tuple(instance.at) == tuple(rows) == declared.output.indices
     outputs = tuple(fit.outputs) if apart and rows else ()
     return Wanted(law.name, law.output, variables, tuple(shares), sets, outputs, ", ".join(sets))

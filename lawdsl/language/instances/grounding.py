@@ -141,7 +141,7 @@ class Grounding:
             self._declare(symbol.text, name, ())
             return tree.Name(symbol.text)
         differing = [x for x in labels if isinstance(x, Differing)]
-        if not differing or symbol.formula is not None and not symbol.held == "fix":
+        if not differing or symbol.formula is not None and not symbol.held:
             text = with_subscripts(name, [str(x) for x in labels])
             self._declare(text, name, labels)
             return tree.Name(text)
