@@ -150,18 +150,36 @@ class Fits:
         """The same, and a warning for each variable that leaves the range it was fitted on."""
         law = self.read_law()
         rows = read_table(table)
-        known = self._columns(law, rows.columns)
-        found = labelled(
-            law.declarations, rows, {**known, **columns}, target=False, known=self.labels
-        )
-        if set(found.of_rows) == set(row_indices(law.declarations)):
+        bound = {**self._columns(law, rows.columns), **columns}
+        asked = self.asked(law)
+        free = {law.declarations.indices[i].over for i in row_indices(law.declarations)}
+        free -= {law.declarations.indices[i].over for i in asked}
+        known = {over: labels for over, labels in self.labels.items() if over not in free}
+        found = labelled(law.declarations, rows, bound, target=False, known=known)
+        missing = [index for index in asked if index not in found.of_rows]
+        if not missing:
             return self._by_rows(found)
-        missing = [i for i in row_indices(law.declarations) if i not in found.of_rows]
-        if missing != list(law.declarations.output.indices) or len(self.parts) == 1:
+        if missing != list(law.declarations.output.indices) or not self.apart:
             raise LawdslError(no_labels(law.declarations, missing[0], rows))
         made = [self._part(part, found, {}) for part in self.parts]
         warnings = tuple(dict.fromkeys(d for _, more in made for d in more))
         return np.stack([values for values, _ in made], axis=1), (*found.warnings, *warnings)
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The indices whose labels have fits of their own."""
+        instance = self.parts[0].law.instance
+        return tuple(instance.at) if instance else ()
+
+    def asked(self, law: Law) -> tuple[str, ...]:
+        """The indices whose label a row must say: those of parameters. Where only variables are of
+        a label, as measured properties of a domain, any other label will do."""
+        marks = self.parts[0].data.ranges
+        return tuple(
+            index
+            for index in row_indices(law.declarations)
+            if index in self.apart or any(name.startswith(f"[{index} = ") for name in marks)
+        )
 
     @property
     def outputs(self) -> list[str]:

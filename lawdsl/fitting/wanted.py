@@ -9,7 +9,6 @@ from lawdsl.data.labels import called
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.declared import Symbol
-from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.printing import with_subscripts
 
 Factors = tuple[tuple[str, int], ...]
@@ -62,10 +61,10 @@ def wanted(fit: Fit | Fits) -> Wanted:
         variables |= dict.fromkeys(names, _unit(symbol))
         if symbol.simplex:
             shares.append(tuple(names))
-    rows = row_indices(declared)
+    rows = fit.asked(law)
     sets = {called(declared, i): fit.labels[declared.indices[i].over] for i in rows}
-    apart = tuple(instance.at) == tuple(rows) == declared.output.indices
-    outputs = tuple(fit.outputs) if apart and rows else ()
+    columns = rows and fit.apart == rows == declared.output.indices
+    outputs = tuple(fit.outputs) if columns else ()
     return Wanted(law.name, law.output, variables, tuple(shares), sets, outputs, ", ".join(sets))
 
 
