@@ -308,7 +308,8 @@ def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> d
 
 
 def _hold(name: str, formula: Formula) -> tree.Hold:
-    kind = "fix" if isinstance(formula, (tree.Number, tree.Negative)) else "tie"
+    number = formula.operand if isinstance(formula, tree.Negative) else formula
+    kind = "fix" if isinstance(number, tree.Number) else "tie"
     return tree.Hold(kind, ((name, formula),))
 
 
