@@ -24,6 +24,7 @@ from lawdsl.language.instances.instance import Instance, indicator, row_indices
 from lawdsl.language.printing import with_subscripts
 from lawdsl.language.words import nearest
 from lawdsl.law import Law
+from lawdsl.units import is_unit
 
 STAR = "*"  # in a binding, what stands for the label
 
@@ -109,7 +110,8 @@ class _Reading:
         drop_bad: bool,
         advice: str,
     ) -> None:
-        self.declared, self.table, self.bound, self.known = declared, table, columns, known
+        self.declared, self.bound, self.known = declared, columns, known
+        self.table = _with_labels(declared, table)
         self.drop_bad, self.advice = drop_bad, advice
         self.good = np.ones(len(table), dtype=bool)
         self.problems: list[Diagnostic] = []
@@ -395,6 +397,19 @@ def refuse_indices(law: Law, what: str, help: str) -> None:
     if law.indexed:
         message = f"`{law.name}` has index sets: {what}"
         raise LawdslError(Diagnostic("L0321", message, help=help))
+
+
+def _with_labels(declared: Declarations, table: Table) -> Table:
+    """The table with `L[web]` for a lone column `L` of which `web` was taken to be the unit."""
+    subscripted = {s.name for s in (*declared.symbols.values(), declared.output) if s.indices}
+    lone = {
+        name: with_subscripts(name, (unit,))
+        for name, unit in table.units.items()
+        if name in subscripted and not is_unit(unit)
+    }
+    columns = {lone.get(name, name): column for name, column in table.columns.items()}
+    units = {name: unit for name, unit in table.units.items() if name not in lone}
+    return replace(table, columns=columns, units=units)
 
 
 def _chunks(column: Any) -> list[Any]:

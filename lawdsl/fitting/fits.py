@@ -120,6 +120,8 @@ class Fits:
             own = replace(part.law, digest=self.law.digest, instance=None)
             if part.law.instance is None or own != self.law:
                 raise altered("a part of it is of another law")
+            if part.law.instance.labels != self.labels:
+                raise altered("a part of it has other labels")
         at = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
         alone = [index for index in row_indices(law.declarations) if index in at[0]]
         known = all(law.declarations.indices[index].over in self.labels for index in alone)

@@ -101,7 +101,10 @@ class Fit:
         if self.law.held:
             law = law.holding(self.law.held)
         if self.law.instance is not None:
-            law = law.at_labels(self.law.instance)
+            try:
+                law = law.at_labels(self.law.instance)
+            except KeyError:
+                raise altered("its labels are not those of its law") from None
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):
