@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lawdsl.comparing.records import Comparison
     from lawdsl.diagnostics import Diagnostic, LawdslError
     from lawdsl.fitting.fit import fit
+    from lawdsl.fitting.fits import Fits, load_fit
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law, load
     from lawdsl.observing.trends import trends
@@ -33,6 +34,7 @@ _HOMES = {
     "Comparison": "lawdsl.comparing.records",
     "Diagnostic": "lawdsl.diagnostics",
     "Fit": "lawdsl.fitting.fitted",
+    "Fits": "lawdsl.fitting.fits",
     "Law": "lawdsl.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.diagnostics",
@@ -41,6 +43,7 @@ _HOMES = {
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",
+    "load_fit": "lawdsl.fitting.fits",
     "trends": "lawdsl.observing.trends",
 }
 
@@ -50,6 +53,7 @@ __all__ = [
     "Comparison",
     "Diagnostic",
     "Fit",
+    "Fits",
     "Law",
     "LawdslError",
     "Verdict",
@@ -57,6 +61,7 @@ __all__ = [
     "compare",
     "fit",
     "load",
+    "load_fit",
     "trends",
 ]
 

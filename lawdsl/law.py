@@ -118,7 +118,7 @@ class Law:
     @cached_property
     def fixed(self) -> Mapping[str, float]:
         """The parameters that are fixed, and their values."""
-        declared = self.declarations.symbols
+        declared = {s.text: s for s in self.declarations.symbols.values()}
         return {
             s.name: s.value
             for s in self.settings

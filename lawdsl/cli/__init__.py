@@ -29,6 +29,7 @@ from lawdsl.cli import (
     measuring,
     mixtures,
     observing,
+    predicting,
     running,
     validation,
 )
@@ -57,6 +58,7 @@ for room in (
     observing,
     measuring,
     fits,
+    predicting,
     comparing,
     mixtures,
     corpora,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.fits import write_rows
 from lawdsl.cli.options import as_json, bindings, drop_bad, finish, numbers, settings, tell, where
+from lawdsl.cli.predicting import write_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lawdsl.data.binding import chosen_rows
+from lawdsl.data.binding import chosen_rows, no_row
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.tables import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -30,8 +30,10 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
     if order.enforce:
         message = "claims of a law with index sets are certified, but not enforced"
         raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
-    rows, _ = chosen_rows(table, order.where, order.drop_bad)
-    found = labelled(law.declarations, rows, order.columns)
+    rows, lost = chosen_rows(table, order.where, order.drop_bad)
+    if len(rows) == 0:
+        raise LawdslError(no_row(table, order.where))
+    found = labelled(law.declarations, rows, order.columns, drop_bad=order.drop_bad)
     places = list(parts_of(law, found.instance))
     fits = []
     for number, at in enumerate(places):
@@ -48,7 +50,14 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
     fitted = FittedLaw(
         law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
     )
-    return Fits(fitted, found.instance.labels, tuple(fits), dict(order.columns), found.warnings)
+    return Fits(
+        fitted,
+        found.instance.labels,
+        tuple(fits),
+        dict(order.columns),
+        found.warnings,
+        lost + found.dropped,
+    )
 
 
 def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:

@@ -161,6 +161,10 @@ class Declarations:
     instance: Instance | None = None  # the labels that it is taken at, where it had index sets
     schema: Declarations | None = field(default=None, repr=False, compare=False)  # with these
 
+    def names(self, kind: str) -> list[str]:
+        """The names of a kind as they are declared, with their subscripts."""
+        return [symbol.text for symbol in self.symbols.values() if symbol.kind == kind]
+
 
 Find = Callable[[str], Declarations]
 """Finds a law by its dotted name; raises `LawdslError`."""

@@ -117,9 +117,16 @@ INDICES: dict[str, Message] = {
         _law("require L[i] > 0 for N > 7"),
     ),
     "L0321": Message(
-        "a law whose algebra is not there yet",
-        "Laws with index sets, and those with `identify`, are read, formatted and checked for "
-        "syntax. What needs their algebra, proofs and fits, does not know them yet.",
+        "a law with index sets where there can be none",
+        "A law with index sets is checked, shown, fitted and used to predict. Comparisons, trends in "
+        "tables and scikit-learn take laws whose variables are single columns: write the law of one "
+        "label without indices, or do with `lawdsl fit` what the message says.",
+    ),
+    "L0322": Message(
+        "an identity that is not linear",
+        "`identify` chooses one of the many parameters that give the same law, by an equation that "
+        "each fit keeps exactly: one parameter follows from the others. So it is a sum of numbers "
+        "times parameters: `identify sum(t[i, j] for j) = 0`, `identify k[i] = 1`.",
     ),
     "L0330": Message(
         "a rule of measurement for what is not measured",

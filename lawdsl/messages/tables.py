@@ -161,6 +161,24 @@ TABLES: dict[str, Message] = {
         "difference is noise: finite numbers above 0, in the output's unit. Correct the cell, or "
         "choose rows with --where.",
     ),
+    "D0120": Message(
+        "labels that do not fit each other",
+        "All columns over one set have the same labels, those of its parameters: a pattern such as "
+        "r=r_* names a column for each, and a column of labels says one of them in every row. The "
+        "message says which label is missing, is of no set, or where a cell is empty. Correct the "
+        "table, or choose rows with --where.",
+    ),
+    "D0121": Message(
+        "shares that are none",
+        "The shares of a simplex are not below 0 and sum to 1 in every row, up to rounding in the "
+        "second digit. Either a column is bound that is no share, or one is missing: bind them all, "
+        "r=r_*. --drop-bad leaves such rows out.",
+    ),
+    "D0122": Message(
+        "shares that are rounded",
+        "They sum to 1 only to two or five digits, as printed ones do. The last of them is taken to "
+        "be 1 minus the others, so the law is evaluated on the simplex. Give more digits where "
+        "there are some.",
     "D0130": Message(
         "a row without a label",
         "What a law measures for each domain, or fits for each, is told by a column of labels, called "

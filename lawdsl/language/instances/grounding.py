@@ -141,7 +141,7 @@ class Grounding:
             self._declare(symbol.text, name, ())
             return tree.Name(symbol.text)
         differing = [x for x in labels if isinstance(x, Differing)]
-        if not differing or symbol.formula is not None and not symbol.held == "fix":
+        if not differing or symbol.formula is not None and not symbol.held:
             text = with_subscripts(name, [str(x) for x in labels])
             self._declare(text, name, labels)
             return tree.Name(text)
@@ -308,7 +308,8 @@ def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> d
 
 
 def _hold(name: str, formula: Formula) -> tree.Hold:
-    kind = "fix" if isinstance(formula, (tree.Number, tree.Negative)) else "tie"
+    number = formula.operand if isinstance(formula, tree.Negative) else formula
+    kind = "fix" if isinstance(number, tree.Number) else "tie"
     return tree.Hold(kind, ((name, formula),))
 
 
