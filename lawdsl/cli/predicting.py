@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 @click.argument("fit")
 @click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
 @click.option("-o", "--output", metavar="FILE.csv", help="Write the predictions to this file.")
+@click.option(
+    "--runs",
+    metavar="TABLE",
+    help="First runs of a domain that was not fitted, to measure it by.",
+)
 @as_json
-def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: bool) -> int:
+def predict(
+    fit: str, arguments: tuple[str, ...], output: str | None, runs: str | None, as_json: bool
+) -> int:
     """Predict with a fit: at given values, or on the rows of a table.
 
     \b
@@ -34,6 +41,7 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
     lawdsl predict fit.json "r[web]=0.3,0.7"        a share left out is 1 minus the others
     lawdsl predict fit.json mixtures.csv "r=r_*"    the loss on each domain, a column each
     lawdsl predict fit.json runs.csv domain=name    where each row says its domain, one column
+    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
 
     Warns where a value lies outside the range that was fitted.
     """
@@ -44,15 +52,18 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
 
     read = load_fit(fit)
     asked = wanted(read)
+    if runs and not asked.measured:
+        raise click.UsageError(f"{asked.law} measures nothing: leave --runs out")
+    more = {"runs": runs} if runs else {}
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
-        predicted, warnings = read.predict_with_warnings(data, **bindings(pairs))
+        predicted, warnings = read.predict_with_warnings(data, **more, **bindings(pairs))
         names, behind = list(data.columns), " predicted"
         points = list(zip(*(data.texts(name) for name in names), strict=True))
     else:
-        columns = _points(asked, bindings(pairs))
-        predicted, warnings = read.predict_with_warnings(columns)
+        columns = _points(asked, bindings(pairs), measured=bool(runs))
+        predicted, warnings = read.predict_with_warnings(columns, **more)
         names, behind = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
     labels = asked.outputs if predicted.ndim == 2 else ()
@@ -82,10 +93,11 @@ def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: b
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
 
 
-def _points(asked: Wanted, pairs: Mapping[str, str]) -> dict[str, list[Any]]:
+def _points(asked: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:
     """The values asked for in every combination, a column each, in the law's units."""
     given = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
-    known = [*asked.variables, *asked.sets]
+    sets = list(dict.fromkeys((*asked.sets, *asked.known)))
+    known = [*asked.variables, *sets]
     for name in given:
         if name not in known:
             raise click.UsageError(f"the law has no variable {name!r}; it has {', '.join(known)}")
@@ -95,6 +107,8 @@ def _points(asked: Wanted, pairs: Mapping[str, str]) -> dict[str, list[Any]]:
         if any(name in given for name in shares)
     ]
     spared = [names[0] for names in left_out if len(names) == 1]
+    told = measured or any(over in given for over in asked.known)
+    spared += asked.measured if told else ()
     missing = [name for name in asked.variables if name not in {*given, *spared}]
     if not asked.outputs:
         missing += [over for over in asked.sets if over not in given]
@@ -105,7 +119,7 @@ def _points(asked: Wanted, pairs: Mapping[str, str]) -> dict[str, list[Any]]:
         for name in asked.variables
         if name in given
     }
-    values |= {over: given[over].split(",") for over in asked.sets if over in given}
+    values |= {over: given[over].split(",") for over in sets if over in given}
     grid = zip(*itertools.product(*values.values()), strict=True)
     columns = dict(zip(values, map(list, grid), strict=True))
     for shares in asked.shares:

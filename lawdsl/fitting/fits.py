@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.data.covariates import fitting, with_columns
 from lawdsl.data.labels import Labelled, labelled, no_labels
+from lawdsl.data.measuring import Measured, measured
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
@@ -46,6 +48,7 @@ class Fits:
         columns: variable, output or set -> column, or pattern of columns, as they were given.
         warnings: what there is to say of the table as a whole.
         dropped: rows without a label, or whose shares are none, that were left out of all parts.
+        measured: what the law measures of each domain, and at which points.
     """
 
     law: FittedLaw = field(repr=False)
@@ -54,6 +57,7 @@ class Fits:
     columns: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
     dropped: int = 0
+    measured: Measured | None = None
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -128,11 +132,12 @@ class Fits:
         if not known or at != list(Instance(self.labels).places(law.declarations, alone)):
             raise altered("its parts are not those of its labels")
 
-    def predict(self, table: Any, /, **columns: str) -> Array:
+    def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:
         """The fitted law on the rows of a table.
 
         Args:
             table: a path, a data frame, or a mapping of arrays.
+            runs: a table of runs of further domains, of which the law's variables are measured.
             columns: variable or set -> column, or pattern of columns, where they differ from those
                 fitted.
 
@@ -144,15 +149,20 @@ class Fits:
             LawdslError: a column that is missing, a label that was not fitted, a value outside the
                 law's domain.
         """
-        return self.predict_with_warnings(table, **columns)[0]
+        return self.predict_with_warnings(table, runs=runs, **columns)[0]
 
     def predict_with_warnings(
-        self, table: Any, /, **columns: str
+        self, table: Any, /, *, runs: Any = None, **columns: str
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
         """The same, and a warning for each variable that leaves the range it was fitted on."""
         law = self.read_law()
         rows = read_table(table)
         bound = {**self._columns(law, rows.columns), **columns}
+        more: tuple[Diagnostic, ...] = ()
+        if self.measured is not None:
+            values, more = self._measured(law, runs, columns)
+            rows = with_columns(law.declarations, rows, bound, values)
+            bound = fitting(law.declarations, bound)
         asked = self.asked(law)
         free = {law.declarations.indices[i].over for i in row_indices(law.declarations)}
         free -= {law.declarations.indices[i].over for i in asked}
@@ -160,12 +170,26 @@ class Fits:
         found = labelled(law.declarations, rows, bound, target=False, known=known)
         missing = [index for index in asked if index not in found.of_rows]
         if not missing:
-            return self._by_rows(found)
+            predicted, warnings = self._by_rows(found)
+            return predicted, (*more, *warnings)
         if missing != list(law.declarations.output.indices) or not self.apart:
             raise LawdslError(no_labels(law.declarations, missing[0], rows))
         made = [self._part(part, found, {}) for part in self.parts]
-        warnings = tuple(dict.fromkeys(d for _, more in made for d in more))
-        return np.stack([values for values, _ in made], axis=1), (*found.warnings, *warnings)
+        said = tuple(dict.fromkeys(d for _, own in made for d in own))
+        return np.stack([values for values, _ in made], axis=1), (*found.warnings, *said)
+
+    def _measured(
+        self, law: Law, runs: Any, columns: Mapping[str, str]
+    ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
+        """What is known of each domain, or of those of further runs, measured at the same points."""
+        assert self.measured is not None
+        if runs is None:
+            return self.measured.values, ()
+        table = read_table(runs)
+        there = {n: c for n, c in self.columns.items() if c in table.columns}
+        points = self.measured.points
+        found = measured(law.declarations, table, {**there, **columns}, points=points)
+        return found.values, found.warnings
 
     @property
     def apart(self) -> tuple[str, ...]:
@@ -231,6 +255,7 @@ class Fits:
             "columns": dict(self.columns),
             "warnings": [d.to_json() for d in self.warnings],
             "dropped": self.dropped,
+            "measured": self.measured and self.measured.to_json(),
             "parts": [part.to_json() for part in self.parts],
             "law": {
                 "name": self.law.name,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lawdsl.choices import METHODS
+from lawdsl.data.measuring import Measured
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.files import write
 from lawdsl.fitting.records import (
@@ -152,7 +153,22 @@ def fields_of_several(content: Mapping[str, Any]) -> dict[str, Any]:
         "columns": {name: str(column) for name, column in content["columns"].items()},
         "warnings": tuple(_diagnostic(d) for d in content["warnings"]),
         "dropped": int(content["dropped"]),
+        "measured": _measured(content["measured"]),
     }
+
+
+def _measured(content: Mapping[str, Any] | None) -> Measured | None:
+    if content is None:
+        return None
+    values = {
+        str(name): {str(label): _number(value) for label, value in own.items()}
+        for name, own in content["values"].items()
+    }
+    points = {
+        str(name): tuple({str(n): _number(x) for n, x in point.items()} for point in own)
+        for name, own in content["points"].items()
+    }
+    return Measured(values, points)
 
 
 def declarations(law: FittedLaw) -> Declarations:

@@ -27,6 +27,8 @@ class Wanted:
         outputs: the labels of the columns of a prediction whose rows say no label; where there are
             none, each row must say those of all sets.
         over: the set that these labels are of.
+        measured: variables that need no value where the label says it, or further runs do.
+        known: set of the labels of which they are known.
     """
 
     law: str
@@ -36,6 +38,8 @@ class Wanted:
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     over: str = ""
+    measured: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 def wanted(fit: Fit | Fits) -> Wanted:
@@ -65,7 +69,19 @@ def wanted(fit: Fit | Fits) -> Wanted:
     sets = {called(declared, i): fit.labels[declared.indices[i].over] for i in rows}
     columns = rows and fit.apart == rows == declared.output.indices
     outputs = tuple(fit.outputs) if columns else ()
-    return Wanted(law.name, law.output, variables, tuple(shares), sets, outputs, ", ".join(sets))
+    measures = tuple(declared.measures.values())
+    known = tuple(dict.fromkeys(called(declared, m.index) for m in measures))
+    return Wanted(
+        law.name,
+        law.output,
+        variables,
+        tuple(shares),
+        sets,
+        outputs,
+        ", ".join(sets),
+        tuple(m.name for m in measures),
+        known,
+    )
 
 
 def _unit(symbol: Symbol) -> Factors | None:

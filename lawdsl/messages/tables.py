@@ -179,6 +179,7 @@ TABLES: dict[str, Message] = {
         "They sum to 1 only to two or five digits, as printed ones do. The last of them is taken to "
         "be 1 minus the others, so the law is evaluated on the simplex. Give more digits where "
         "there are some.",
+    ),
     "D0130": Message(
         "a row without a label",
         "What a law measures for each domain, or fits for each, is told by a column of labels, called "
@@ -221,5 +222,11 @@ TABLES: dict[str, Message] = {
         "a law that measures nothing",
         "`lawdsl measure` prints what a law says how to measure, in lines as "
         "`measure k1[d] = L(step = 1000)`. Choose a law that has some, such as dcpt.cross_k3.",
+    ),
+    "D0137": Message(
+        "a domain of which nothing was measured",
+        "A law that measures `k1[d]` from the first steps of a domain's runs predicts for domains that "
+        "it was fitted on, and for others once their first runs are given: `lawdsl predict FITS.json "
+        "POINTS.csv --runs RUNS.csv`.",
     ),
 }
