@@ -644,10 +644,20 @@ def test_a_table_is_predicted_with_a_column_for_each_label(folder: Path, noisy: 
     assert float(rows[0].split(",")[-1]) == pytest.approx(noisy.predict(wide())[0, 2])
 
 
-def test_claims_of_fits_are_refused_clearly(folder: Path):
-    done = command(folder, "check", "--fit", "fits.json")
+@pytest.mark.parametrize("law", [(), (str(M4),)], ids=["its own law", "a law"])
+def test_claims_are_decided_for_each_label(law: tuple[str, ...], folder: Path):
+    done = command(folder, "check", *law, "--fit", "fits.json", "--quiet")
+    heads = [line for line in done.stdout.splitlines() if line.endswith("fitted")]
 
-    assert done.returncode == 3 and "error[L0321]" in done.stderr
+    assert done.returncode == 0
+    assert heads == [f"mixing_m4 at {name}, fitted" for name in OUTPUTS]
+    assert "CERTIFIED        L > c[books]" in done.stdout
+
+
+def test_claims_of_another_law_are_refused(folder: Path):
+    done = command(folder, "check", "chinchilla", "--fit", "fits.json")
+
+    assert done.returncode == 2 and "is a fit of mixing_m4, not of chinchilla" in done.stderr
 
 
 # ---- real measurements

@@ -93,6 +93,7 @@ def check(
 
         with last_words(so_far), seen.at_work(fitted=values is not None):
             decided = decide(law, values=values, seconds=time_limit, on_verdict=seen)
+            decided = replace(decided, law=_named(law))
             own = law.declarations.text
             lost = findings(law, freedom(law), text=own) if values is None else []
             checks.append(replace(decided, warnings=(*decided.warnings, *lost)))
@@ -107,6 +108,12 @@ def _subjects(
         yield from ((law, None) for law in read)
         return
     yield from fitted_laws(fits, read)
+
+
+def _named(law: Law) -> str:
+    """The law's name, with the label where it is fitted for one."""
+    instance = law.declarations.instance
+    return f"{law.name} at {instance.text}" if instance and instance.text else law.name
 
 
 def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
@@ -157,7 +164,7 @@ class _Seen:
     def so_far(self) -> Check:
         from lawdsl.proof.verdicts import Check
 
-        return Check(self.law.name, self.law.digest, tuple(self.verdicts))
+        return Check(_named(self.law), self.law.digest, tuple(self.verdicts))
 
     @contextmanager
     def at_work(self, *, fitted: bool) -> Iterator[None]:
@@ -167,7 +174,8 @@ class _Seen:
         from rich.console import Console
 
         if self.show:
-            self.out.print(f"{self.law.name}{', fitted' if fitted else ''}", style="bold")
+            title = f"{_named(self.law)}{', fitted' if fitted else ''}"
+            self.out.print(title, style="bold", markup=False)
             if not self.law.claims:
                 self.out.print("no claims: write some, `require ∂L/∂N < 0`")
         if self.show and self.law.claims and sys.stderr.isatty():

@@ -16,6 +16,7 @@ from lawdsl.diagnostics import Diagnostic
 from lawdsl.reporting.documents import document
 
 if TYPE_CHECKING:
+    from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -146,7 +147,7 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
 def fitted_laws(
     paths: Iterable[str], laws: Sequence[Law]
 ) -> Iterator[tuple[Law, dict[str, float]]]:
-    """The law of each fit, with its fitted values.
+    """The law of each fit, and of each label of one with index sets, with its fitted values.
 
     Args:
         paths: of fits.
@@ -157,23 +158,32 @@ def fitted_laws(
         LawdslError: a fit that cannot be read.
         click.UsageError: a fit of another law.
     """
-    from lawdsl.data.labels import refuse_indices
     from lawdsl.fitting.fits import Fits, load_fit
 
     for number, path in enumerate(paths):
-        fit = load_fit(path)
-        law = fit.read_law()
-        if isinstance(fit, Fits):
-            what = "its claims are not decided for fitted values yet"
-            refuse_indices(law, what, "prove them for all values: `lawdsl check LAW`")
-            continue
-        if laws:
-            own = laws[min(number, len(laws) - 1)].holding(fit.law.held)
-            names = {q.name for q in own.parameters}
-            if names != set(fit.values):
-                raise click.UsageError(f"{path} is a fit of {law.name}, not of {own.name}")
-            law = own
-        yield law, fit.values
+        read = load_fit(path)
+        read.read_law()  # says whether its parts belong together
+        for fit in read.parts if isinstance(read, Fits) else (read,):
+            law = fit.read_law()
+            if laws:
+                own = laws[min(number, len(laws) - 1)]
+                law = _of_fit(own, fit, f"{path} is a fit of {law.name}, not of {own.name}")
+            yield law, fit.values
+
+
+def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
+    """A law with the parameters of a fit: what is held there, at its labels.
+
+    Raises:
+        click.UsageError: it has others.
+    """
+    law, instance = law.holding(fit.law.held), fit.law.instance
+    if law.indexed == (instance is None):
+        raise click.UsageError(otherwise)
+    own = law if instance is None else law.at_labels(instance)
+    if {q.name for q in own.parameters} != set(fit.values):
+        raise click.UsageError(otherwise)
+    return own
 
 
 LAST_WORDS: list[Callable[[], object]] = []
