@@ -18,8 +18,10 @@ from rich.console import Console
 
 import lawdsl
 from lawdsl.cli import cli
+from lawdsl.comparing.records import Comparisons
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.gathering import general_name
+from lawdsl.reporting.comparisons import show_comparisons
 from lawdsl.reporting.fits import show_fits, with_error
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -274,10 +276,9 @@ def test_claims_are_not_enforced():
     assert error.value.diagnostics[0].code == "F0123"
 
 
-@pytest.mark.parametrize("what", ["compare", "trends"])
-def test_what_takes_no_index_sets_says_so(what: str):
+def test_trends_take_no_index_sets():
     with pytest.raises(lawdsl.LawdslError, match="has index sets") as error:
-        getattr(lawdsl, what)(M4, wide())
+        lawdsl.trends(M4, wide())
     (diagnostic,) = error.value.diagnostics
 
     assert diagnostic.code == "L0321" and diagnostic.help
@@ -298,6 +299,70 @@ def test_an_identity_that_is_not_linear_is_refused():
     with pytest.raises(lawdsl.LawdslError, match="not linear") as error:
         lawdsl.fit(law, {"N": [1.0, 2.0, 3.0], "L[a]": [1.0, 2.0, 3.0]})
     assert error.value.diagnostics[0].code == "L0322"
+
+
+# ---- comparisons
+
+
+@pytest.fixture(scope="module")
+def compared() -> Comparisons:
+    laws = [INDICES / "mixing_m2.law", M4]
+    found = lawdsl.compare(laws, wide(noise=1e-3), objective="huber(log)", starts=4)
+    assert isinstance(found, Comparisons)
+    return found
+
+
+def test_laws_are_compared_on_each_label(compared: Comparisons):
+    """The law that the table is made by wins wherever rows are held out."""
+    assert compared.over == "validation" and tuple(compared.parts) == OUTPUTS
+    for part in compared.parts.values():
+        assert [r.title for r in part.rankings] == ["all", "splits"]
+        assert part.ranking("splits").standings[0].law == "mixing_m4"
+        assert part.ranking("splits").folds == 10
+
+
+def test_a_comparison_of_one_label_is_that_of_its_law_alone(compared: Comparisons):
+    table = {n: v for n, v in wide(noise=1e-3).items() if not n.startswith("L") or "books" in n}
+    laws = [INDICES / "mixing_m2.law", M4]
+    alone = lawdsl.compare(laws, table, objective="huber(log)", starts=4)
+    assert isinstance(alone, Comparisons)
+
+    (only,) = alone.parts.values()
+    assert only.to_json()["rankings"] == compared.parts["books"].to_json()["rankings"]
+
+
+def test_splits_are_the_same_for_all_labels_and_leave_a_quarter(compared: Comparisons):
+    tested = [
+        [(fold.fitted, fold.tested) for fold in part.ranking("splits").standings[0].folds]
+        for part in compared.parts.values()
+    ]
+
+    assert tested == [[(23, 7)] * 10] * 3
+
+
+def test_comparisons_are_plain_data_and_a_table(compared: Comparisons):
+    made = json.loads(json.dumps(compared.to_json()))
+    out = Console(width=100, record=True, file=StringIO(), color_system=None)
+    show_comparisons(compared, out)
+    lines = [line.split() for line in out.export_text().splitlines()]
+
+    assert list(made) == ["over", "parts"] and list(made["parts"]) == list(OUTPUTS)
+    assert lines.count(["validation", "mixing_m2", "mixing_m4"]) == 2
+    assert sum(line[:1] == ["wiki"] for line in lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("laws", "message"),
+    [
+        ([M4, "chinchilla"], "`chinchilla` has no index sets, `mixing_m4` has"),
+        ([M4, INDICES / "implicit_aggregation.law"], "not fitted to the same rows"),
+    ],
+)
+def test_laws_of_other_labels_are_not_compared(laws: list[Any], message: str):
+    table = wide() | {"L": np.ones(30)}
+    with pytest.raises(lawdsl.LawdslError, match=message) as error:
+        lawdsl.compare(laws, table, objective="huber(log)")
+    assert error.value.diagnostics[0].code == "F0203"
 
 
 # ---- files
@@ -345,7 +410,7 @@ def test_the_keys_of_the_file_are_stable(noisy: Fits):
 
     assert list(made) == [
         *("schema", "verdict", "labels", "values", "objective", "columns", "warnings", "dropped"),
-        *("parts", "law"),
+        *("measured", "parts", "law"),
     ]
     assert made["schema"] == "fits 1"
     assert made["parts"][0]["law"]["instance"]["at"] == {"i": "github"}

@@ -38,7 +38,7 @@ ORDER = (
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",
 )
-TOGETHER = {"diagnostics": "language"}
+TOGETHER = {"diagnostics": "language", "general": "law"}
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("language", "diagnostics", "units", "messages", "library", "files", "choices")
 

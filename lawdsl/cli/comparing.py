@@ -55,6 +55,7 @@ def compare(
 
     \b
     all               one fit to all rows, ranked by AICc
+    splits            ten times a quarter of the rows, drawn by lot, from the others
     leave-one-out:N   each size is predicted from the others   (leave-one-N-out)
     leave-two-out:r   each two ratios from the others          (r-7-of-9, domains-4-of-6)
     segments:D        each third of each curve from the others (D-segments)
@@ -64,10 +65,12 @@ def compare(
     Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
     apart share ranks. --set, --without, --fix and --tie concern the laws that have such a
     setting, bound or parameter.
+    Laws with index sets are compared on the rows of each label by themselves.
     Exits with 1 where a law could not be fitted in some fold.
     """
     from lawdsl.comparing.comparison import compare as compared
-    from lawdsl.reporting.comparisons import show_comparison
+    from lawdsl.comparing.records import Comparisons
+    from lawdsl.reporting.comparisons import show_comparison, show_comparisons
     from lawdsl.reporting.terminal import console
 
     names = [a for a in arguments if "=" not in a]
@@ -94,14 +97,15 @@ def compare(
             columns=bindings(a for a in arguments if "=" in a),
         )
     ok = not any(d.severity == "error" for d in found.diagnostics)
-    return finish(
-        "compare",
-        found.to_json(),
-        found.diagnostics,
-        ok=ok,
-        as_json=as_json,
-        show=lambda: show_comparison(found, console(), details=not quiet),
-    )
+
+    def printed() -> None:
+        if isinstance(found, Comparisons):
+            show_comparisons(found, console())
+        else:
+            show_comparison(found, console(), details=not quiet)
+
+    result = found.to_json()
+    return finish("compare", result, found.diagnostics, ok=ok, as_json=as_json, show=printed)
 
 
 COMMANDS = (compare,)

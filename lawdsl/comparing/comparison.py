@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lawdsl.choices import MOST_STARTS, check_seed, is_whole
-from lawdsl.comparing.findings import findings
-from lawdsl.comparing.folds import USUAL, Fold, Protocol, protocol
-from lawdsl.comparing.measured import Measured, measured
-from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
-from lawdsl.comparing.standings import rankings_by
-from lawdsl.comparing.trials import Entry
-from lawdsl.data.labels import refuse_indices
+from lawdsl.comparing.many import compare_many
+from lawdsl.comparing.one import Order, compare_one
+from lawdsl.comparing.records import Comparison, Comparisons
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.diagnosis import too_little
 from lawdsl.fitting.fit import chosen_objective
-from lawdsl.fitting.problem import problem_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
-from lawdsl.symmetries import freedom
 
 STARTS = 8  # of each fit
-NOT_COMPARED = (
-    "such laws are not compared yet",
-    "fit each of them to the same rows, and compare the errors of the labels",
-)
 
 
 def compare(
@@ -52,11 +39,12 @@ def compare(
     progress: Callable[[int, int], None] | None = None,
     columns: Mapping[str, str] | None = None,
     **named_columns: str,
-) -> Comparison:
+) -> Comparison | Comparisons:
     """Compare laws by how well they predict measurements that they were not fitted to.
 
     All laws are fitted to the same rows with the same objective. A protocol is `all` (one fit to
-    all rows, ranked by AICc), `leave-one-out:N`, `leave-two-out:r`, `segments:D`, `growing:N` or
+    all rows, ranked by AICc), `splits` (ten times a quarter of the rows, drawn by lot, is predicted
+    from the others, the same rows for all laws and labels), `leave-one-out:N`, `leave-two-out:r`, `segments:D`, `growing:N` or
     `continuing:D` with any variable or column behind the colon, or what papers call them:
     `leave-one-N-out`, `D-segments`, `r-7-of-9`, `domains-4-of-6`, `growing-N`, `growing-D`. All
     but `all` are ranked by the mean objective of a held-out row.
@@ -70,6 +58,9 @@ def compare(
     by a paired bootstrap over the values of the column that is left out, or, where there are
     fewer than six, over curves (rows that differ in D alone), or, where these are fewer than six
     too, over rows; where it is not over those values, a law must also be better in every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
+
+    Laws with index sets are compared on the rows of each label by themselves, by `all` and `splits`
+    where no protocol is given.
 
     Args:
         laws: laws, or names or paths of them; with one law alone it is cross-validated.
@@ -90,66 +81,35 @@ def compare(
         columns: variable or output -> column, where the names differ.
         named_columns: the same in another form, L="loss".
 
+    Returns:
+        The comparison, or those of each label.
+
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
     runs = read_table(table)
-    given = _laws(laws)
-    for law in given:
-        refuse_indices(law, *NOT_COMPARED)
-    changed = _changed(given, settings or {}, without)
+    changed = _changed(_laws(laws), settings or {}, without)
     read = _held([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
     check_seed(seed)
     _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
     chosen = _one_objective(read, objective, delta)
-    data = measured(
-        read,
-        runs,
+    order = Order(
+        chosen,
         {**(columns or {}), **named_columns},
-        where=where,
-        drop_bad=drop_bad,
-        positive=chosen.log,
+        None
+        if protocols is None
+        else (protocols,)
+        if isinstance(protocols, str)
+        else tuple(protocols),
+        starts,
+        where,
+        drop_bad,
+        seed,
+        progress,
     )
-    problems = [
-        problem_of(law, own, data.target, chosen)
-        for law, own in zip(read, data.columns, strict=True)
-    ]
-    for law, problem in zip(read, problems, strict=True):
-        impossible = too_little(law, problem)
-        if impossible:
-            raise LawdslError([replace(d, place=data.table.name) for d in impossible])
-    entries = [
-        Entry(law, name, problem, freedom(law))
-        for law, name, problem in zip(read, _names(read), problems, strict=True)
-    ]
-    plan, left_out = _plan(data, protocols)
-    done = itertools.count(1)
-    total = len(entries) * sum(len(folds) for _, folds in plan)
-
-    def report() -> None:
-        if progress is not None:
-            progress(next(done), total)
-
-    rankings: list[Ranking] = []
-    for asked, folds in plan:
-        rankings += rankings_by(entries, data, asked, folds, seed, starts, report)
-    return Comparison(
-        laws=tuple(
-            ComparedLaw(
-                e.name, e.law.digest, e.problem.parameters, dict(e.law.given), e.law.dropped
-            )
-            for e in entries
-        ),
-        data=ComparedData(
-            data.table.name, data.digest, data.rows, data.dropped, dict(data.bound), where
-        ),
-        objective=chosen.name.replace("L", read[0].output),
-        rankings=tuple(rankings),
-        diagnostics=(*data.warnings, *left_out, *findings(rankings)),
-        starts=int(starts),
-        seed=int(seed),
-    )
+    several = any(law.indexed for law in read)
+    return compare_many(read, runs, order) if several else compare_one(read, runs, order)
 
 
 def _laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
@@ -158,15 +118,6 @@ def _laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
         message = "no law is given"
         raise LawdslError(Diagnostic("F0203", message, help="give one law or more"))
     return [law if isinstance(law, Law) else load(law) for law in several]
-
-
-def _names(laws: Sequence[Law]) -> list[str]:
-    """A name for each law that no other has."""
-    names: list[str] = []
-    for law in laws:
-        alike = sum(other.name == law.name for other in laws[: len(names)])
-        names.append(f"{law.name} ({alike + 1})" if alike else law.name)
-    return names
 
 
 def _changed(
@@ -231,24 +182,3 @@ def _one_objective(laws: Sequence[Law], objective: str | None, delta: float | No
             help = "choose it: --objective 'huber(log)' --delta 1e-3"
             raise LawdslError(Diagnostic("F0203", message, help=help))
     return found[0]
-
-
-def _plan(
-    data: Measured, protocols: str | Sequence[str] | None
-) -> tuple[list[tuple[Protocol, list[Fold]]], list[Diagnostic]]:
-    """The folds of each protocol, and why some of the usual ones are left out."""
-    asked = (protocols,) if isinstance(protocols, str) else protocols
-    names = USUAL if asked is None else asked
-    chosen = {found.name: found for found in map(protocol, names)}
-    plan, problems = [], []
-    for found in chosen.values():
-        if asked is None and found.kind.column and found.column not in data.variables:
-            continue
-        try:
-            plan.append((found, found.folds(data)))
-        except LawdslError as error:
-            named = [replace(d, message=f"{found.name}: {d.message}") for d in error.diagnostics]
-            problems += named
-    if asked is not None and problems:
-        raise LawdslError(problems)
-    return plan, [replace(d, severity="warning") for d in problems]

@@ -23,6 +23,7 @@ Rows = NDArray[np.int64]
 
 SEGMENTS = ("early", "middle", "late")
 QUARTERS = 4
+SPLITS = 10
 MOST = 1000  # folds
 
 
@@ -52,12 +53,14 @@ class Kind:
         says: what is done, in a line.
         column: whether it takes a column.
         along: whether it cuts curves along that column.
+        held_out: whether the tests are on rows that the fit has not seen.
     """
 
     folds: Callable[[Measured, str], list[Fold]]
     says: str
     column: bool = True
     along: bool = False
+    held_out: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Protocol:
     @property
     def held_out(self) -> bool:
         """Whether the tests are on rows that the fit has not seen."""
-        return self.kind.column
+        return self.kind.held_out
 
     def folds(self, data: Measured) -> list[Fold]:
         """The folds of some rows.
@@ -93,6 +96,24 @@ def all_rows(data: Measured, column: str = "") -> list[Fold]:
     """One fit, judged on the rows it was fitted to."""
     rows = np.arange(data.rows)
     return [Fold("all rows", rows, rows)]
+
+
+def splits(data: Measured, column: str = "") -> list[Fold]:
+    """Ten times a quarter of the rows, drawn by lot, is predicted from the others.
+
+    The lots are the same for every table of as many rows, and so for all labels of a law.
+    """
+    if data.rows < QUARTERS:
+        message = f"{data.rows} rows: this takes {QUARTERS} or more"
+        help = "measure more, or choose another protocol"
+        raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
+    folds = []
+    for seed in range(SPLITS):
+        order = np.random.default_rng(seed).permutation(data.rows)
+        tested = data.rows // QUARTERS
+        rows = np.sort(order[tested:]), np.sort(order[:tested])
+        folds.append(Fold(f"split {seed + 1}", *rows))
+    return folds
 
 
 def leave_out(count: int, data: Measured, column: str) -> list[Fold]:
@@ -145,7 +166,8 @@ def continuing(data: Measured, column: str) -> list[Fold]:
 
 
 KINDS: Mapping[str, Kind] = {
-    "all": Kind(all_rows, "one fit to all rows, judged by AICc", column=False),
+    "all": Kind(all_rows, "one fit to all rows, judged by AICc", column=False, held_out=False),
+    "splits": Kind(splits, "ten times a quarter of the rows, drawn by lot", column=False),
     "leave-one-out": Kind(partial(leave_out, 1), "each value is predicted from the others"),
     "leave-two-out": Kind(partial(leave_out, 2), "each two values are predicted from the others"),
     "segments": Kind(segments, "each third of each curve from the other two", along=True),

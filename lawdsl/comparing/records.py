@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lawdsl.diagnostics import Diagnostic
@@ -224,3 +224,30 @@ class Comparison:
         }
         found: dict[str, Any] = plain(content)
         return found
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Several laws with index sets on one table, on the rows of each label by themselves.
+
+    Attributes:
+        over: the set that the labels are of.
+        parts: label -> comparison.
+    """
+
+    over: str
+    parts: Mapping[str, Comparison]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What there is to say, each with its label."""
+        return tuple(
+            replace(d, place=", ".join(filter(None, (label, d.place))))
+            for label, part in self.parts.items()
+            for d in part.diagnostics
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparisons as plain data; the keys are stable."""
+        parts = {label: part.to_json() for label, part in self.parts.items()}
+        return {"over": self.over, "parts": parts}

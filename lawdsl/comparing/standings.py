@@ -85,7 +85,7 @@ def _unit(data: Measured, asked: Protocol, folds: Sequence[Fold], seed: int) -> 
     else curves, of which each is a training run; else rows."""
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
     candidates = [("curves", data.curves(asked.along(data))), ("rows", np.arange(data.rows))]
-    by_value = asked.held_out and not asked.kind.along
+    by_value = asked.kind.column and not asked.kind.along
     if by_value:
         candidates.insert(0, (f"values of {asked.column}", data.groups(asked.column)[0]))
     which, labels, count = units([labels for _, labels in candidates], rows)

@@ -204,7 +204,8 @@ COMPARISONS: dict[str, Message] = {
         "laws that cannot be compared",
         "All laws are judged by the same objective on the same measurements, or their scores "
         "would mean different things. Choose the objective with --objective and --delta, and "
-        "bind the outputs of all laws to one column.",
+        "bind the outputs of all laws to one column. Laws with index sets are compared label by "
+        "label, so all of them have such sets, and the same labels.",
     ),
     "F0204": Message(
         "a law that failed in some folds",

@@ -12,7 +12,7 @@ from lawdsl.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.comparing.records import Comparison, Difference, Ranking, Standing
+    from lawdsl.comparing.records import Comparison, Comparisons, Difference, Ranking, Standing
 
 
 def show_comparison(found: Comparison, out: Console, *, details: bool = True) -> None:
@@ -36,6 +36,31 @@ def show_comparison(found: Comparison, out: Console, *, details: bool = True) ->
     if details:
         for ranking in found.rankings:
             _show_ranking(ranking, out)
+
+
+def show_comparisons(found: Comparisons, out: Console) -> None:
+    """Laws with index sets: for each protocol a line a label, a column a law."""
+    first = next(iter(found.parts.values()))
+    rows = sum(part.data.rows for part in found.parts.values())
+    data = f"{rows:,} rows of {first.data.name}"
+    if first.data.where:
+        data += f" where {', '.join(first.data.where)}"
+    out.print(Text(f"{len(first.laws)} laws on {printable(data)}", style="bold"), soft_wrap=True)
+    out.print(f"  every fit minimises {first.objective}", soft_wrap=True)
+    for ranking in first.rankings:
+        folds = f" of held-out rows, mean of {ranking.folds} folds" if ranking.folds > 1 else ""
+        said = f": mean absolute error{folds}; in brackets the rank by {ranking.criterion}"
+        out.print(Text(ranking.title, style="bold") + Text(said), soft_wrap=True)
+        lines = []
+        for label, part in found.parts.items():
+            own = part.ranking(ranking.protocol, ranking.part)
+            standing = {s.law: s for s in own.standings}
+            cells = [
+                f"{short(standing[law.name].scores.mae)} [{standing[law.name].place}]"
+                for law in first.laws
+            ]
+            lines.append([label, *cells])
+        show_rows([found.over, *(law.name for law in first.laws)], lines, out)
 
 
 def _show_ranking(ranking: Ranking, out: Console) -> None:
