@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
     from lawdsl.language.declared import Declarations
 
-GAP = 2  # between the columns of a table
+GAP = 3  # between the columns of a table
 OPEN = "(open)"  # beside a value that the data do not determine
 MOST = 8  # lines about ties
 
