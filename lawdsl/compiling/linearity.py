@@ -18,15 +18,15 @@ def linear_in(leaves: Leaves) -> tuple[int, ...]:
     declared = leaves.declared
     formula = declared.output.formula
     assert formula is not None
+    families = [name.partition("[")[0] for name in leaves.parameters]
     chosen: set[str] = set()
     for name, symbol in declared.symbols.items():
         sides = {relation[0] for relation, _ in symbol.bounds}
-        if symbol.kind != "parameter" or symbol.simplex or len(sides) > 1:
+        if name not in families or symbol.simplex or len(sides) > 1:
             continue
         if _degree(declared, formula, chosen | {name}) <= 1:
             chosen.add(name)
     chosen -= _tied_across(leaves)
-    families = [name.partition("[")[0] for name in leaves.parameters]
     return tuple(k for k, family in enumerate(families) if family in chosen)
 
 

@@ -154,7 +154,10 @@ class _Stated:
         if not isinstance(claim.formula, (tree.Name, tree.Element)):
             raise _Absent
         of = tree.Name(self._output(claim.formula))
-        return tree.Trend(of, claim.word, self._name(claim.name), self._name(against))
+        rises, falls = self._name(claim.name), self._name(against)
+        if rises == falls:
+            raise _Absent
+        return tree.Trend(of, claim.word, rises, falls)
 
     def _formula(self, node: Formula) -> Formula:
         match node:
