@@ -9,7 +9,7 @@ from lark import Token
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language.building import span_of
 from lawdsl.language.stopping import Stop, listed
-from lawdsl.language.words import KEYWORDS, PLACED, STATEMENTS, TRENDS, nearest
+from lawdsl.language.words import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
 
 Found = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
 
@@ -69,7 +69,7 @@ def _no_statement(p: Stop) -> Found | None:
         elif first.type != "DEL":
             help = _statements()
         return "L0205", message, help, (first,)
-    alike = nearest(str(first), STATEMENTS)
+    alike = nearest(str(first), (*STATEMENTS, *LEADING))
     if alike:
         help = f"did you mean `{alike}`?"
     elif p.token.value == "(" and any(word.value == "=" for word in p.line):
@@ -164,6 +164,9 @@ def _unit_after_text(p: Stop) -> Found | None:
 
 def _value_for_unknown(p: Stop) -> Found | None:
     kind = str(p.line[0])
+    if p.token.value == "=" and kind == "given":
+        help = "its user gives it; a number that is known and may be changed is a `setting`"
+        return "L0201", "a given has no value in a pipeline", help, (p.token,)
     if p.token.value == "=" and kind in ("parameter", "variable"):
         message = f"a {kind} has no value in a law"
         help = "a known constant is a `setting`; what a fit starts from stands after `start`"
