@@ -10,9 +10,9 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-STEPS = 200
+STEPS = 1000
 SETTLED = 1e-8  # relative fall of the objective that no longer matters
-FARTHEST = 1.0  # of a step, in free numbers
+FARTHEST = 4.0  # of a step, in free numbers
 STUCK = 1e10  # damping at which no step leads lower
 
 
@@ -80,8 +80,10 @@ class _Search:
         kept = going[better]
         self.free[kept], self.losses[kept] = there[better], losses[better]
         damping = self.damping[going]
-        tiny = fall <= SETTLED * np.maximum(losses, self.problem.exact)
-        done = better & tiny & (damping <= 1e-3)
+        enough = SETTLED * np.maximum(self.losses[going], self.problem.exact)
+        undamped = np.maximum(values - damping[:, None], 1e-14)
+        foreseen = np.sum(along**2 / undamped, axis=1) / 2
+        done = (foreseen <= enough) | (better & (fall <= enough) & (damping <= 1e-3))
         self.settled[going[done]] = True
         self.damping[going] = np.where(better, np.maximum(damping / 5, 1e-12), damping * 4)
         self.going = going[~done & usable & (self.damping[going] <= STUCK)]

@@ -20,7 +20,6 @@ from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.intervals.predictions import Predictions, predictions
 from lawdsl.fitting.optimum import optimum
 from lawdsl.fitting.problem import Problem, problem_of
-from lawdsl.law import Law
 from lawdsl.pipelines.handing import (
     ERROR,
     check_groups,
@@ -249,14 +248,13 @@ def _fitted(
     with np.errstate(all="ignore"):
         _, bounds = at_bounds(law, problem, theta)
     group = replace(group, problem=problem, theta=theta, bounds=bounds)
-    return group if group.point is None else _ahead(law, problem, group)
+    return group if group.point is None else _ahead(problem, group)
 
 
-def _ahead(law: Law, problem: Problem, group: Fitted) -> Fitted:
+def _ahead(problem: Problem, group: Fitted) -> Fitted:
     """The group with its prediction, unless its rows do not determine it."""
     assert group.point is not None
-    held = np.isin([q.name for q in law.parameters], list(group.bounds))
-    ahead = predictions(problem, group.theta, held, group.point)
+    ahead = predictions(problem, group.theta, group.point)
     value = float(ahead.values[0])
     if not np.isfinite(value):
         return replace(group, left_out="the law has no value at the point")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.model import Model
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import to_free
 
 Array = NDArray[np.float64]
 
@@ -42,21 +41,18 @@ class Predictions:
 
 
 @np.errstate(all="ignore")  # a law may have no value so far out
-def predictions(
-    problem: Problem, theta: Array, held: NDArray[np.bool_], columns: Array
-) -> Predictions:
+def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
     """A fitted law at points, and how far the noise of its rows reaches there.
 
+    Parameters that lie on a bound count as free: the errors would come out too small without them.
+
     Args:
-        problem: the fit; no bound may depend on other parameters.
+        problem: the fit.
         theta: the fitted parameters, shape (parameters,).
-        held: those that lie on a bound: they stay there.
         columns: the variables at the points, shape (variables, points), in the law's units.
     """
     at = elsewhere(problem, columns)
-    free = to_free(problem.transforms, theta[None])
-    slopes = problem.residuals_and_slopes(free)[1][0][:, ~held]
-    ahead = at.residuals_and_slopes(free)[1][0][:, ~held]
+    slopes, ahead = problem.slopes(theta[None])[1][0], at.slopes(theta[None])[1][0]
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     root = np.sqrt(weights)[:, None] * slopes
     size = np.linalg.norm(root, axis=0)
