@@ -20,6 +20,8 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.bounds import add_bound
 from lawdsl.language.held.holding import check_kept, held, statements_of
+from lawdsl.language.instances.grounding import grounded
+from lawdsl.language.instances.instance import Instance
 from lawdsl.language.printing import print_formula
 from lawdsl.language.resolving import Claim, Declarations, Objective
 from lawdsl.quantities import Bound as Bound
@@ -48,18 +50,6 @@ class Law:
     held: tuple[str, ...] = ()
     root: Declarations | None = field(default=None, compare=False)
 
-    def __post_init__(self) -> None:
-        """Raises `LawdslError` for what the algebra does not know yet."""
-        declared = self.declarations
-        if declared.indices or declared.identities:
-            what = "index sets" if declared.indices else "`identify`"
-            message = (
-                f"laws with {what} are read, printed and checked for syntax; "
-                "their algebra is not there yet"
-            )
-            help = "`lawdsl check --syntax` and `lawdsl fmt` read them"
-            raise LawdslError(Diagnostic("L0321", message, place=declared.text.name, help=help))
-
     @property
     def name(self) -> str:
         return self.declarations.name
@@ -87,6 +77,19 @@ class Law:
     def output(self) -> str:
         """The name of what the law predicts."""
         return self.declarations.output.name
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the law has index sets, so that its numbers are those of labels."""
+        return bool(self.declarations.indices or self.declarations.identities)
+
+    def at_labels(self, instance: Instance) -> Law:
+        """The law of the rows with some labels, without index sets.
+
+        Raises:
+            LawdslError: an `identify` that is not linear in parameters.
+        """
+        return replace(self, declarations=grounded(self.declarations, instance), root=None)
 
     @cached_property
     def variables(self) -> tuple[Quantity, ...]:
@@ -132,6 +135,7 @@ class Law:
             sorted(self.dropped),
         )
         parts += (self.added,) if self.added or self.held else ()
+        parts += (repr(self.declarations.instance),) if self.declarations.instance else ()
         said = repr((*parts, self.held) if self.held else parts)
         return hashlib.sha256(said.encode()).hexdigest()
 

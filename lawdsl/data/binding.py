@@ -102,7 +102,7 @@ def bind(
     bound = _bound_columns(law, table, columns, wanted)
     table, weighted = with_weights(table, weights)
     check_columns(table, run, "run")
-    table, dropped = _chosen(table, where, drop_bad)
+    table, dropped = chosen_rows(table, where, drop_bad)
     if len(table) == 0:
         message = "no row is left" if where else "the table has no rows"
         help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
@@ -187,7 +187,7 @@ def _bound_columns(
     return bound
 
 
-def _chosen(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
+def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
     """The rows that meet the conditions, and how many could not be asked and were dropped."""
     dropped = 0
     for text in where:

@@ -100,6 +100,8 @@ class Fit:
             law = law.with_bound(bound)
         if self.law.held:
             law = law.holding(self.law.held)
+        if self.law.instance is not None:
+            law = law.at_labels(self.law.instance)
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):

@@ -22,6 +22,7 @@ from lawdsl.fitting.records import (
     Optimality,
     Parameter,
 )
+from lawdsl.language.instances.instance import Instance
 from lawdsl.language.parsing import parse
 from lawdsl.language.resolving import Declarations, resolve
 
@@ -80,6 +81,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
             tuple(map(str, law["dropped"])),
             tuple(map(str, law["added"])),
             tuple(map(str, law["held"])),
+            _instance(law.get("instance")),
         ),
         "data": FittedData(
             str(data["name"]),
@@ -127,6 +129,17 @@ def declarations(law: FittedLaw) -> Declarations:
         return done[name]
 
     return find(law.name)
+
+
+def _instance(content: Mapping[str, Any] | None) -> Instance | None:
+    if content is None:
+        return None
+    return Instance(
+        {str(over): tuple(map(str, labels)) for over, labels in content["labels"].items()},
+        {str(index): str(label) for index, label in content["at"].items()},
+        tuple(map(str, content["by_row"])),
+        {str(name): str(label) for name, label in content["left_out"].items()},
+    )
 
 
 def altered(why: str) -> LawdslError:

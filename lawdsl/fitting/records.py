@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lawdsl.language.instances.instance import Instance
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -119,7 +121,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """Which law was fitted: its digest, and all text needed to read it again."""
+    """Which law was fitted: its digest, and all text needed to read it again.
+
+    `instance` are the labels of a law with index sets.
+    """
 
     name: str
     digest: str
@@ -128,6 +133,7 @@ class FittedLaw:
     dropped: tuple[str, ...]
     added: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lawdsl.diagnostics import Text
 from lawdsl.language import tree
 from lawdsl.language.printing import with_subscripts
 from lawdsl.language.tree import Formula, Named, Span
+
+if TYPE_CHECKING:
+    from lawdsl.language.instances.instance import Instance
 
 Relation = tuple[str, Formula]
 
@@ -118,6 +122,7 @@ class Declarations:
     text: Text
     indices: Mapping[str, IndexSet] = field(default_factory=dict)
     identities: tuple[tree.Identify, ...] = ()
+    instance: Instance | None = None  # the labels that it is taken at, where it had index sets
 
 
 Find = Callable[[str], Declarations]

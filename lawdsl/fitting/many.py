@@ -1,0 +1,85 @@
+"""Fit a law with index sets: the rows of each label by themselves wherever the law allows it.
+
+`L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))` is as many laws as there are labels of i: no
+parameter is of two of them. So each is a small problem of its own. What labels share is fitted at
+once, with a variable for each label that is 1 in its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lawdsl.data.binding import chosen_rows
+from lawdsl.data.labels import Labelled, labelled
+from lawdsl.data.tables import Table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.fits import Fits
+from lawdsl.fitting.one import Order, Progress, fit_one
+from lawdsl.fitting.records import FittedLaw
+from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.law import Law
+
+
+def fit_many(law: Law, table: Table, order: Order) -> Fits:
+    """Fit a law with index sets to a table.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    if order.enforce:
+        message = "claims of a law with index sets are certified, but not enforced"
+        raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
+    rows, _ = chosen_rows(table, order.where, order.drop_bad)
+    found = labelled(law.declarations, rows, order.columns)
+    places = list(parts_of(law, found.instance))
+    fits = []
+    for number, at in enumerate(places):
+        own = law.at_labels(replace(found.instance, at=at))
+        part = replace(
+            order,
+            columns=found.columns,
+            progress=_within(order.progress, number, len(places)),
+        )
+        try:
+            fits.append(fit_one(own, found.keep(at), part))
+        except LawdslError as error:
+            raise LawdslError([_placed(d, at) for d in error.diagnostics]) from None
+    fitted = FittedLaw(
+        law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
+    )
+    return Fits(fitted, found.instance.labels, tuple(fits), dict(order.columns), found.warnings)
+
+
+def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
+    """The labels of the rows of each part that has no parameter in common with the others."""
+    declared = law.declarations
+    alone = [index for index in row_indices(declared) if _apart(law, instance, index)]
+    yield from instance.places(declared, alone)
+
+
+def _apart(law: Law, instance: Instance, index: str) -> bool:
+    """Whether rows with different labels of an index share no parameter."""
+    seen: set[str] = set()
+    for label in instance.of(law.declarations, index):
+        own = {q.name for q in law.at_labels(replace(instance, at={index: label})).parameters}
+        if own & seen:
+            return False
+        seen |= own
+    return True
+
+
+def _within(progress: Progress | None, number: int, parts: int) -> Progress | None:
+    """The progress of one part as that of all."""
+    if progress is None:
+        return None
+    return lambda done, of: progress(number * of + done, parts * of)
+
+
+def _placed(diagnostic: Diagnostic, at: dict[str, str]) -> Diagnostic:
+    label = ", ".join(at.values())
+    place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
+    return replace(diagnostic, place=place or label)
+
+
+__all__ = ["Labelled", "fit_many", "parts_of"]

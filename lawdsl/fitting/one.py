@@ -1,0 +1,217 @@
+"""Fit a law without index sets to a table: the best parameters, and all that can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.binding import Runs, bind
+from lawdsl.data.tables import Table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting import diagnosis
+from lawdsl.fitting.certificates import certificates, enforced, failures
+from lawdsl.fitting.findings import residual_findings
+from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.held import held_values
+from lawdsl.fitting.identifiability import unseen
+from lawdsl.fitting.measures import metrics, objective_value, optimality
+from lawdsl.fitting.optima import several_optima
+from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
+from lawdsl.fitting.problem import Problem, problem_of
+from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Parameter
+from lawdsl.fitting.starts import chosen_starts
+from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.uncertainty import Asked
+from lawdsl.fitting.uncertainty import intervals as intervals_of
+from lawdsl.language.resolving import Objective
+from lawdsl.law import Law
+from lawdsl.symmetries import Freedom, findings, freedom
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+ROUNDS = 3  # of fits, each with further bounds, to keep all claims
+ELSEWHERE = 3  # points at which it is asked what the data can see at all
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a law is to be fitted; `lawdsl.fit` says what each means."""
+
+    objective: Objective
+    asked: Asked
+    columns: Mapping[str, str]
+    starts: Starts = AUTO
+    where: tuple[str, ...] = ()
+    weights: str | Array | None = None
+    run: tuple[str, ...] = ()
+    drop_bad: bool = False
+    enforce: bool = False
+    claims: bool = True
+    progress: Progress | None = None
+
+
+def fit_one(law: Law, table: Table, order: Order) -> Fit:
+    """Fit a law without index sets.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    runs = bind(
+        law,
+        table,
+        order.columns,
+        where=order.where,
+        drop_bad=order.drop_bad,
+        positive=order.objective.log,
+        weights=order.weights,
+        run=order.run,
+    )
+    assert runs.target is not None
+    problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
+    impossible = diagnosis.too_little(law, problem)
+    if impossible:
+        raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    task = _Task(law, problem, runs, freedom(law), order.where, order.asked)
+    for left in reversed(range(ROUNDS)):
+        found = _fit_to(task, order.starts, order.claims or order.enforce, order.progress)
+        changed = enforced(task.law, found.claims) if order.enforce and left else None
+        if changed is None:
+            break
+        problem = problem_of(changed, runs.columns, runs.target, order.objective, runs.weights)
+        task = replace(task, law=changed, problem=problem)
+    return replace(found, diagnostics=(*found.diagnostics, *failures(task.law, found.claims)))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be fitted.
+
+    Attributes:
+        law: the law.
+        problem: its fit.
+        runs: the data.
+        unknowable: what no data could tell of the law.
+        where: the conditions that rows met.
+        asked: which intervals are asked for.
+    """
+
+    law: Law
+    problem: Problem
+    runs: Runs
+    unknowable: Freedom
+    where: tuple[str, ...]
+    asked: Asked
+
+
+def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None) -> Fit:
+    """One fit, and what the law's claims are for it."""
+    law, problem, seed = task.law, task.problem, task.asked.seed
+    with np.errstate(all="ignore"):  # searches pass through places where a law overflows
+        best = optimum(law, problem, starts, seed, progress)
+        found, lower = _fitted(task, best, progress)
+        if lower is not None:  # the way to the end of an interval led to a better minimum
+            start = dict(zip((q.name for q in law.parameters), map(float, lower), strict=True))
+            other = optimum(law, problem, start, seed)
+            if other.loss < best.loss:
+                best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
+                found, _ = _fitted(task, best, progress)
+    return replace(found, claims=certificates(law, found.values)) if claims else found
+
+
+def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit, Array | None]:
+    """What can be said of the best parameters; and better ones, if that has led to some."""
+    law, problem, theta, asked = task.law, task.problem, best.theta, task.asked
+    names = [q.name for q in law.parameters]
+    bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
+    flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
+    on_bound = np.isin(names, list(bounds))
+    groups = task.runs.groups
+    open_ones = np.isin(names, list(lost)) & ~on_bound
+    known, lower, doubts = intervals_of(
+        law, problem, theta, on_bound, open_ones, asked, groups, progress
+    )
+    found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *doubts]
+    found += diagnosis.no_spare_rows(problem)
+    found += diagnosis.worse_than_constant(problem, theta)
+    if best.converged and "F0112" not in [d.code for d in found]:
+        found += residual_findings(law, problem, theta, task.runs)
+    fit = Fit(
+        parameters={
+            name: Parameter(float(x), bounds.get(name), name not in lost)
+            for name, x in zip(names, theta, strict=True)
+        },
+        objective=objective_value(problem, law, theta, best.loss),
+        metrics=metrics(problem, theta),
+        agreement=best.agreement,
+        converged=best.converged,
+        stopped=best.reason,
+        verdict=_verdict(found),
+        diagnostics=tuple(found),
+        law=FittedLaw(
+            law.name,
+            law.digest,
+            law.texts,
+            dict(law.given),
+            law.dropped,
+            law.added,
+            law.held,
+            law.declarations.instance,
+        ),
+        data=_data(task),
+        seed=asked.seed,
+        held=held_values(law, dict(zip(names, theta, strict=True))),
+        optimality=optimality(problem, best.free, on_bound),
+        intervals=known,
+    )
+    return fit, lower
+
+
+def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
+    """What there is to say of the data, the law and the way to the minimum."""
+    found = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
+    if best.outside:
+        message = f"{best.outside:,} declared starts lie outside the domain and were left out"
+        found.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+    first = min(best.reached, key=lambda d: d.loss)
+    found += several_optima(task.law, best.searched, first, best.reached)
+    found += diagnosis.agreement_findings(best.agreement.starts, best.agreement.agreed)
+    if not best.converged:
+        message = f"the search stopped early: {best.reason}"
+        help = "start elsewhere, or ask for more starts"
+        if flat:
+            help = "it wanders where the data say nothing (F0101); measure there first"
+        found.append(Diagnostic("F0105", message, help=help))
+    return found
+
+
+def _verdict(found: Sequence[Diagnostic]) -> str:
+    if not found:
+        return "trusted"
+    return "not trusted" if any(d.severity == "error" for d in found) else "caution"
+
+
+def _data(task: _Task) -> FittedData:
+    runs = task.runs
+    return FittedData(
+        name=runs.name,
+        digest=runs.digest,
+        rows=task.problem.rows,
+        dropped=runs.dropped,
+        columns=dict(runs.bound),
+        where=task.where,
+        ranges=dict(runs.ranges),
+        weights=runs.weighted,
+        runs=runs.run_columns,
+        groups=None if runs.groups is None else int(runs.groups.max()) + 1,
+    )
+
+
+def _elsewhere(task: _Task) -> Array:
+    """Other parameters, at which it is asked what the data can see at all."""
+    sample = task.problem.sample(LONG, task.asked.seed)
+    starts = chosen_starts(task.law, sample, ELSEWHERE, task.asked.seed)
+    return to_parameters(task.problem.transforms, starts)

@@ -1,0 +1,1 @@
+"""A law with index sets at given labels, written out as a law without."""

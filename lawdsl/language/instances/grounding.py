@@ -1,0 +1,260 @@
+"""Declarations with index sets and an instance -> declarations without: `t[i, j]` becomes the
+parameters `t[github, web]`, `t[github, code]`, …, a sum over an index a sum of terms.
+
+Only what the law of those rows is made of is written out, so that the rows of one label need the
+parameters of that label alone. All of it is syntax; what comes out is a law like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from lawdsl.diagnostics import LawdslError, Text
+from lawdsl.language import tree, words
+from lawdsl.language.declared import Declarations, Relation, Symbol
+from lawdsl.language.declaring import remember, sort_symbols
+from lawdsl.language.fits import read_target
+from lawdsl.language.held.holding import hold
+from lawdsl.language.instances.identities import Holding, identified
+from lawdsl.language.instances.instance import (
+    Differing,
+    Instance,
+    Place,
+    indicator,
+    row_indices,
+)
+from lawdsl.language.printing import with_subscripts
+from lawdsl.language.scope import Scope
+from lawdsl.language.tree import Formula
+
+ZERO, ONE = tree.Number("0"), tree.Number("1")
+UNIT: tuple[Relation, ...] = ((">=", ZERO), ("<=", ONE))
+
+
+def grounded(declared: Declarations, instance: Instance) -> Declarations:
+    """The law of the rows that an instance names, without indices.
+
+    Raises:
+        LawdslError: an `identify` that says nothing of one parameter alone.
+    """
+    ground = Grounding(declared, instance)
+    output = declared.output
+    assert output.formula is not None
+    formula = ground(output.formula, ground.rows)
+    order = {name: place for place, name in enumerate(declared.symbols)}
+    found = ground.symbols
+    symbols = {n: found[n] for n in sorted(found, key=lambda n: order.get(ground.of[n], -1))}
+    holds = [*ground.ties, *identified(declared, instance, ground, symbols)]
+    symbols = _held(declared.text, symbols, holds)
+    own = Symbol(output.name, "output", output.span, unit=output.unit, doc=output.doc)
+    return replace(
+        declared,
+        symbols={**symbols, output.name: replace(own, formula=formula)},
+        output=replace(own, formula=formula),
+        claims=(),
+        grids=tuple(_grids(declared, ground, symbols)),
+        points=tuple(_points(declared, ground, symbols)),
+        indices={},
+        identities=(),
+        instance=instance,
+    )
+
+
+class Grounding:
+    """Formulas with index sets -> formulas without; collects the symbols that they need.
+
+    Attributes:
+        symbols: name -> symbol without subscripts.
+        of: name -> the declared name that it is an element of.
+        ties: parameters that others determine.
+        rows: what the indices of the rows stand for.
+    """
+
+    def __init__(self, declared: Declarations, instance: Instance) -> None:
+        self.declared, self.instance = declared, instance
+        self.symbols: dict[str, Symbol] = {}
+        self.of: dict[str, str] = {}
+        self.ties: list[Holding] = []
+        self.rows: dict[str, Place] = {
+            name: instance.at.get(name) or Differing(name) for name in row_indices(declared)
+        }
+
+    def __call__(self, node: Formula, places: Mapping[str, Place]) -> Formula:
+        """A formula in which indices stand for labels."""
+        match node:
+            case tree.Name(text):
+                if text in self.declared.symbols:
+                    self._declare(text, text, ())
+                return node
+            case tree.Element(name, subscripts):
+                return self.element(name, [places.get(s, s) for s in subscripts])
+            case tree.Aggregate(function, body, over):
+                return self._written_out(function, body, over, places)
+            case tree.Negative(operand):
+                return tree.Negative(self(operand, places), span=node.span)
+            case tree.Sum(terms):
+                return tree.Sum(tuple((s, self(t, places)) for s, t in terms), span=node.span)
+            case tree.Product(factors):
+                parts = tuple((s, self(f, places)) for s, f in factors)
+                return tree.Product(parts, span=node.span)
+            case tree.Power(base, exponent):
+                return tree.Power(self(base, places), self(exponent, places), span=node.span)
+            case tree.Call(function, arguments, keywords):
+                own = tuple(self(a, places) for a in arguments)
+                at = tuple((name, self(value, places)) for name, value in keywords)
+                return tree.Call(function, own, at, span=node.span)
+        return node  # a number
+
+    def element(self, name: str, labels: Sequence[Place]) -> Formula:
+        """One element of what has subscripts; where rows differ in its label, a sum over the
+        labels, each term times the variable that is 1 in the rows with it."""
+        symbol = self.declared.symbols[name]
+        if name in self.instance.by_row:
+            self._declare(symbol.text, name, ())
+            return tree.Name(symbol.text)
+        differing = [x for x in labels if isinstance(x, Differing)]
+        if not differing or symbol.formula is not None and not symbol.held == "fix":
+            text = with_subscripts(name, [str(x) for x in labels])
+            self._declare(text, name, labels)
+            return tree.Name(text)
+        terms: list[tuple[str, Formula]] = []
+        indices = [x.index for x in differing]
+        for place in self.instance.places(self.declared, indices):
+            chosen = [place[x.index] if isinstance(x, Differing) else x for x in labels]
+            marks = [self._indicator(index, label) for index, label in place.items()]
+            factors = (*marks, self.element(name, chosen))
+            terms.append(("+", tree.Product(tuple(("*", f) for f in factors))))
+        return tree.Sum(tuple(terms))
+
+    def _indicator(self, index: str, label: str) -> Formula:
+        name = indicator(index, label)
+        if name not in self.symbols:
+            doc = f"1 where {index} is {label}, else 0"
+            span = self.declared.output.span
+            self.symbols[name] = Symbol(name, "variable", span, UNIT, doc=doc)
+            self.of[name] = ""
+        return tree.Name(name)
+
+    def _written_out(
+        self, function: str, body: Formula, over: tuple[str, ...], places: Mapping[str, Place]
+    ) -> Formula:
+        parts = [
+            self(body, {**places, **place}) for place in self.instance.places(self.declared, over)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        if function == "sum":
+            return tree.Sum(tuple(("+", part) for part in parts))
+        return tree.Product(tuple(("*", part) for part in parts))
+
+    def _declare(self, text: str, name: str, labels: Sequence[Place]) -> None:
+        """Add a name, and before it those that it is made of."""
+        if text in self.symbols or name in words.CONSTANTS:
+            return
+        symbol = self.declared.symbols[name]
+        places = {**self.rows, **dict(zip(symbol.indices, labels, strict=bool(labels)))}
+        bounds = tuple((relation, self(limit, places)) for relation, limit in symbol.bounds)
+        formula = None if symbol.formula is None else self(symbol.formula, places)
+        plain = Symbol(
+            text, symbol.kind, symbol.span, bounds, formula, symbol.unit, symbol.doc, symbol.held
+        )
+        if symbol.simplex:
+            self._simplex(plain, symbol, labels)
+        else:
+            self._add(plain, name)
+
+    def _add(self, symbol: Symbol, of: str) -> None:
+        self.symbols[symbol.name] = symbol
+        self.of[symbol.name] = of
+
+    def _simplex(self, plain: Symbol, symbol: Symbol, labels: Sequence[Place]) -> None:
+        """All elements that sum to 1 with this one: of one of them, 1 minus the others."""
+        last = self.instance.of(self.declared, symbol.indices[-1])
+        left_out = self.instance.left_out.get(symbol.name, last[-1])
+        names = {
+            label: with_subscripts(symbol.name, [*map(str, labels[:-1]), label]) for label in last
+        }
+        others = [("-", tree.Name(name)) for label, name in names.items() if label != left_out]
+        rest = tree.Sum((("+", ONE), *others))
+        variable = symbol.kind == "variable"
+        for label, name in names.items():
+            own = replace(plain, name=name, bounds=UNIT if variable else UNIT[:1])
+            if label == left_out and variable:
+                continue
+            self._add(own, symbol.name)
+        if variable:
+            own = replace(plain, name=names[left_out], kind="let", formula=rest)
+            self._add(own, symbol.name)
+        else:
+            self.ties.append((names[left_out], rest))
+
+
+def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> dict[str, Symbol]:
+    """The symbols in an order in which each follows those that it is made of, some held."""
+    scope = Scope(text, lambda name: _nothing(name), frozenset(), symbols=symbols)
+    for symbol in symbols.values():
+        remember(scope, symbol)
+    sort_symbols(scope)
+    hold(scope, [_hold(name, formula) for name, formula in holds])
+    if scope.errors:
+        raise LawdslError(scope.diagnostics)
+    return scope.symbols
+
+
+def _hold(name: str, formula: Formula) -> tree.Hold:
+    kind = "fix" if isinstance(formula, (tree.Number, tree.Negative)) else "tie"
+    return tree.Hold(kind, ((name, formula),))
+
+
+def _nothing(name: str) -> Declarations:
+    raise KeyError(name)  # formulas of parameters name no law
+
+
+def _grids(
+    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
+) -> list[tree.StartGrid]:
+    """The grids of what has one element here: a grid of many would have too many points."""
+    found = []
+    for grid in declared.grids:
+        targets = []
+        for formula in grid.targets:
+            target = read_target(formula)
+            assert target is not None
+            names = _elements(declared, ground, symbols, target.name)
+            if len(names) == 1:
+                places = dict(zip(target.subscripts, names[0][1], strict=True))
+                targets.append(ground(formula, places))
+        if targets:
+            found.append(replace(grid, targets=tuple(targets)))
+    return found
+
+
+def _points(
+    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
+) -> list[tree.StartPoint]:
+    found = []
+    for point in declared.points:
+        values = [
+            (name, ground(formula, {}))
+            for named, formula in point.values
+            for name, _ in _elements(declared, ground, symbols, tree.name_of(named))
+        ]
+        if values:
+            found.append(replace(point, values=tuple(values)))
+    return found
+
+
+def _elements(
+    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol], of: str
+) -> list[tuple[str, tuple[str, ...]]]:
+    """The free parameters that are elements of a name, with their labels."""
+    own = declared.symbols[of]
+    sets = [ground.instance.of(declared, index) for index in own.indices]
+    texts = ((with_subscripts(of, labels), labels) for labels in product(*sets))
+    return [
+        (text, labels)
+        for text, labels in texts
+        if text in symbols and symbols[text].kind == "parameter"
+    ]

@@ -1,0 +1,159 @@
+"""`identify sum(t[i, j] for j) = 0` at given labels: which parameter each equation determines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import tree
+from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.instances.instance import Instance
+from lawdsl.language.numbers import literal
+from lawdsl.language.printing import print_formula
+from lawdsl.language.tree import Formula
+
+if TYPE_CHECKING:
+    from lawdsl.language.instances.grounding import Grounding
+
+Holding = tuple[str, Formula]  # a parameter, and what it equals
+Form = dict[str, Fraction]  # name -> its coefficient; the constant under CONSTANT
+
+CONSTANT = ""
+
+
+def identified(
+    declared: Declarations,
+    instance: Instance,
+    ground: Grounding,
+    symbols: Mapping[str, Symbol],
+) -> list[Holding]:
+    """What the identities say of the parameters that are there: in each equation the last of its
+    free parameters, those without a domain first, is what the others leave.
+
+    Raises:
+        LawdslError: an equation that is not linear in parameters.
+    """
+    found: list[Holding] = []
+    taken = {name for name, _ in ground.ties}
+    for identity in declared.identities:
+        free = _free(declared, identity)
+        for place in instance.places(declared, free):
+            before = dict(ground.symbols), dict(ground.of), list(ground.ties)
+            difference = tree.Sum(
+                (("+", ground(identity.left, place)), ("-", ground(identity.right, place)))
+            )
+            new = ground.symbols.keys() - before[0].keys()
+            if new:  # of parameters that the law of these rows does not have
+                ground.symbols, ground.of, ground.ties = before
+                continue
+            form = linear(difference, symbols)
+            if form is None:
+                raise _not_linear(declared, identity)
+            pivot = _pivot(form, symbols, taken)
+            if pivot is not None:
+                taken.add(pivot)
+                found.append((pivot, _solved(form, pivot)))
+    return found
+
+
+def linear(formula: Formula, symbols: Mapping[str, Symbol]) -> Form | None:
+    """A formula as a sum of numbers times names, lets written out; None where it is none."""
+    match formula:
+        case tree.Number(text):
+            return {CONSTANT: literal(text)}
+        case tree.Name(text):
+            symbol = symbols.get(text)
+            if symbol is not None and symbol.kind in ("let", "setting") and symbol.formula:
+                return linear(symbol.formula, symbols)
+            return {text: Fraction(1)} if symbol is not None else None
+        case tree.Negative(operand):
+            return _times(linear(operand, symbols), Fraction(-1))
+        case tree.Sum(terms):
+            total: Form = {}
+            for sign, term in terms:
+                part = _times(linear(term, symbols), Fraction(1 if sign == "+" else -1))
+                if part is None:
+                    return None
+                for name, factor in part.items():
+                    total[name] = total.get(name, Fraction(0)) + factor
+            return total
+        case tree.Product(factors):
+            product: Form = {CONSTANT: Fraction(1)}
+            for sign, node in factors:
+                part = linear(node, symbols)
+                if part is None:
+                    return None
+                if not (part.keys() <= {CONSTANT}):
+                    if sign == "/" or not product.keys() <= {CONSTANT}:
+                        return None
+                    product, part = part, product
+                number = part.get(CONSTANT, Fraction(0))
+                if sign == "/" and number == 0:
+                    return None
+                scaled = _times(product, 1 / number if sign == "/" else number)
+                assert scaled is not None
+                product = scaled
+            return product
+    return None
+
+
+def _times(form: Form | None, factor: Fraction) -> Form | None:
+    return None if form is None else {name: factor * x for name, x in form.items()}
+
+
+def _pivot(form: Form, symbols: Mapping[str, Symbol], taken: set[str]) -> str | None:
+    usable = [
+        name
+        for name, symbol in symbols.items()
+        if form.get(name) and symbol.kind == "parameter" and name not in taken
+    ]
+    free = [name for name in usable if not symbols[name].bounds]
+    return free[-1] if free else usable[-1] if usable else None
+
+
+def _solved(form: Form, pivot: str) -> Formula:
+    """What the equation `form = 0` makes of one of its names."""
+    scale = -1 / form[pivot]
+    parts = [(name, scale * x) for name, x in form.items() if name != pivot and x]
+    terms: list[tuple[str, Formula]] = []
+    for name, factor in sorted(parts, key=lambda part: part[0] != CONSTANT):
+        sign = "+" if factor > 0 else "-"
+        term: Formula = _number(abs(factor)) if name == CONSTANT else tree.Name(name)
+        if name != CONSTANT and abs(factor) != 1:
+            term = tree.Product((("*", _number(abs(factor))), ("*", term)))
+        if not terms and sign == "-":
+            sign, term = "+", tree.Negative(term)
+        terms.append((sign, term))
+    if not terms:
+        return tree.Number("0")
+    return terms[0][1] if len(terms) == 1 else tree.Sum(tuple(terms))
+
+
+def _number(value: Fraction) -> Formula:
+    top = tree.Number(str(value.numerator))
+    if value.denominator == 1:
+        return top
+    return tree.Product((("*", top), ("/", tree.Number(str(value.denominator)))))
+
+
+def _free(declared: Declarations, identity: tree.Identify) -> tuple[str, ...]:
+    """The indices of an identity that no sum binds."""
+    used: dict[str, None] = {}
+    bound: set[str] = set()
+    for node in tree.walk(identity):
+        if isinstance(node, tree.Element):
+            used |= dict.fromkeys(s for s in node.subscripts if s in declared.indices)
+        elif isinstance(node, tree.Aggregate):
+            bound |= set(node.over)
+    return tuple(name for name in used if name not in bound)
+
+
+def _not_linear(declared: Declarations, identity: tree.Identify) -> LawdslError:
+    shown = f"{print_formula(identity.left)} = {print_formula(identity.right)}"
+    message = f"`identify {shown}` is not linear in parameters"
+    help = "write numbers times parameters: `identify sum(t[i, j] for j) = 0`, `identify k[i] = 1`"
+    return LawdslError(
+        Diagnostic("L0322", message, text=declared.text, span=identity.span, help=help)
+    )

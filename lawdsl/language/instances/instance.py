@@ -1,0 +1,65 @@
+"""Which labels a law with index sets is taken at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from lawdsl.language.declared import Declarations
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The labels that a law with index sets is taken at.
+
+    Attributes:
+        labels: set -> its labels, in their order.
+        at: index of the rows -> the one label that all rows have. An index of the rows that is not
+            named here differs from row to row.
+        by_row: variables with subscripts whose value each row says, in one column.
+        left_out: variable in a simplex -> the label whose share is written as 1 minus the others.
+    """
+
+    labels: Mapping[str, tuple[str, ...]]
+    at: Mapping[str, str] = field(default_factory=dict)
+    by_row: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, declared: Declarations, index: str) -> tuple[str, ...]:
+        """The labels that an index runs over."""
+        return self.labels[declared.indices[index].over]
+
+    def places(self, declared: Declarations, indices: Sequence[str]) -> Iterator[dict[str, str]]:
+        """Every way to give indices labels."""
+        for labels in product(*(self.of(declared, name) for name in indices)):
+            yield dict(zip(indices, labels, strict=True))
+
+    @property
+    def text(self) -> str:
+        """The label of the rows: `github`, or nothing."""
+        return ", ".join(self.at.values())
+
+
+@dataclass(frozen=True)
+class Differing:
+    """In place of a label: that of an index which differs from row to row."""
+
+    index: str
+
+    def __str__(self) -> str:
+        return self.index
+
+
+Place = str | Differing  # what an index stands for
+
+
+def row_indices(declared: Declarations) -> tuple[str, ...]:
+    """The indices of which each measured row has one label: those of the output, and those free
+    in its formula."""
+    return (*declared.output.indices, *declared.output.rows)
+
+
+def indicator(index: str, label: str) -> str:
+    """The variable that is 1 in the rows with a label and 0 in the others: Iverson's bracket."""
+    return f"[{index} = {label}]"
