@@ -17,6 +17,9 @@ from lawdsl.language.tree import Formula, Span
 from lawdsl.language.words import nearest
 
 
+_PLAIN = Symbol("", "variable", Span(0, 0))
+
+
 @dataclass(frozen=True)
 class Step:
     """One step: a law that is fitted to each group of rows, and predicts for the next step.
@@ -176,6 +179,11 @@ def _check_point(scope: Scope, line: tree.Step, step: Step) -> None:
         name = tree.name_of(named)
         before = Span(line.span.start, formula.span.start)
         span = scope.within(before, name, last=True)
+        if isinstance(named, tree.Element) or variables.get(name, _PLAIN).indices:
+            message = "a point has a value for a variable without subscripts"
+            help = "what has labels is what the rows of a group have in common"
+            scope.say("L0603", message, span, help)
+            continue
         if name not in variables:
             alike = nearest(name, variables)
             help = f"its variables are {', '.join(variables)}"

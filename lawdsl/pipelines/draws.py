@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.predictions import elsewhere
 from lawdsl.pipelines.refits import refitted
-from lawdsl.pipelines.stages import Fitted, Stage
+from lawdsl.pipelines.groups import Fitted
+from lawdsl.pipelines.stages import Stage
 
 Array = NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def drawn(
         source = made[-1] * (stage.to_law / before.to_law)
         theta, ahead = [], []
         for number, group in stage.used:
-            targets = source[:, stage.origin[group.rows]]
+            targets = source[:, group.rows]
             targets = _scattered(group, targets, float(stage.scatter[number]), rng)
             assert group.problem is not None
             found, done = refitted(group.problem, group.theta, targets)

@@ -53,22 +53,32 @@ def check_groups(task: Task, table: Table) -> None:
 
 def conditions_of(task: Task, table: Table) -> tuple[str, ...]:
     """The conditions of a step as those of its table: columns by name, numbers in their units."""
-    variables = {q.name: q for q in task.law.variables}
+    variables = variables_of(task.law)
     found = []
     for name, relation, compared in task.where:
         column = task.column(name)
-        if isinstance(compared, float) and name in variables and column in table.columns:
-            compared /= conversion(table, name, column, variables[name].unit)
+        known = name in variables and column in table.columns
+        if isinstance(compared, float) and known:
+            compared /= conversion(table, name, column, variables[name])
         shown = compared if isinstance(compared, str) else f"{compared!r}"
         found.append(f"{column} {relation} {shown}")
     return tuple(found)
 
 
-def in_groups(task: Task, table: Table) -> list[Rows]:
-    """The places of the rows of each group, in the order of the groups' labels."""
+def in_groups(task: Task, table: Table, places: Rows) -> list[Rows]:
+    """Some rows of a table in their groups, in the order of the groups' labels.
+
+    Args:
+        task: the step.
+        table: its table.
+        places: those of the rows in the table.
+
+    Returns:
+        For each group the numbers of its rows among these.
+    """
     if not task.by:
-        return [np.arange(len(table))]
-    numbers = groups_of(table, [task.column(name) for name in task.by])
+        return [np.arange(len(places))]
+    numbers = groups_of(table.at(table.rows[places]), [task.column(name) for name in task.by])
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
@@ -85,8 +95,14 @@ def factor(law: Law, table: Table, name: str, column: str) -> float:
     if name == law.output:
         unit = law.declarations.output.unit
         return conversion(table, name, column, unit.factors if unit else None)
-    quantity = next(q for q in law.variables if q.name == name)
-    return conversion(table, name, column, quantity.unit)
+    return conversion(table, name, column, variables_of(law)[name])
+
+
+def variables_of(law: Law) -> dict[str, tuple[tuple[str, int], ...] | None]:
+    """The variables of a law that have no subscripts, and their units."""
+    symbols = law.declarations.symbols.values()
+    plain = [s for s in symbols if s.kind == "variable" and not s.indices]
+    return {s.name: s.unit.factors if s.unit else None for s in plain}
 
 
 def handed_on(

@@ -11,6 +11,7 @@ from lawdsl.data.conditions import RELATIONS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.declared import Symbol
+from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.numbers import TooLarge, Undefined, Value, value
 from lawdsl.language.pipelines import Pipeline, Step
 from lawdsl.language.printing import print_formula
@@ -96,7 +97,8 @@ def _unbound(pipeline: Pipeline, columns: Mapping[str, str]) -> list[Diagnostic]
 def names_of(step: Step) -> list[str]:
     """The names of a step that stand for columns."""
     chosen = (choice.name for choice in step.where)
-    return [*step.by, *chosen, *step.variables, step.law.output.name]
+    sets = (step.law.indices[index].over for index in row_indices(step.law))
+    return [*step.by, *chosen, *step.variables, step.law.output.name, *sets]
 
 
 def _values(

@@ -192,14 +192,15 @@ def _on_bounds(made: Stage) -> Iterator[Diagnostic]:
 
 
 def _result(made: Stage, number: int, found: Drawn | None, level: float) -> StepResult:
-    law = made.task.law
+    task = made.task
     ahead = found.predicted if found else ()
     numbers = {i: k for k, (i, _) in enumerate(made.used)}
     groups = []
     for i, group in enumerate(made.groups):
         about = Group(group.labels, len(group.rows), left_out=group.left_out)
         if not group.left_out:
-            values = zip((q.name for q in law.parameters), map(float, group.theta), strict=True)
+            names = [q.name for q in group.law.parameters]
+            values = zip(names, map(float, group.theta), strict=True)
             about = replace(about, parameters=dict(values), at_bound=tuple(group.bounds))
         if group.ahead is not None:
             error = made.error(i)
@@ -212,17 +213,27 @@ def _result(made: Stage, number: int, found: Drawn | None, level: float) -> Step
     if number and made.used and made.used[0][1].sigma is not None:
         scatter = float(np.nanmedian(made.scatter))
     return StepResult(
-        law=law.name,
-        output=law.output,
-        by=tuple(made.task.column(name) for name in made.task.by),
+        law=task.law.name,
+        output=task.law.output,
+        by=tuple(task.column(name) for name in task.by),
         where=made.where,
-        at=dict(made.task.at),
-        ranges=dict(made.runs.ranges),
-        rows=len(made.table),
+        at=dict(task.at),
+        ranges=_ranges(made),
+        rows=sum(len(group.rows) for group in made.groups),
         groups=tuple(groups),
         scatter=scatter,
         table=made.handed,
     )
+
+
+def _ranges(made: Stage) -> dict[str, tuple[float, float]]:
+    """Variable or output -> its smallest and largest value in all parts."""
+    found: dict[str, tuple[float, float]] = {}
+    for part in made.parts:
+        for name, (low, high) in part.runs.ranges.items():
+            least, most = found.get(name, (low, high))
+            found[name] = min(least, low), max(most, high)
+    return found
 
 
 def _ends(values: Array, level: float) -> tuple[float, float] | None:
