@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law, load
     from lawdsl.observing.trends import trends
+    from lawdsl.pipelines.records import PipelineResult
+    from lawdsl.pipelines.running import run_pipeline
     from lawdsl.proof.claims import check
     from lawdsl.proof.verdicts import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
@@ -36,11 +38,13 @@ _HOMES = {
     "Law": "lawdsl.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.diagnostics",
+    "PipelineResult": "lawdsl.pipelines.records",
     "Verdict": "lawdsl.proof.verdicts",
     "check": "lawdsl.proof.claims",
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",
+    "run_pipeline": "lawdsl.pipelines.running",
     "trends": "lawdsl.observing.trends",
 }
 
@@ -52,11 +56,13 @@ __all__ = [
     "Fit",
     "Law",
     "LawdslError",
+    "PipelineResult",
     "Verdict",
     "check",
     "compare",
     "fit",
     "load",
+    "run_pipeline",
     "trends",
 ]
 

@@ -32,6 +32,7 @@ ORDER = (
     "fitting",
     "regressor",
     "comparing",
+    "pipelines",
     "reporting",
     "demo",
     "runners",  # beside this package; only commands import it, and only where they run

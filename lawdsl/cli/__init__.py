@@ -27,6 +27,7 @@ from lawdsl.cli import (
     files,
     fits,
     observing,
+    pipelines,
     running,
     validation,
 )
@@ -46,6 +47,7 @@ def cli() -> None:
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
     lawdsl predict fit.json N=7e9 D=2e12         use the fit
     lawdsl compare law1 law2 runs.csv            which law predicts best
+    lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
 
 
@@ -55,6 +57,7 @@ for room in (
     observing,
     fits,
     comparing,
+    pipelines,
     corpora,
     validation,
     running,

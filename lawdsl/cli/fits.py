@@ -17,6 +17,7 @@ from lawdsl.cli.options import (
     delta,
     drop_bad,
     finish,
+    measured,
     numbers,
     objective,
     quiet,
@@ -215,32 +216,10 @@ def _points(variables: tuple[Quantity, ...], given: dict[str, str]) -> dict[str,
     missing = [name for name in names if name not in given]
     if missing:
         raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
-    return {q.name: [_value(q, text) for text in given[q.name].split(",")] for q in variables}
-
-
-def _value(q: Quantity, text: str) -> float:
-    """A number, with a unit of its own if one follows it: 7Gparam."""
-    from lawdsl.law import unit_text
-    from lawdsl.units import parse_unit, size_and_dimension
-
-    text = text.strip()
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/^*"))
-    try:
-        value = float(text[:digits])
-        size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
-    except (ValueError, KeyError):
-        own = f", or with a unit such as {unit_text(q.unit)}" if q.unit else ""
-        raise click.UsageError(f"{q.name}={text} is no number; write {q.name}=2.5{own}") from None
-    size_own, dimension_own = size_and_dimension(q.unit or ())
-    if dimension != dimension_own:
-        raise click.UsageError(
-            f"{q.name} is in {unit_text(q.unit) or 'no unit'}, not {text[digits:]}"
-        )
-    return value * size / size_own
+    return {
+        q.name: [measured(q.name, q.unit, text) for text in given[q.name].split(",")]
+        for q in variables
+    }
 
 
 def _write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:

@@ -191,6 +191,13 @@ def _equation_as_claim(p: Stop) -> Found | None:
     return None
 
 
+def _unequal(p: Stop) -> Found | None:
+    if p.token.type == "UNEQUAL":
+        help = "the relations are <, <=, > and >="
+        return "L0201", "`!=` stands only behind `where`", help, (p.token,)
+    return None
+
+
 def _number_spelling(p: Stop) -> Found | None:
     if p.token.value in (".", ".."):
         message = f"`{p.token}` cannot stand here"
@@ -271,6 +278,7 @@ _RULES: tuple[Callable[[Stop], Found | None], ...] = (
     _value_for_unknown,
     _name_first,
     _equation_as_claim,
+    _unequal,
     _number_spelling,
     _dotted_function,
     _mistyped_word,

@@ -16,7 +16,6 @@ from lawdsl.language.sections import header_and_body
 from lawdsl.language.tree import Formula, Span
 from lawdsl.language.words import nearest
 
-
 _PLAIN = Symbol("", "variable", Span(0, 0))
 
 
@@ -41,6 +40,14 @@ class Step:
         """The variables of the law."""
         return {s.name: s for s in self.law.symbols.values() if s.kind == "variable"}
 
+    @property
+    def names(self) -> list[str]:
+        """The names that stand for columns: groups, conditions, variables, output, sets of labels."""
+        output = self.law.output
+        sets = (self.law.indices[name].over for name in (*output.indices, *output.rows))
+        chosen = (choice.name for choice in self.where)
+        return [*self.by, *chosen, *self.variables, output.name, *sets]
+
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -56,6 +63,24 @@ class Pipeline:
     steps: tuple[Step, ...]
     laws: Mapping[str, Declarations]
     text: Text
+
+    @property
+    def names(self) -> list[str]:
+        """The names that stand for columns of a table."""
+        found = dict.fromkeys(name for step in self.steps for name in step.names)
+        return list(found)
+
+    @property
+    def units(self) -> dict[str, tree.UnitOf | None]:
+        """The unit of each given and setting: its own, or that of the variable that it is for."""
+        found: dict[str, tree.UnitOf | None] = {}
+        for step in self.steps:
+            found |= {s.name: s.unit for s in step.law.symbols.values() if s.kind == "setting"}
+        for step in self.steps:
+            for name, formula in step.at:
+                if isinstance(formula, tree.Name):
+                    found[formula.text] = step.variables[name].unit
+        return found | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
 
     def of_kind(self, kind: str) -> tuple[Symbol, ...]:
         """Its givens, or its settings."""
@@ -159,7 +184,7 @@ def _check_number(
     """The number that a name is compared with or moved to: of givens and settings, in its unit."""
     text = formula.text if isinstance(formula, tree.Name) else ""
     known = text in scope.symbols or text in scope.later or scope.excused(text)
-    if relation == "=" and text and not known and not nearest(text, scope.symbols):
+    if relation in ("=", "!=") and text and not known and not nearest(text, scope.symbols):
         help = f'write a label in quotes: `{name} = "{text}"`'
         scope.say("L0301", f"unknown name `{text}`", formula.span, help)
         return

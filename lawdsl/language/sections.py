@@ -70,8 +70,9 @@ def _other_kind(header: tree.Section, wanted: str) -> tuple[str, Span, str]:
 
 def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     """Whether a statement may stand in a section of that kind; a message where it may not."""
-    named = isinstance(statement, (tree.Declaration, tree.Definition))
-    word = statement.kind if named else type(statement).__name__.lower()
+    word = type(statement).__name__.lower()
+    if isinstance(statement, (tree.Declaration, tree.Definition)):
+        word = statement.kind
     if word in BOTH or (word in PIPELINE) == (kind == "pipeline"):
         return True
     other = "law" if kind == "pipeline" else "pipeline"

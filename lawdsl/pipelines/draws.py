@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.predictions import elsewhere
-from lawdsl.pipelines.refits import refitted
 from lawdsl.pipelines.groups import Fitted
+from lawdsl.pipelines.refits import refitted
 from lawdsl.pipelines.stages import Stage
 
 Array = NDArray[np.float64]
@@ -99,9 +99,7 @@ def _first(stage: Stage, draws: int, rng: np.random.Generator) -> Array:
     return np.array(columns).T
 
 
-def _scattered(
-    group: Fitted, targets: Array, scatter: float, rng: np.random.Generator
-) -> Array:
+def _scattered(group: Fitted, targets: Array, scatter: float, rng: np.random.Generator) -> Array:
     """What is drawn for the rows of a group, with the noise that their errors do not explain."""
     assert group.sigma is not None and group.problem is not None
     excess = np.sqrt(max(scatter - 1, 0.0)) * group.sigma

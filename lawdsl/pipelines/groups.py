@@ -115,7 +115,9 @@ def point_of(part: Part, rows: Rows, at: Mapping[str, float], labels: Mapping[st
     return bind(law, where, {}, target=False).columns
 
 
-def fitted(group: Fitted, whole: Problem, part: Part, rows: Rows, *, last: bool, seed: int) -> Fitted:
+def fitted(
+    group: Fitted, whole: Problem, part: Part, rows: Rows, *, last: bool, seed: int
+) -> Fitted:
     """The group with its fit and its prediction, or with the reason why there is none.
 
     Args:

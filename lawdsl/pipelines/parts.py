@@ -31,6 +31,7 @@ class Part:
         runs: the rows as the law sees them.
         places: where each of them stands in the table of the step, shape (rows,).
         labels: column -> the label that all rows have, of an index.
+        given: variable, output or set -> column, or pattern of columns, as its user gave them.
     """
 
     law: Law
@@ -39,6 +40,7 @@ class Part:
     runs: Runs
     places: Rows
     labels: Mapping[str, str]
+    given: Mapping[str, str]
 
 
 def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Iterator[Part]:
@@ -62,9 +64,10 @@ def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Ite
     if not law.indexed:
         columns = {q.name: task.column(q.name) for q in law.variables}
         columns[law.output] = task.column(law.output)
-        yield _part(law, rows, columns, table, {}, drop_bad)
+        yield _part(law, rows, columns, table, drop_bad)
         return
-    found = labelled(law.declarations, rows, _own_columns(task))
+    given = _own_columns(task)
+    found = labelled(law.declarations, rows, given)
     if len(np.unique(found.table.rows)) < len(found.table):
         output = law.declarations.output
         over = law.declarations.indices[output.indices[0]].over
@@ -75,7 +78,8 @@ def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Ite
         own = law.at_labels(replace(found.instance, at=at))
         sets = {index: law.declarations.indices[index].over for index in at}
         labels = {task.column(sets[index]): label for index, label in at.items()}
-        yield _part(own, found.keep(at), found.columns, table, labels, drop_bad)
+        part = _part(own, found.keep(at), found.columns, table, drop_bad)
+        yield replace(part, labels=labels, given=given)
 
 
 def _own_columns(task: Task) -> dict[str, str]:
@@ -86,14 +90,7 @@ def _own_columns(task: Task) -> dict[str, str]:
     return {name: task.columns[name] for name in names if name in task.columns}
 
 
-def _part(
-    law: Law,
-    rows: Table,
-    columns: Mapping[str, str],
-    table: Table,
-    labels: Mapping[str, str],
-    drop_bad: bool,
-) -> Part:
+def _part(law: Law, rows: Table, columns: Mapping[str, str], table: Table, drop_bad: bool) -> Part:
     positive = law.objective.log
     runs = bind(law, rows, columns, drop_bad=drop_bad, positive=positive)
-    return Part(law, rows, columns, runs, places(table.rows, runs.rows), labels)
+    return Part(law, rows, columns, runs, places(table.rows, runs.rows), {}, columns)

@@ -11,7 +11,6 @@ from lawdsl.data.conditions import RELATIONS
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.declared import Symbol
-from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.numbers import TooLarge, Undefined, Value, value
 from lawdsl.language.pipelines import Pipeline, Step
 from lawdsl.language.printing import print_formula
@@ -83,7 +82,7 @@ def _unknown(pipeline: Pipeline, given: Mapping[str, float]) -> list[Diagnostic]
 
 def _unbound(pipeline: Pipeline, columns: Mapping[str, str]) -> list[Diagnostic]:
     """Columns for names that no step uses."""
-    names = dict.fromkeys(name for step in pipeline.steps for name in names_of(step))
+    names = pipeline.names
     found = []
     for name in columns:
         if name not in names:
@@ -92,13 +91,6 @@ def _unbound(pipeline: Pipeline, columns: Mapping[str, str]) -> list[Diagnostic]
             message = f"no step of `{pipeline.name}` speaks of `{name}`"
             found.append(Diagnostic("D0116", message, help=help))
     return found
-
-
-def names_of(step: Step) -> list[str]:
-    """The names of a step that stand for columns."""
-    chosen = (choice.name for choice in step.where)
-    sets = (step.law.indices[index].over for index in row_indices(step.law))
-    return [*step.by, *chosen, *step.variables, step.law.output.name, *sets]
 
 
 def _values(
@@ -147,7 +139,7 @@ def _task(
         by=step.by,
         where=tuple((c.name, c.relation, _compared(c.value, known)) for c in step.where),
         at={name: _number(formula, known) for name, formula in step.at},
-        columns={name: columns[name] for name in names_of(step) if name in columns},
+        columns={name: columns[name] for name in step.names if name in columns},
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from lawdsl.data.table import Table
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.files import plain
+from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 
 SCHEMA = 1
@@ -73,6 +74,19 @@ class StepResult:
         """The groups that are not used."""
         return tuple(g for g in self.groups if g.left_out)
 
+    def fits(self) -> dict[str, list[Any]]:
+        """The groups as plain columns: labels, rows, parameters, what is predicted, and why not."""
+        names = dict.fromkeys(name for group in self.groups for name in group.parameters)
+        labels = dict.fromkeys(name for group in self.groups for name in group.labels)
+        found: dict[str, list[Any]] = {c: [g.labels.get(c) for g in self.groups] for c in labels}
+        found["rows"] = [g.rows for g in self.groups]
+        found |= {name: [g.parameters.get(name) for g in self.groups] for name in names}
+        if self.at:
+            found[f"{self.output} predicted"] = [g.predicted for g in self.groups]
+            found[f"{self.output} error"] = [g.error for g in self.groups]
+        found["left out"] = [g.left_out for g in self.groups]
+        return found
+
     def columns(self) -> dict[str, list[Any]]:
         """What the step hands on as plain columns, units in their headers; none for no point."""
         if self.table is None:
@@ -100,6 +114,8 @@ class PipelineResult:
         level: of the intervals, 0.95 for 95 %.
         seed: of starts and draws.
         diagnostics: what there is to say.
+        together: the same fits as those of one law with index sets, where it is one and its rows
+            are in no other groups.
         drawn: for each of `fits` its parameters in every draw, shape (draws, parameters).
     """
 
@@ -113,6 +129,7 @@ class PipelineResult:
     level: float
     seed: int
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    together: Fits | None = field(default=None, repr=False)
     drawn: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -125,7 +142,9 @@ class PipelineResult:
         """All of it but the draws as plain data; the keys are stable."""
         steps = []
         for step in self.steps:
-            shown = {k: getattr(step, k) for k in ("law", "output", "by", "where", "rows", "scatter")}
+            shown = {
+                k: getattr(step, k) for k in ("law", "output", "by", "where", "rows", "scatter")
+            }
             shown |= {"at": dict(step.at), "ranges": dict(step.ranges)}
             shown |= {"groups": [asdict(g) for g in step.groups], "table": step.columns()}
             steps.append(shown)

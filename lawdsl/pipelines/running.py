@@ -15,8 +15,9 @@ from lawdsl import library
 from lawdsl.choices import check_seed, is_whole
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
-from lawdsl.fitting.records import Intervals
+from lawdsl.fitting.records import FittedLaw, Intervals
 from lawdsl.fitting.uncertainty import LEVELS
 from lawdsl.pipelines.draws import Drawn, drawn
 from lawdsl.pipelines.plan import tasks_of
@@ -102,17 +103,19 @@ def run_pipeline(
     known = len(stages) > 1 and all(_errors_known(s) for s in stages[:-1])
     found = drawn(stages, draws, int(seed), progress) if draws and known else None
     diagnostics = [*warnings, *_findings(stages, found, draws)]
+    fits = _fits(stages[-1], found, level)
     return PipelineResult(
         name=declared.name,
         data=name,
         values=values,
         steps=tuple(_result(s, n, found, level) for n, s in enumerate(stages)),
-        fits=_fits(stages[-1], found, level),
+        fits=fits,
         draws=draws if found else 0,
         failed=found.failed if found else 0,
         level=float(level),
         seed=int(seed),
         diagnostics=tuple(diagnostics),
+        together=_together(stages[-1], fits),
         drawn=found.theta if found else (),
     )
 
@@ -143,7 +146,9 @@ def _findings(stages: Sequence[Stage], found: Drawn | None, draws: int) -> Itera
     for made in stages[:-1]:
         if not _errors_known(made):
             message = f"no group of `{made.task.law.name}` has more rows than parameters"
-            help = "how far its predictions are off is not known: they count alike, without intervals"
+            help = (
+                "how far its predictions are off is not known: they count alike, without intervals"
+            )
             yield Diagnostic("F0405", message, "warning", place=made.table.name, help=help)
             break
     if found is not None and found.failed > FAILED * draws:
@@ -255,6 +260,19 @@ def _fits(made: Stage, found: Drawn | None, level: float) -> tuple[Fit, ...]:
             fit = replace(fit, intervals=_intervals(fit, found.theta[number], level))
         fits.append(fit)
     return tuple(fits)
+
+
+def _together(made: Stage, fits: tuple[Fit, ...]) -> Fits | None:
+    """The fits of all labels as those of one law, which predicts by itself."""
+    law, task = made.task.law, made.task
+    if not law.indexed or task.by or len(fits) < len(made.groups):
+        return None
+    known = fits[0].law
+    told = FittedLaw(
+        law.name, law.digest, law.texts, known.settings, known.dropped, known.added, known.held
+    )
+    assert known.instance is not None
+    return Fits(told, known.instance.labels, fits, made.parts[0].given)
 
 
 def _intervals(fit: Fit, theta: Array, level: float) -> Intervals:

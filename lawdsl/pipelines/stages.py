@@ -116,7 +116,9 @@ def stage(
     return made if not task.at else replace(made, handed=_handed(made))
 
 
-def _group(task: Task, table: Table, part: Part, rows: NDArray[np.int64], sigma: Array | None) -> Fitted:
+def _group(
+    task: Task, table: Table, part: Part, rows: NDArray[np.int64], sigma: Array | None
+) -> Fitted:
     """What is known of a group before it is fitted."""
     own = part.places[rows]
     labels = {**labels_of(task, table, own), **part.labels}
