@@ -194,7 +194,7 @@ def _equation_as_claim(p: Stop) -> Found | None:
 def _unequal(p: Stop) -> Found | None:
     if p.token.type == "UNEQUAL":
         help = "the relations are <, <=, > and >="
-        return "L0201", "`!=` stands only behind `where`", help, (p.token,)
+        return "L0101", "`!=` has no place in a law", help, (p.token,)
     return None
 
 

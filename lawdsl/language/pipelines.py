@@ -109,7 +109,7 @@ def resolve_pipeline(
 
 def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | None:
     header, body = header_and_body(scope, statements, "pipeline")
-    if header is None and not body:
+    if body is None:
         return None
     scope.later = {
         item.name: item.span for s in body if isinstance(s, tree.Declaration) for item in s.items

@@ -72,7 +72,7 @@ def resolve(
 
 def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declarations | None:
     header, body = header_and_body(scope, statements, "law")
-    if header is None and not body:
+    if body is None:
         return None
     base = _extended(scope, body)
     _look_ahead(scope, body)

@@ -15,13 +15,16 @@ BOTH = ("source", "setting")
 
 def header_and_body(
     scope: Scope, statements: Sequence[tree.Statement], kind: str
-) -> tuple[tree.Section | None, list[tree.Statement]]:
+) -> tuple[tree.Section | None, list[tree.Statement] | None]:
     """The line that names the section, and the statements after it that may stand there.
 
     Args:
         scope: what is known of the file.
         statements: all of it.
         kind: law or pipeline, whichever it is read as.
+
+    Returns:
+        The line, if there is one, and the statements; None for them where they are not looked at.
     """
     header: tree.Section | None = None
     body: list[tree.Statement] = []
@@ -46,12 +49,12 @@ def header_and_body(
         scope.say("L0401", f"the file names no {kind}", place, help)
     if header is not None and header.kind != kind:
         scope.say("L0601", *_other_kind(header, kind))
-        return None, []
+        return None, None
     if len(body) > limits.DECLARATIONS:
         message = f"the file has more than {limits.DECLARATIONS:,} statements"
         place = body[limits.DECLARATIONS].span
         scope.say("L0109", message, place, f"split it into several {kind}s")
-        return None, []
+        return None, None
     return header, [s for s in body if _belongs(scope, s, kind)]
 
 

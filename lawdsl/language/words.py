@@ -30,11 +30,11 @@ TRENDS = ("increasing", "decreasing", "convex", "concave")
 KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))
 PLACED = {
     "over": (("index",), ("NAME",)),
-    "simplex": (("variable", "parameter"), ("IN",)),
+    "simplex": (("variable", "parameter", "given"), ("IN",)),
     "against": (("require",), ("NAME", "RSQB")),
     "by": (("step",), ("NAME",)),
     "where": (("step",), ("NAME",)),
-    "at": (("step",), ("NAME", "NUMBER", "STRING", "RPAR")),
+    "at": (("step",), ("NAME", "NUMBER", "STRING", "RPAR", "RSQB", "ORDER")),
 }
 """Words that are names but in one place: in which statements, and behind which terminals."""
 
