@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="The value of a given, or another for a setting of the pipeline or its laws.",
 )
-@click.option("-o", "--output", metavar="FIT.json", help="Keep the last fit in this file.")
+@click.option("-o", "--output", metavar="FIT.json", help="Keep the last fit in this file, or several in FIT.1.json, …")
 @click.option(
     "--save-tables",
     "folder",
@@ -84,6 +84,9 @@ def pipeline(
     from lawdsl.reporting.pipelines import show_pipeline
     from lawdsl.reporting.terminal import console
 
+    if output and declared.steps[-1].at:
+        message = f"{declared.name} ends with predictions, not with a fit: --save-tables keeps them"
+        raise click.UsageError(message)
     for path in filter(None, (output, folder)):
         if not Path(path).resolve().parent.is_dir():
             message, help = "there is no such folder", "make it first"

@@ -178,9 +178,9 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
         if token.type == "NAME" and found and tokens[0].value in statements:
             if found[-1].type in behind:
                 token = token.update(type=token.value.upper())
+        elif not found and leads(tokens):
+            token = token.update(type=token.value.upper())
         found.append(token)
-    if leads(tokens):
-        found[0] = tokens[0].update(type=tokens[0].value.upper())
     return found
 
 

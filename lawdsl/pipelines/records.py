@@ -107,8 +107,9 @@ class PipelineResult:
         data: the name of the table.
         values: the givens and settings it was run with.
         steps: its steps, in order.
-        fits: those of the last step, one a group that could be fitted. Where noise was drawn
-            again, their intervals are those of the whole pipeline.
+        fits: those of the last step, one a group that could be fitted; none where it has a point
+            and its predictions are the answer. Where noise was drawn again, their intervals are
+            those of the whole pipeline.
         draws: how often noise was drawn.
         failed: how many of these draws did not end in a minimum everywhere.
         level: of the intervals, 0.95 for 95 %.

@@ -11,7 +11,7 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 Array = NDArray[np.float64]
 
 STEPS = 1000
-SETTLED = 1e-8  # relative fall of the objective that no longer matters
+SETTLED = 1e-11  # relative fall of the objective that no longer matters
 FARTHEST = 4.0  # of a step, in free numbers
 STUCK = 1e10  # damping at which no step leads lower
 

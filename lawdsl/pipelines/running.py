@@ -88,7 +88,7 @@ def run_pipeline(
     for number, task in enumerate(tasks):
         if output is not None and task.law.output not in task.columns:
             task = replace(task, columns={**task.columns, task.law.output: output})
-        last = number == len(tasks) - 1
+        last = number == len(tasks) - 1 and not task.at
         made = stage(
             task,
             read,
@@ -254,8 +254,9 @@ def _fits(made: Stage, found: Drawn | None, level: float) -> tuple[Fit, ...]:
     """The fits of the last step, with the intervals of the whole pipeline where there are some."""
     fits = []
     for number, (_, group) in enumerate(made.used):
-        assert group.fit is not None
         fit = group.fit
+        if fit is None:
+            return ()
         if found is not None:
             fit = replace(fit, intervals=_intervals(fit, found.theta[number], level))
         fits.append(fit)
@@ -265,7 +266,7 @@ def _fits(made: Stage, found: Drawn | None, level: float) -> tuple[Fit, ...]:
 def _together(made: Stage, fits: tuple[Fit, ...]) -> Fits | None:
     """The fits of all labels as those of one law, which predicts by itself."""
     law, task = made.task.law, made.task
-    if not law.indexed or task.by or len(fits) < len(made.groups):
+    if not law.indexed or not fits or task.by or len(fits) < len(made.groups):
         return None
     known = fits[0].law
     told = FittedLaw(

@@ -10,6 +10,7 @@ from scipy.special import digamma, polygamma
 Array = NDArray[np.float64]
 
 LEAST = 1e-5  # of the usual variance: below, a variance is 0 by chance
+RARE = 2.33  # standard deviations that chance reaches once in a hundred times
 WIDEST = 1e4  # degrees of freedom that are as good as infinitely many
 
 
@@ -17,8 +18,8 @@ def squeezed(variances: Array, spare: Array) -> tuple[Array, Array]:
     """Variances of fits of few rows, drawn towards what all fits say together.
 
     The true variances are taken to scatter like an inverse chi-squared, which is found from the
-    scatter of the observed ones (Smyth 2004, section 6.2): where they differ no more than chance
-    makes them, all become the same.
+    scatter of the observed ones (Smyth 2004, section 6.2). Where they differ no more than chance
+    makes them in one of a hundred cases, all become the same.
 
     Args:
         variances: of each fit, shape (fits,); not looked at where `spare` is 0.
@@ -50,8 +51,10 @@ def _prior(variances: Array, spare: Array) -> tuple[float, float]:
     logs = np.log(np.maximum(variances, max(LEAST * float(np.median(variances)), 1e-300)))
     half = spare / 2
     centred = logs - digamma(half) + np.log(half)
-    excess = float(np.var(centred, ddof=1) - np.mean(polygamma(1, half)))
-    if excess <= polygamma(1, WIDEST / 2):
+    usual, peaked = float(np.mean(polygamma(1, half))), float(np.mean(polygamma(3, half)))
+    excess = float(np.var(centred, ddof=1)) - usual
+    chance = np.sqrt((peaked + 2 * usual**2) / len(logs))  # standard deviation of a variance
+    if excess <= max(RARE * chance, polygamma(1, WIDEST / 2)):
         return np.inf, mean
     free = 2 * brentq(lambda x: polygamma(1, x) - excess, 1e-6, WIDEST / 2)
     return free, float(np.exp(np.mean(centred) + digamma(free / 2) - np.log(free / 2)))

@@ -84,7 +84,7 @@ def stage(
         task: what it is to do.
         table: the measurements, or what the step before handed on.
         first: whether they are measurements, whose errors are not known.
-        last: whether its fits are the answer: they are made whole.
+        last: whether its fits, and no predictions, are the answer: they are made whole.
         drop_bad: leave bad rows out.
         seed: of the starts.
         report: called with how many groups are fitted, and of how many.

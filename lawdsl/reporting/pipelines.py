@@ -37,14 +37,15 @@ def show_pipeline(found: PipelineResult, out: Console, *, details: bool = True) 
     out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)
     for step in found.steps if details else found.steps[-1:]:
         _show_step(step, found, out)
-    for fit in found.fits:
-        if fit.verdict != "trusted":
-            line = Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict])
-            out.print(line + Text(f" ({fit.law.name})"))
     if found.draws:
         out.print(
             f"{100 * found.level:g} % intervals: noise drawn {found.draws} times and carried through"
         )
+    verdicts = [fit.verdict for fit in found.fits]
+    for verdict in dict.fromkeys(verdicts):
+        line = Text("verdict: ") + Text(verdict, style=STYLES[verdict])
+        many = f", {verdicts.count(verdict)} of {len(verdicts)} fits" if len(verdicts) > 1 else ""
+        out.print(line + Text(many))
 
 
 def _show_step(step: StepResult, found: PipelineResult, out: Console) -> None:
