@@ -327,21 +327,20 @@ def test_intervals_at_the_end_cover_the_truth_about_as_often_as_they_say(tmp_pat
 
 @pytest.mark.slow
 def test_intervals_cover_at_their_level(tmp_path: Path, record_property: Any):
-    """400 repetitions of the lines: 95 % ± 2.2 %; 100 of mixing.nested."""
+    """400 repetitions of the lines, 95 % ± 2.2 % by chance; 60 of mixing.nested, two fits each."""
     share = covered(tmp_path, range(400))
-    truth = {"c": 1.5 + 40 / 1e9**0.25, "k": 1 + 30 / 1e5**0.4}
-    hits = []
-    for seed in range(100):
+    hits: dict[str, list[bool]] = {"c": [], "k": [], "t": []}
+    for seed in range(60):
         found = lawdsl.run_pipeline("mixing.nested", sweep(1e-3, seed), settings=TARGET, seed=seed)
         for fit, t in zip(found.fits, SLOPES.values(), strict=True):
-            ends = fit.intervals.ends
-            wanted = {**truth, "t": t}
-            hits.append([e[0] <= wanted[k] <= e[1] for k, e in ends.items()])
-    nested = np.mean(hits, axis=0)
+            truth = {"c": 1.5 + 40 / 1e9**0.25, "k": 1 + 30 / 1e5**0.4, "t": t}
+            for name, (low, high) in fit.intervals.ends.items():
+                hits[name].append(low <= truth[name] <= high)
+    nested = [float(np.mean(own)) for own in hits.values()]
     record_property("figure", f"95 % intervals cover: lines {share}, mixing.nested {nested}")
 
-    assert (np.abs(share - 0.95) <= 0.035).all()
-    assert (nested >= 0.88).all()
+    assert ((share >= 0.915) & (share <= 0.985)).all()
+    assert min(nested) >= 0.88
 
 
 def test_scatter_beyond_the_errors_makes_errors_and_intervals_grow(tmp_path: Path):
