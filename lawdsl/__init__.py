@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from lawdsl.comparing.records import Comparison
     from lawdsl.diagnostics import Diagnostic, LawdslError
     from lawdsl.fitting.fit import fit
+    from lawdsl.fitting.fits import Fits, load_fit
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law, load
     from lawdsl.observing.trends import trends
     from lawdsl.pipelines.records import PipelineResult
     from lawdsl.pipelines.running import run_pipeline
-    from lawdsl.proof.claims import check
+    from lawdsl.proof.checking import check
     from lawdsl.proof.verdicts import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
 
@@ -35,15 +36,17 @@ _HOMES = {
     "Comparison": "lawdsl.comparing.records",
     "Diagnostic": "lawdsl.diagnostics",
     "Fit": "lawdsl.fitting.fitted",
+    "Fits": "lawdsl.fitting.fits",
     "Law": "lawdsl.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.diagnostics",
     "PipelineResult": "lawdsl.pipelines.records",
     "Verdict": "lawdsl.proof.verdicts",
-    "check": "lawdsl.proof.claims",
+    "check": "lawdsl.proof.checking",
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",
+    "load_fit": "lawdsl.fitting.fits",
     "run_pipeline": "lawdsl.pipelines.running",
     "trends": "lawdsl.observing.trends",
 }
@@ -54,6 +57,7 @@ __all__ = [
     "Comparison",
     "Diagnostic",
     "Fit",
+    "Fits",
     "Law",
     "LawdslError",
     "PipelineResult",
@@ -62,6 +66,7 @@ __all__ = [
     "compare",
     "fit",
     "load",
+    "load_fit",
     "run_pipeline",
     "trends",
 ]

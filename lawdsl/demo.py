@@ -11,17 +11,16 @@ from lawdsl.data.binding import bind
 from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import fit
+from lawdsl.fitting.fitted import Fit
 from lawdsl.law import Law, load
 from lawdsl.library import shipped_folder
 from lawdsl.observing.trends import trends
-from lawdsl.proof.claims import check
+from lawdsl.proof.checking import check
 from lawdsl.reporting.terminal import show_check, show_fit, show_law, show_rows
 from lawdsl.reporting.trends import show_trends
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lawdsl.fitting.fitted import Fit
 
 LAW = "dcpt.l3"
 TABLE = "python_from_manuals.csv"
@@ -61,7 +60,7 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
     law = load(LAW).with_settings(**SMALLEST)
     verdicts = check(law)
     observed = {name: trends(LAW, data, columns=_columns(name)) for name in LOSSES}
-    fits = {name: fit(law, data, where=FROM, columns=_columns(name)) for name in LOSSES}
+    fits = {name: _fitted(law, data, name, [FROM]) for name in LOSSES}
     rows = [row for name in LOSSES for row in _held_out(law, data, name)]
     if out is not None:
         _heading(out, "the law")
@@ -95,11 +94,17 @@ def _columns(loss: str) -> dict[str, str]:
     return {"L": f"L_{loss}", "r": f"r_{loss}"}
 
 
+def _fitted(law: Law, data: Table, loss: str, where: list[str], *, claims: bool = True) -> Fit:
+    found = fit(law, data, where=where, columns=_columns(loss), claims=claims)
+    assert isinstance(found, Fit)  # the law has no index sets
+    return found
+
+
 def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
     """What a fit that has not seen these shares predicts for each model."""
     columns = _columns(loss)
     others = [FROM, *(f"r_code != {share}" for share in HELD_OUT)]
-    seen = fit(law, data, where=others, columns=columns, claims=False)
+    seen = _fitted(law, data, loss, others, claims=False)
     last = f"step = {np.max(data.numbers('step')):g}"
     names = [q.name for q in law.variables]
     found: list[HeldOut] = []

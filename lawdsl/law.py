@@ -17,11 +17,13 @@ import sympy as sp
 from lawdsl import library
 from lawdsl.algebra import Building, bounded, derivative
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.general import General, general_of
 from lawdsl.language import tree
 from lawdsl.language.bounds import add_bound
 from lawdsl.language.held.holding import check_kept, held, statements_of
-from lawdsl.language.instances.grounding import grounded
+from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.instance import Instance
+from lawdsl.language.instances.sampling import few_labels
 from lawdsl.language.printing import print_formula
 from lawdsl.language.resolving import Claim, Declarations, Objective
 from lawdsl.quantities import Bound as Bound
@@ -89,7 +91,17 @@ class Law:
         Raises:
             LawdslError: an `identify` that is not linear in parameters.
         """
-        return replace(self, declarations=grounded(self.declarations, instance), root=None)
+        return replace(self, declarations=instantiated(self.declarations, instance), root=None)
+
+    @cached_property
+    def general(self) -> General:
+        """The algebra of a law with index sets, at labels that are called like its indices."""
+        return general_of(self, self.declarations)
+
+    @cached_property
+    def sample(self) -> Law:
+        """A law with index sets at a few labels, which shows what it does with many; else itself."""
+        return self.at_labels(few_labels(self.declarations)) if self.indexed else self
 
     @cached_property
     def variables(self) -> tuple[Quantity, ...]:
@@ -106,7 +118,7 @@ class Law:
     @cached_property
     def fixed(self) -> Mapping[str, float]:
         """The parameters that are fixed, and their values."""
-        declared = self.declarations.symbols
+        declared = {s.text: s for s in self.declarations.symbols.values()}
         return {
             s.name: s.value
             for s in self.settings
@@ -142,6 +154,8 @@ class Law:
     @cached_property
     def symbols(self) -> Mapping[str, sp.Symbol]:
         """Name -> SymPy symbol: one table, so that a name is one symbol everywhere."""
+        if self.indexed:
+            return self.general.law.symbols
         found: dict[str, sp.Symbol] = {}
         build, names = Building(self, frozenset(), {}, found), self._names
         with bounded(self.declarations):
@@ -152,7 +166,12 @@ class Law:
 
     @cached_property
     def expression(self) -> sp.Expr:
-        """The right-hand side in variables, settings and parameters, all lets written out."""
+        """The right-hand side in variables, settings and parameters, all lets written out.
+
+        Of a law with index sets at labels that are called like the indices; each sum is a symbol.
+        """
+        if self.indexed:
+            return self.general.expression()
         formula = self.declarations.output.formula
         assert formula is not None
         return self.to_sympy(formula)
@@ -169,11 +188,15 @@ class Law:
     def derivative(self, *names: str) -> sp.Expr:
         """The exact partial derivative of the law by each of the names in turn.
 
-        A name may be a let: it is then varied as if it were a variable.
+        A name may be a let: it is then varied as if it were a variable. Those with subscripts are
+        written as they are declared, `t[i, j]`.
 
         Raises:
             KeyError: a name that the law does not have.
         """
+        if self.indexed:
+            with bounded(self.declarations):
+                return self.general.derivative(*names)
         opaque = tuple(n for n in names if self.declarations.symbols[n].kind == "let")
         formula = self.declarations.output.formula
         assert formula is not None
@@ -299,6 +322,9 @@ class Law:
         return Names(dict(self.given), self.dropped)
 
     def _quantities(self, kind: str) -> tuple[Quantity, ...]:
+        if self.indexed:
+            own = self.general.law._quantities(kind)
+            return tuple(q for q in own if q.name not in self.general.rests)
         names = self._names
         return tuple(
             names.quantity(s, self.symbols[s.name], self.to_sympy)
@@ -310,6 +336,10 @@ class Law:
         """The law as LaTeX: `L = …`."""
         names = {s: sp.Symbol(s.name) for s in self.symbols.values()}
         with bounded(self.declarations):  # SymPy simplifies while it prints
+            if self.indexed:
+                at = ", ".join(self.declarations.output.indices)
+                left = f"{self.output}_{{{at}}}" if at else self.output
+                return f"{left} = {self.general.latex(self.expression)}"
             return f"{self.output} = {sp.latex(self.expression.xreplace(names))}"
 
     def _repr_latex_(self) -> str:

@@ -110,7 +110,8 @@ class Names:
             if number is not None and number != 0:
                 signs["positive" if number > 0 else "negative"] = True
             return signs
-        if symbol.kind == "let" and symbol.formula is not None:
+        free = symbol.held and not symbol.bounds  # tied, and its domain promised nothing
+        if symbol.kind == "let" and symbol.formula is not None and not free:
             if build(symbol.formula).is_positive:
                 signs["positive"] = True
         for relation, limit in symbol.bounds:

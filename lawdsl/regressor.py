@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from lawdsl.data.labels import refuse_indices
 from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import fit as fit_law
@@ -109,6 +110,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: arrays of the wrong shape or kind.
         """
         law = self.law if isinstance(self.law, Law) else load(self.law)
+        refuse_indices(law, "a regressor predicts one number", "fit it with `lawdsl.fit`")
         if _named(X):
             X, y = validate_data(self, X, y, skip_check_array=True)
             y = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)

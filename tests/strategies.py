@@ -124,6 +124,7 @@ statements = st.one_of(
         st.sampled_from(("fix", "tie")),
         several(st.tuples(named, small)),
     ),
+    st.builds(tree.Measure, named, small),
     st.builds(tree.Identify, small, small),
     st.builds(
         tree.Require,

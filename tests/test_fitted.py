@@ -99,7 +99,7 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
         *("weights", "runs", "groups"),
     ]
     assert list(made["law"]) == [
-        *("name", "digest", "texts", "settings", "dropped", "added", "held"),
+        *("name", "digest", "texts", "settings", "dropped", "added", "held", "instance"),
     ]
 
 

@@ -33,6 +33,7 @@ ORDER = (
     "regressor",
     "comparing",
     "pipelines",
+    "mixtures",
     "reporting",
     "demo",
     "runners",  # beside this package; only commands import it, and only where they run

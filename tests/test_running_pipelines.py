@@ -22,6 +22,7 @@ from lawdsl.fitting.problem import problem_of
 from lawdsl.pipelines.refits import refitted
 from lawdsl.pipelines.scatter import squeezed
 
+NESTED = Path(__file__).resolve().parent / "fixtures" / "pipelines" / "two_domains.law"
 TARGET = {"S_target": 1e5, "N_target": 1e9}
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SIZES = (2e7, 1e8, 1.5e8, 3e8)
@@ -30,7 +31,7 @@ SLOPES = {"code": -1.0, "web": -0.5}
 
 
 def loss(r: Any, N: Any, S: Any, t: Any) -> Any:
-    """A loss that all three laws of mixing.nested describe exactly."""
+    """A loss that all three laws describe exactly."""
     return 1.5 + np.exp(t * r) * (1 + 30 / S**0.4) + 40 / N**0.25
 
 
@@ -47,12 +48,12 @@ def sweep(noise: float = 0.0, seed: int = 0) -> dict[str, list[Any]]:
 
 @pytest.fixture(scope="module")
 def exact() -> lawdsl.PipelineResult:
-    return lawdsl.run_pipeline("mixing.nested", sweep(), settings=TARGET, draws=0)
+    return lawdsl.run_pipeline(NESTED, sweep(), settings=TARGET, draws=0)
 
 
 @pytest.fixture(scope="module")
 def noisy() -> lawdsl.PipelineResult:
-    return lawdsl.run_pipeline("mixing.nested", sweep(1e-3, 3), settings=TARGET, draws=100)
+    return lawdsl.run_pipeline(NESTED, sweep(1e-3, 3), settings=TARGET, draws=100)
 
 
 def written(folder: Path, **files: str) -> Path:
@@ -125,9 +126,7 @@ def test_a_step_hands_on_groups_point_prediction_error_and_what_is_constant(
 def test_conditions_leave_out_early_checkpoints(exact: lawdsl.PipelineResult):
     assert exact.steps[0].rows == 40 * 5
     assert exact.steps[0].ranges["S"] == (1e4, 3e4)
-    early = lawdsl.run_pipeline(
-        "mixing.nested", sweep(), settings={**TARGET, "S_first": 0}, draws=0
-    )
+    early = lawdsl.run_pipeline(NESTED, sweep(), settings={**TARGET, "S_first": 0}, draws=0)
 
     assert early.steps[0].rows == 40 * 6
     assert abs(early.steps[0].groups[0].predicted - exact.steps[0].groups[0].predicted) > 0.01
@@ -144,7 +143,7 @@ def test_columns_have_other_names_and_other_units(exact: lawdsl.PipelineResult):
         "loss": table["L"],
     }
     found = lawdsl.run_pipeline(
-        "mixing.nested",
+        NESTED,
         renamed,
         settings=TARGET,
         draws=0,
@@ -181,42 +180,35 @@ def test_the_order_of_the_rows_does_not_matter(tmp_path: Path):
     assert one.fits[0].intervals == other.fits[0].intervals
 
 
-MIXTURE = """law mix
-index     i over validation
-index     j over training
-variable  r[j] in simplex
-parameter c[i] >= 0, k[i] > 0, t[i, j]
-L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))
-identify  sum(t[i, j] for j) = 0
-minimize  squared(L)
-"""
-
-
-def test_the_last_law_may_have_index_sets(tmp_path: Path):
+def test_the_shipped_pipeline_finds_what_is_planted():
+    """Algorithm 1: curves, then sizes, then one law for all validation domains."""
     rng = np.random.default_rng(0)
-    shares = rng.dirichlet((1, 1, 1), size=8)
     rows = [
-        (m, *r, domain, S, 2 + np.exp(t * (r[0] - r[1])) + 30 / S**0.5)
-        for (m, r), (domain, t), S in itertools.product(
-            enumerate(shares), (("code", -0.5), ("web", 0.7)), (1e4, 1.5e4, 2e4, 3e4)
+        (m, *r, domain, N, S, loss(r[0] - r[1], N, S, t))
+        for (m, r), (domain, t), N, S in itertools.product(
+            enumerate(rng.dirichlet((1, 1, 1), size=8)), SLOPES.items(), SIZES, STEPS[1:]
         )
     ]
-    names = ("run", "r_code", "r_web", "r_books", "domain", "S", "L")
+    names = ("run", "r_code", "r_web", "r_books", "domain", "N", "S", "L")
     table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    path = written(
-        tmp_path,
-        mix=MIXTURE,
-        pipe="pipeline pipe\nstep mixing.step by run, validation at S = 1e5\nstep mix\n",
+    found = lawdsl.run_pipeline(
+        "mixing.nested",
+        table,
+        settings=TARGET,
+        draws=50,
+        mixture="run",
+        validation="domain",
+        r="r_*",
     )
-    found = lawdsl.run_pipeline(path, table, draws=50, validation="domain", r="r_*")
 
     assert found.together is not None
-    for domain, t in (("code", -0.5), ("web", 0.7)):
-        values = found.together.values
-        assert values[f"c[{domain}]"] == pytest.approx(2 + 30 / 1e5**0.5, rel=1e-4)
+    values = found.together.values
+    for domain, t in SLOPES.items():
+        assert values[f"c[{domain}]"] == pytest.approx(1.5 + 40 / 1e9**0.25, rel=1e-4)
+        assert values[f"k[{domain}]"] == pytest.approx(1 + 30 / 1e5**0.4, rel=1e-4)
         assert values[f"t[{domain}, code]"] == pytest.approx(t, rel=1e-3)
     ahead = found.together.predict({"r_code": [0.3], "r_web": [0.3], "r_books": [0.4]})
-    assert ahead == pytest.approx(np.full((1, 2), 3 + 30 / 1e5**0.5), rel=1e-6)
+    assert ahead == pytest.approx(np.full((1, 2), loss(0, 1e9, 1e5, 0)), rel=1e-6)
 
 
 # ---- errors
@@ -331,7 +323,7 @@ def test_intervals_cover_at_their_level(tmp_path: Path, record_property: Any):
     share = covered(tmp_path, range(400))
     hits: dict[str, list[bool]] = {"c": [], "k": [], "t": []}
     for seed in range(60):
-        found = lawdsl.run_pipeline("mixing.nested", sweep(1e-3, seed), settings=TARGET, seed=seed)
+        found = lawdsl.run_pipeline(NESTED, sweep(1e-3, seed), settings=TARGET, seed=seed)
         for fit, t in zip(found.fits, SLOPES.values(), strict=True):
             truth = {"c": 1.5 + 40 / 1e9**0.25, "k": 1 + 30 / 1e5**0.4, "t": t}
             for name, (low, high) in fit.intervals.ends.items():
@@ -383,7 +375,7 @@ def test_a_group_that_cannot_be_fitted_is_left_out_and_named():
         for m, N, d, S in zip(*(table[k] for k in ("mixture", "N", "domain", "S")), strict=True)
     ]
     kept = {k: [x for x, keep in zip(v, some, strict=True) if keep] for k, v in table.items()}
-    found = lawdsl.run_pipeline("mixing.nested", kept, settings=TARGET, draws=0)
+    found = lawdsl.run_pipeline(NESTED, kept, settings=TARGET, draws=0)
 
     (left,) = found.steps[0].left_out
     assert left.labels == {"mixture": "mix2", "N": "100000000.0", "domain": "web"}
@@ -416,7 +408,7 @@ RUNS = [
 def test_what_cannot_be_run_is_said(changes: dict, options: dict, code: str, message: str):
     table = {k: v for k, v in {**sweep(), **changes}.items() if v is not None}
     with pytest.raises(LawdslError) as caught:
-        lawdsl.run_pipeline("mixing.nested", table, **{"settings": TARGET, "draws": 0, **options})
+        lawdsl.run_pipeline(NESTED, table, **{"settings": TARGET, "draws": 0, **options})
 
     assert [d.code for d in caught.value.diagnostics] == [code]
     assert message in caught.value.diagnostics[0].message
@@ -463,7 +455,7 @@ def command(*arguments: object) -> Any:
 def test_the_command_keeps_fits_and_tables(runs: Path):
     fit, folder = runs.with_name("fit.json"), runs.with_name("out")
     done = command(
-        "mixing.nested", runs, "--set", "S_target=100kstep", "--set", "N_target=1Gparam",
+        NESTED, runs, "--set", "S_target=100kstep", "--set", "N_target=1Gparam",
         "-o", fit, "--save-tables", folder, "--draws", 50, "--json",
     )  # fmt: skip
     content = json.loads(done.stdout)
@@ -490,7 +482,7 @@ def test_the_command_says_what_a_pipeline_needs():
 
 
 def test_the_command_shows_every_step(runs: Path):
-    done = command("mixing.nested", runs, "--set", "S_target=1e5", "--set", "N_target=1e9")
+    done = command(NESTED, runs, "--set", "S_target=1e5", "--set", "N_target=1e9")
 
     assert "mixing.size: 10 of 10 groups by mixture, domain" in done.stdout
     assert "predicts at 100000, 3.33 times the largest" in done.stdout

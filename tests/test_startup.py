@@ -38,6 +38,7 @@ def loaded(*arguments: str) -> set[str]:
         (("trends", "--help"), ALGEBRA | NUMBERS),
         (("corpus", "--help"), ALGEBRA | NUMBERS | RUNNER),
         (("corpora", "laws"), {"sympy", "scipy", "pyarrow", "tokenizers", "torch"}),
+        (("mixtures", "halving", "web", "code", "--count", "4"), ALGEBRA | NUMBERS),
         (("fmt", "--check", "laws/chinchilla.law"), ALGEBRA | NUMBERS),
         (("check", "--syntax", "chinchilla"), ALGEBRA | NUMBERS),
         (("explain", "L0301"), ALGEBRA | NUMBERS),

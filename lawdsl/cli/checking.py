@@ -77,7 +77,7 @@ def check(
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
     if syntax:
         return _only_read(laws, as_json=as_json)
-    from lawdsl.proof.claims import check as decide
+    from lawdsl.proof.checking import check as decide
     from lawdsl.symmetries import findings, freedom
 
     checks: list[Check] = []

@@ -45,10 +45,10 @@ def laws(as_json: bool) -> int:
         return {
             "name": law.name,
             "title": law.title,
-            "formula": f"{law.output} = {print_formula(formula)}",
+            "formula": f"{law.declarations.output.text} = {print_formula(formula)}",
             "sources": list(law.sources),
-            "variables": [q.name for q in law.variables],
-            "parameters": [q.name for q in law.parameters],
+            "variables": law.declarations.names("variable"),
+            "parameters": law.declarations.names("parameter"),
         }
 
     return finish(

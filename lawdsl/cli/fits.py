@@ -1,10 +1,8 @@
-"""The commands fit and predict."""
+"""The command fit."""
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +15,6 @@ from lawdsl.cli.options import (
     delta,
     drop_bad,
     finish,
-    measured,
     numbers,
     objective,
     quiet,
@@ -27,9 +24,6 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
-
-if TYPE_CHECKING:
-    from lawdsl.law import Quantity
 
 
 @click.command("fit")
@@ -105,6 +99,8 @@ def fit(
     where the fit is not trusted; it is written all the same.
     """
     from lawdsl.fitting.fit import fit as fitted
+    from lawdsl.fitting.fits import Fits
+    from lawdsl.reporting.fits import show_fits
     from lawdsl.reporting.terminal import console, say, show_fit
     from lawdsl.symmetries import findings, freedom
 
@@ -112,7 +108,8 @@ def fit(
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
     read = changes.law(law)
-    said = [] if as_json else findings(read, freedom(read), "error")
+    known = not (as_json or read.indexed)  # of index sets, only a table says the labels
+    said = findings(read, freedom(read), "error") if known else []
     say(said)  # before a search for values that mean nothing
     with progress(quiet or as_json, "starts") as report:
         found = fitted(
@@ -137,7 +134,10 @@ def fit(
         found.save(output)
 
     def printed() -> None:
-        show_fit(found, console())
+        if isinstance(found, Fits):
+            show_fits(found, console())
+        else:
+            show_fit(found, console())
         if output:
             tell(f"wrote {output}")
 
@@ -147,92 +147,8 @@ def fit(
     return finish("fit", result, left, ok=ok, as_json=as_json, show=printed)
 
 
-@click.command("predict")
-@click.argument("fit")
-@click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
-@click.option("-o", "--output", metavar="FILE.csv", help="Write the predictions to this file.")
-@as_json
-def predict(fit: str, arguments: tuple[str, ...], output: str | None, as_json: bool) -> int:
-    """Predict with a fit: at given values, or on the rows of a table.
-
-    \b
-    lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
-    lawdsl predict fit.json D=2Ttoken N=7Gparam     values in other units
-    lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
-
-    Warns where a value lies outside the range that was fitted.
-    """
-    from lawdsl.data.tables import read_table
-    from lawdsl.fitting.fitted import Fit
-    from lawdsl.reporting.terminal import console, show_rows
-
-    read = Fit.load(fit)
-    law = read.read_law()
-    table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
-    if table is not None:
-        data = read_table(table)
-        predicted, warnings = read.predict_with_warnings(data, **bindings(pairs))
-        headers = [*data.columns, f"{law.output} predicted"]
-        cells = [data.texts(name) for name in data.columns]
-        rows = [
-            [*row, float(p)] for row, p in zip(zip(*cells, strict=True), predicted, strict=True)
-        ]
-    else:
-        given = _points(law.variables, bindings(pairs))
-        names = [q.name for q in law.variables]
-        grid = list(itertools.product(*(given[name] for name in names)))
-        columns = dict(zip(names, zip(*grid, strict=True), strict=True))
-        predicted, warnings = read.predict_with_warnings(columns)
-        headers = [*names, law.output]
-        rows = [[*map(float, point), float(p)] for point, p in zip(grid, predicted, strict=True)]
-    if output:
-        _write_rows(Path(output), headers, rows)
-
-    def printed() -> None:
-        if output:
-            tell(f"wrote {output}")
-        else:
-            show_rows(headers, rows, console())
-
-    result = {
-        "law": law.name,
-        "columns": headers,
-        "rows": rows,
-        "predictions": [float(p) for p in predicted],
-    }
-    return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
-
-
 def _count(starts: str) -> int | str:
     return int(starts) if starts.isdigit() else starts
 
 
-def _points(variables: tuple[Quantity, ...], given: dict[str, str]) -> dict[str, list[float]]:
-    """The values asked for, one list a variable, in the law's units."""
-    names = [q.name for q in variables]
-    for name in given:
-        if name not in names:
-            raise click.UsageError(f"the law has no variable {name!r}; it has {', '.join(names)}")
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
-    return {
-        q.name: [measured(q.name, q.unit, text) for text in given[q.name].split(",")]
-        for q in variables
-    }
-
-
-def _write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
-    import csv
-    import io
-
-    from lawdsl.cli.files import write
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headers)
-    writer.writerows([[repr(x) if isinstance(x, float) else x for x in row] for row in rows])
-    write(path, text.getvalue())
-
-
-COMMANDS = (fit, predict)
+COMMANDS = (fit,)

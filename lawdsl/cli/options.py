@@ -96,7 +96,7 @@ def _texts(pairs: Iterable[str], wanted: str) -> dict[str, str]:
     return found
 
 
-def measured(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> float:
+def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> float:
     """A number in the unit that a name has, with a unit of its own if one follows it: 7Gparam.
 
     Raises:
@@ -184,11 +184,16 @@ def fitted_laws(
         LawdslError: a fit that cannot be read.
         click.UsageError: a fit of another law.
     """
-    from lawdsl.fitting.fitted import Fit
+    from lawdsl.data.labels import refuse_indices
+    from lawdsl.fitting.fits import Fits, load_fit
 
     for number, path in enumerate(paths):
-        fit = Fit.load(path)
+        fit = load_fit(path)
         law = fit.read_law()
+        if isinstance(fit, Fits):
+            what = "its claims are not decided for fitted values yet"
+            refuse_indices(law, what, "prove them for all values: `lawdsl check LAW`")
+            continue
         if laws:
             own = laws[min(number, len(laws) - 1)].holding(fit.law.held)
             names = {q.name for q in own.parameters}

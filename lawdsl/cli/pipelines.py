@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.files import write
-from lawdsl.cli.options import as_json, bindings, drop_bad, finish, measured, tell
+from lawdsl.cli.options import as_json, bindings, drop_bad, finish, tell, value_in
 from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -33,7 +33,12 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="The value of a given, or another for a setting of the pipeline or its laws.",
 )
-@click.option("-o", "--output", metavar="FIT.json", help="Keep the last fit in this file, or several in FIT.1.json, …")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FIT.json",
+    help="Keep the last fit in this file, or several in FIT.1.json, …",
+)
 @click.option(
     "--save-tables",
     "folder",
@@ -159,7 +164,7 @@ def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
     found = {}
     for name, text in bindings(settings, "--set takes NAME=NUMBER").items():
         unit = units.get(name)
-        found[name] = measured(name, unit.factors if unit else None, text)
+        found[name] = value_in(name, unit.factors if unit else None, text)
     return found
 
 

@@ -15,6 +15,7 @@ from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
 from lawdsl.comparing.trials import Entry
+from lawdsl.data.labels import refuse_indices
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -26,6 +27,10 @@ from lawdsl.law import Law, load
 from lawdsl.symmetries import freedom
 
 STARTS = 8  # of each fit
+NOT_COMPARED = (
+    "such laws are not compared yet",
+    "fit each of them to the same rows, and compare the errors of the labels",
+)
 
 
 def compare(
@@ -89,7 +94,10 @@ def compare(
         LawdslError: laws, a table or protocols that cannot be used.
     """
     runs = read_table(table)
-    changed = _changed(_laws(laws), settings or {}, without)
+    given = _laws(laws)
+    for law in given:
+        refuse_indices(law, *NOT_COMPARED)
+    changed = _changed(given, settings or {}, without)
     read = _held([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
     check_seed(seed)
     _check_starts(starts)

@@ -35,6 +35,20 @@ class Model:
         self._spreads: dict[tuple[int, str], _Spread] = {}
         self._bends: _Bends | None = None
 
+    @property
+    def columns(self) -> Array:
+        """The variables, shape (variables, rows)."""
+        return self.table.columns
+
+    @property
+    def curved(self) -> bool:
+        """Whether there are second derivatives."""
+        return self.parts.hessian is not None
+
+    def on(self, columns: Array) -> Model:
+        """The same law on other rows."""
+        return Model(self.parts, columns)
+
     def at(self, theta: Array, order: int = 0, piece: slice = EVERY_ROW) -> Values:
         """The law near parameters of shape (starts, parameters), of which the linear ones do not
         matter yet; with the first, or with the second derivatives. Floating-point errors are not

@@ -104,9 +104,7 @@ def bind(
     check_columns(table, run, "run")
     table, dropped = chosen_rows(table, where, drop_bad)
     if len(table) == 0:
-        message = "no row is left" if where else "the table has no rows"
-        help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
-        raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
+        raise LawdslError(no_row(table, where))
     if weighted is not None:
         table, more = counting(table, weighted, drop_bad)
         dropped += more
@@ -197,6 +195,13 @@ def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Tab
             dropped += more
         table = table.keep(asked.holds(table))
     return table, dropped
+
+
+def no_row(table: Table, where: Sequence[str]) -> Diagnostic:
+    """What is said where no row is left."""
+    message = "no row is left" if where else "the table has no rows"
+    help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
+    return Diagnostic("D0103", message, place=table.name, help=help)
 
 
 def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:

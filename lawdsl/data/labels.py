@@ -8,23 +8,25 @@ a column of labels (`validation=valid_domain`). What comes out has a row for eac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from lawdsl.data.shares import checked_shares
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.declared import Declarations, Symbol
 from lawdsl.language.instances.instance import Instance, indicator, row_indices
 from lawdsl.language.printing import with_subscripts
 from lawdsl.language.words import nearest
+from lawdsl.law import Law
+from lawdsl.units import is_unit
 
 STAR = "*"  # in a binding, what stands for the label
-ROUNDED = 1e-6  # how far shares may be from summing to 1 and nothing is said
-SLOPPY = 0.02  # and how far they may be at all, as shares that were rounded are
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,18 @@ class Labelled:
         instance: the labels, and which variables each row says.
         columns: variable or output -> column, for those whose names differ.
         of_rows: index of the rows -> the label of each row.
+        sets: index of the rows -> the labels that it runs over.
         warnings: what is odd but usable.
+        dropped: how many rows were left out.
     """
 
     table: Table
     instance: Instance
     columns: Mapping[str, str]
     of_rows: Mapping[str, tuple[str, ...]]
+    sets: Mapping[str, tuple[str, ...]]
     warnings: tuple[Diagnostic, ...] = ()
+    dropped: int = 0
 
     def keep(self, labels: Mapping[str, str]) -> Table:
         """The rows with some labels, and the columns that say which label a row has."""
@@ -52,7 +58,7 @@ class Labelled:
             rows &= np.array(self.of_rows[index]) == label
         columns: dict[str, Any] = dict(self.table.columns)
         for index, own in self.of_rows.items():
-            for label in dict.fromkeys(own) if index not in labels else ():
+            for label in self.sets[index] if index not in labels else ():
                 marks = np.array(own) == label
                 columns[indicator(index, label)] = pa.chunked_array([marks.astype(float)])
         return replace(self.table, columns=columns).keep(rows)
@@ -65,6 +71,7 @@ def labelled(
     *,
     target: bool = True,
     known: Mapping[str, tuple[str, ...]] | None = None,
+    drop_bad: bool = False,
 ) -> Labelled:
     """Read the labels of a law's index sets in a table.
 
@@ -76,11 +83,18 @@ def labelled(
         target: whether the output is read too.
         known: set -> labels that a fit has; other labels are refused, and those that no column
             names are not missed.
+        drop_bad: leave out rows without a label, or whose shares are none, instead of refusing them.
 
     Raises:
         LawdslError: columns that are missing or do not fit each other, shares that are none.
     """
-    reading = _Reading(declared, table, columns, known or {})
+    advice = [
+        "correct the table",
+        "choose rows with --where",
+        "leave such rows out with --drop-bad",
+    ]
+    advice = advice if target else advice[:1]  # only a fit can do without them
+    reading = _Reading(declared, table, columns, known or {}, drop_bad, ", or ".join(advice))
     return reading.labelled(target)
 
 
@@ -93,8 +107,13 @@ class _Reading:
         table: Table,
         columns: Mapping[str, str],
         known: Mapping[str, tuple[str, ...]],
+        drop_bad: bool,
+        advice: str,
     ) -> None:
-        self.declared, self.table, self.bound, self.known = declared, table, columns, known
+        self.declared, self.bound, self.known = declared, columns, known
+        self.table = _with_labels(declared, table)
+        self.drop_bad, self.advice = drop_bad, advice
+        self.good = np.ones(len(table), dtype=bool)
         self.problems: list[Diagnostic] = []
         self.labels: dict[str, tuple[str, ...]] = {
             s.over: s.labels for s in declared.indices.values() if s.labels is not None
@@ -120,6 +139,9 @@ class _Reading:
             column = by_label[name]
             if column is not None:
                 of_rows[name] = self._labels_of(name, column)
+        warnings = tuple(self._shares())
+        self._refuse()
+        long, of_rows = self._without_bad(long, of_rows)
         stacked = [name for name in rows if by_label[name] is None]
         if not target:
             of_rows = {n: labels for n, labels in of_rows.items() if n not in stacked}
@@ -127,16 +149,16 @@ class _Reading:
             long, of_rows = self._stacked(long, stacked, of_rows)
         self._refuse()
         left = {
-            s.name: self.labels[declared.indices[s.indices[-1]].over][-1]
+            s.name: self._labels(s)[-1]
             for s in declared.symbols.values()
             if s.kind == "variable" and s.simplex
         }
         instance = Instance(dict(self.labels), {}, tuple(self.by_row), left)
-        warnings = tuple(self._shares(long))
-        self._refuse()
         plain = {n: c for n, c in self.bound.items() if self._is_plain(n)}
         plain |= {declared.symbols[name].text: self.bound.get(name, name) for name in self.by_row}
-        return Labelled(long, instance, plain, of_rows, warnings)
+        dropped = int(np.sum(~self.good))
+        sets = {name: instance.of(declared, name) for name in of_rows}
+        return Labelled(long, instance, plain, of_rows, sets, warnings, dropped)
 
     def _is_plain(self, name: str) -> bool:
         """Whether a binding is for a name without subscripts, or an output beside labels."""
@@ -158,7 +180,7 @@ class _Reading:
         declared = self.declared
         sets = [declared.indices[name].over for name in rows]
         known = [s.name for s in declared.symbols.values() if s.kind == "variable"]
-        known += [declared.output.name, *(s for s in sets if s not in known)]
+        known += [declared.output.name, *(s for s in (*sets, *rows) if s not in known)]
         for name in self.bound:
             if name not in known:
                 alike = nearest(name, known)
@@ -169,10 +191,11 @@ class _Reading:
     def _column_of_labels(self, index: str) -> str | None:
         """The column that says each row's label of an index; None where there is none."""
         over = self.declared.indices[index].over
-        column = self.bound.get(over, over)
+        own = self.bound.get(index, called(self.declared, index))
+        column = self.bound.get(over, own)
         if column in self.table.columns:
             return column
-        if over in self.bound:
+        if over in self.bound or index in self.bound:
             listed = f"the columns are {', '.join(self.table.columns)}"
             message = f"there is no column `{column}` for the labels of {over}"
             self._say("D0104", message, listed)
@@ -200,7 +223,7 @@ class _Reading:
         pattern = self.bound.get(symbol.name, f"{symbol.name}[{STAR}]")
         found = self._matching(pattern)
         if not found:
-            self._missing(symbol, pattern, over)
+            self._missing(symbol, pattern)
             return
         known = self.labels.get(over)
         if known is None:
@@ -230,13 +253,13 @@ class _Reading:
                 found[match[1].strip()] = column
         return found
 
-    def _missing(self, symbol: Symbol, pattern: str, over: str) -> None:
+    def _missing(self, symbol: Symbol, pattern: str) -> None:
         listed = ", ".join(list(self.table.columns)[:12])
         more = ", …" if len(self.table.columns) > 12 else ""
         kind = "output" if symbol.kind == "output" else "variable"
         ways = f"name the columns by a pattern: {symbol.name}=PREFIX*"
         if symbol.kind == "output":
-            ways += f", or say which column has the labels: {over}=COLUMN"
+            ways += f", or say which column has the labels: {called(self.declared, symbol.indices[0])}=COLUMN"
         message = f"there are no columns `{pattern}` for the {kind} `{symbol.text}`"
         if STAR not in pattern:
             message = f"`{pattern}` is no pattern of columns for the {kind} `{symbol.text}`"
@@ -261,21 +284,38 @@ class _Reading:
         over = self.declared.indices[index].over
         own = self.table.texts(column)
         empty = np.array([not label for label in own], dtype=bool)
-        if empty.any():
-            rows = np.flatnonzero(empty)
-            message = f"column {column} is empty: which of {over} is the row of?"
-            help = "fill it in, or choose rows with --where"
-            self.problems.append(bad_rows("D0120", self.table, column, rows, message, help))
-            return tuple(own)
+        message = f"column {column} is empty: which of {over} is the row of?"
+        self._bad(column, empty, message)
         known = self.labels.get(over)
         if known is None:
-            self.labels[over] = tuple(sorted(set(own)))
-        elif not set(own) <= set(known):
-            rows = np.flatnonzero([label not in known for label in own])
-            message = f"column {column}: `{own[int(rows[0])]}` is none of {over}: {_some(known)}"
-            help = "correct it, or choose rows with --where"
-            self.problems.append(bad_rows("D0120", self.table, column, rows, message, help))
+            self.labels[over] = tuple(sorted(set(own) - {""}))
+            return tuple(own)
+        other = np.array([bool(label) and label not in known for label in own], dtype=bool)
+        named = own[int(np.argmax(other))]
+        message = f"column {column}: `{named}` is none of {over}: {_some(known)}"
+        self._bad(column, other, message)
         return tuple(own)
+
+    def _bad(self, column: str, bad: NDArray[np.bool_], message: str) -> None:
+        """Rows that cannot be used: refused, or left out."""
+        if self.drop_bad:
+            self.good &= ~bad
+        elif bad.any():
+            rows = np.flatnonzero(bad)
+            found = bad_rows("D0120", self.table, column, rows, message, self.advice)
+            self.problems.append(found)
+
+    def _without_bad(
+        self, table: Table, of_rows: dict[str, tuple[str, ...]]
+    ) -> tuple[Table, dict[str, tuple[str, ...]]]:
+        if self.good.all():
+            return table, of_rows
+        if not self.good.any():
+            help = "correct the table: there is nothing left to use"
+            message = "every row is bad"
+            raise LawdslError(Diagnostic("D0103", message, place=self.table.name, help=help))
+        kept = {n: tuple(np.array(own)[self.good].tolist()) for n, own in of_rows.items()}
+        return table.keep(self.good), kept
 
     def _stacked(
         self, table: Table, stacked: list[str], of_rows: Mapping[str, tuple[str, ...]]
@@ -284,9 +324,7 @@ class _Reading:
         output = self.declared.output
         others = [name for name in stacked if name != (*output.indices, "")[0]]
         for name in others:
-            over = self.declared.indices[name].over
-            message = f"no column says the label of each row over {over}"
-            self._say("D0104", message, f"name the column: {over}=COLUMN")
+            self.problems.append(no_labels(self.declared, name, self.table))
         found = self.wide.get(output.name)
         if self.problems or found is None:
             return table, dict(of_rows)
@@ -311,31 +349,67 @@ class _Reading:
         each = tuple(np.repeat(np.array(used), len(table)).tolist())
         return long, {output.indices[0]: each, **repeated}
 
-    def _shares(self, table: Table) -> list[Diagnostic]:
-        """What is wrong with shares that do not sum to 1: refused, or a warning."""
-        warnings = []
+    def _shares(self) -> Iterator[Diagnostic]:
+        """What is odd about shares; rows whose shares are none are refused, or left out."""
         for symbol in self.declared.symbols.values():
             if symbol.kind != "variable" or not symbol.simplex or symbol.name not in self.wide:
                 continue
-            names = [with_subscripts(symbol.name, (label,)) for label in self.wide[symbol.name]]
-            readable = np.logical_and.reduce([table.readable(name) for name in names])
-            shares = np.array([table.keep(readable).numbers(name) for name in names])
-            off = np.abs(shares.sum(axis=0) - 1)
-            worst = float(off.max(initial=0.0))
-            if worst > SLOPPY:
-                rows = np.flatnonzero(readable)[np.flatnonzero(off > SLOPPY)]
-                total = float(shares.sum(axis=0)[off > SLOPPY][0])
-                message = f"the shares `{symbol.text}` sum to {total:g}, not to 1"
-                help = "correct them, or bind other columns"
-                self.problems.append(bad_rows("D0121", table, names[0], rows, message, help))
-            elif worst > ROUNDED:
-                last = self.labels[self.declared.indices[symbol.indices[-1]].over][-1]
-                message = f"the shares `{symbol.text}` sum to 1 only within {worst:.2g}"
-                help = f"they are taken as rounded, and `{last}` as 1 minus the others"
-                warnings.append(
-                    Diagnostic("D0122", message, "warning", place=table.name, help=help)
-                )
-        return warnings
+            rest = self._labels(symbol)[-1]
+            found = checked_shares(
+                symbol.text, self.table, self.wide[symbol.name], rest, self.drop_bad, self.advice
+            )
+            if self.drop_bad:
+                self.good &= found.good
+            else:
+                self.problems += found.problems
+            yield from found.warnings
+
+    def _labels(self, symbol: Symbol) -> tuple[str, ...]:
+        """The labels of the last subscript."""
+        return self.labels[self.declared.indices[symbol.indices[-1]].over]
+
+
+def called(declared: Declarations, index: str) -> str:
+    """By which name a column of labels is bound: that of the set, or of the index of a set that is
+    listed."""
+    over = declared.indices[index].over
+    return over if over.isidentifier() else index
+
+
+def no_labels(declared: Declarations, index: str, table: Table) -> Diagnostic:
+    """What is said where no column has the labels that rows need."""
+    message = f"no column says the label of each row over {declared.indices[index].over}"
+    help = f"name the column: {called(declared, index)}=COLUMN"
+    return Diagnostic("D0104", message, place=table.name, help=help)
+
+
+def refuse_indices(law: Law, what: str, help: str) -> None:
+    """Refuse a law with index sets.
+
+    Args:
+        law: any law.
+        what: cannot be done with one.
+        help: what can.
+
+    Raises:
+        LawdslError: L0321.
+    """
+    if law.indexed:
+        message = f"`{law.name}` has index sets: {what}"
+        raise LawdslError(Diagnostic("L0321", message, help=help))
+
+
+def _with_labels(declared: Declarations, table: Table) -> Table:
+    """The table with `L[web]` for a lone column `L` of which `web` was taken to be the unit."""
+    subscripted = {s.name for s in (*declared.symbols.values(), declared.output) if s.indices}
+    lone = {
+        name: with_subscripts(name, (unit,))
+        for name, unit in table.units.items()
+        if name in subscripted and not is_unit(unit)
+    }
+    columns = {lone.get(name, name): column for name, column in table.columns.items()}
+    units = {name: unit for name, unit in table.units.items() if name not in lone}
+    return replace(table, columns=columns, units=units)
 
 
 def _chunks(column: Any) -> list[Any]:

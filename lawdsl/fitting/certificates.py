@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.records import Certificate
 from lawdsl.law import Law
-from lawdsl.proof.claims import check, check_claim, claim_text
+from lawdsl.proof.checking import check
+from lawdsl.proof.claims import check_claim, claim_text
 from lawdsl.proof.verdicts import Verdict
 
 SECONDS = 0.5  # for one claim
@@ -55,6 +56,9 @@ def enforced(law: Law, found: Iterable[Certificate]) -> Law | None:
 
 
 def _bounds(law: Law, shown: str) -> tuple[str, ...]:
-    """The bounds of parameters under which a claim is proved."""
+    """The bounds of parameters under which a claim is proved; none of a law with index sets, whose
+    labels no bound can name."""
+    if law.declarations.instance is not None:
+        return ()
     claim = next(c for c in law.claims if claim_text(c) == shown)
     return check_claim(law, claim).remedy

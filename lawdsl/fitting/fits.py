@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,19 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.data.labels import Labelled, labelled
+from lawdsl.data.covariates import fitting, with_columns
+from lawdsl.data.labels import Labelled, labelled, no_labels
+from lawdsl.data.measuring import Measured, measured
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import plain, write
+from lawdsl.files import plain
 from lawdsl.fitting.fitted import Fit
-from lawdsl.fitting.keeping import VERDICTS, altered, declarations
+from lawdsl.fitting.gathering import gathered, label_of
+from lawdsl.fitting.keeping import (
+    SEVERAL,
+    VERDICTS,
+    altered,
+    declarations,
+    fields_of_several,
+    load,
+    save,
+)
 from lawdsl.fitting.records import FittedLaw, Held, Parameter
-from lawdsl.language.instances.instance import row_indices
+from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
-
-SCHEMA = "fits 1"
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,9 @@ class Fits:
         labels: set -> its labels.
         parts: a fit for each label of the rows, or a single one.
         columns: variable, output or set -> column, or pattern of columns, as they were given.
-        diagnostics: what there is to say of the table as a whole.
+        warnings: what there is to say of the table as a whole.
+        dropped: rows without a label, or whose shares are none, that were left out of all parts.
+        measured: what the law measures of each domain, and at which points.
     """
 
     law: FittedLaw = field(repr=False)
@@ -46,6 +56,8 @@ class Fits:
     parts: tuple[Fit, ...]
     columns: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    dropped: int = 0
+    measured: Measured | None = None
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -71,14 +83,8 @@ class Fits:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the verdicts rest on, each with the label that it is about."""
-        found = [*self.warnings]
-        for part in self.parts:
-            label = label_of(part)
-            for d in part.diagnostics:
-                place = f"{label}, {d.place}" if label and d.place else label or d.place
-                found.append(replace(d, place=place))
-        return tuple(found)
+        """What the verdicts rest on, each with the labels that it is true of."""
+        return (*self.warnings, *gathered(self.parts))
 
     @property
     def objective(self) -> float:
@@ -109,13 +115,29 @@ class Fits:
         law = law.holding(self.law.held)
         if law.digest != self.law.digest:
             raise altered("its law is not the one that was fitted")
+        self._check_parts(law)
         return law
 
-    def predict(self, table: Any, /, **columns: str) -> Array:
+    def _check_parts(self, law: Law) -> None:
+        """Refuse parts that are not the law at each of the labels."""
+        for part in self.parts:
+            own = replace(part.law, digest=self.law.digest, instance=None)
+            if part.law.instance is None or own != self.law:
+                raise altered("a part of it is of another law")
+            if part.law.instance.labels != self.labels:
+                raise altered("a part of it has other labels")
+        at = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
+        alone = [index for index in row_indices(law.declarations) if index in at[0]]
+        known = all(law.declarations.indices[index].over in self.labels for index in alone)
+        if not known or at != list(Instance(self.labels).places(law.declarations, alone)):
+            raise altered("its parts are not those of its labels")
+
+    def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:
         """The fitted law on the rows of a table.
 
         Args:
             table: a path, a data frame, or a mapping of arrays.
+            runs: a table of runs of further domains, of which the law's variables are measured.
             columns: variable or set -> column, or pattern of columns, where they differ from those
                 fitted.
 
@@ -127,29 +149,63 @@ class Fits:
             LawdslError: a column that is missing, a label that was not fitted, a value outside the
                 law's domain.
         """
-        return self.predict_with_warnings(table, **columns)[0]
+        return self.predict_with_warnings(table, runs=runs, **columns)[0]
 
     def predict_with_warnings(
-        self, table: Any, /, **columns: str
+        self, table: Any, /, *, runs: Any = None, **columns: str
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
         """The same, and a warning for each variable that leaves the range it was fitted on."""
         law = self.read_law()
         rows = read_table(table)
-        known = self._columns(law, rows.columns)
-        found = labelled(
-            law.declarations, rows, {**known, **columns}, target=False, known=self.labels
-        )
-        if set(found.of_rows) == set(row_indices(law.declarations)):
-            return self._by_rows(found)
-        missing = [i for i in row_indices(law.declarations) if i not in found.of_rows]
-        if missing != list(law.declarations.output.indices) or len(self.parts) == 1:
-            over = law.declarations.indices[missing[0]].over
-            message = f"no column says the label of each row over {over}"
-            help = f"name the column: {over}=COLUMN"
-            raise LawdslError(Diagnostic("D0104", message, place=rows.name, help=help))
+        bound = {**self._columns(law, rows.columns), **columns}
+        more: tuple[Diagnostic, ...] = ()
+        if self.measured is not None:
+            values, more = self._measured(law, runs, columns)
+            rows = with_columns(law.declarations, rows, bound, values)
+            bound = fitting(law.declarations, bound)
+        asked = self.asked(law)
+        free = {law.declarations.indices[i].over for i in row_indices(law.declarations)}
+        free -= {law.declarations.indices[i].over for i in asked}
+        known = {over: labels for over, labels in self.labels.items() if over not in free}
+        found = labelled(law.declarations, rows, bound, target=False, known=known)
+        missing = [index for index in asked if index not in found.of_rows]
+        if not missing:
+            predicted, warnings = self._by_rows(found)
+            return predicted, (*more, *warnings)
+        if missing != list(law.declarations.output.indices) or not self.apart:
+            raise LawdslError(no_labels(law.declarations, missing[0], rows))
         made = [self._part(part, found, {}) for part in self.parts]
-        warnings = tuple(dict.fromkeys(d for _, more in made for d in more))
-        return np.stack([values for values, _ in made], axis=1), (*found.warnings, *warnings)
+        said = tuple(dict.fromkeys(d for _, own in made for d in own))
+        return np.stack([values for values, _ in made], axis=1), (*found.warnings, *said)
+
+    def _measured(
+        self, law: Law, runs: Any, columns: Mapping[str, str]
+    ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
+        """What is known of each domain, or of those of further runs, measured at the same points."""
+        assert self.measured is not None
+        if runs is None:
+            return self.measured.values, ()
+        table = read_table(runs)
+        there = {n: c for n, c in self.columns.items() if c in table.columns}
+        points = self.measured.points
+        found = measured(law.declarations, table, {**there, **columns}, points=points)
+        return found.values, found.warnings
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The indices whose labels have fits of their own."""
+        instance = self.parts[0].law.instance
+        return tuple(instance.at) if instance else ()
+
+    def asked(self, law: Law) -> tuple[str, ...]:
+        """The indices whose label a row must say: those of parameters. Where only variables are of
+        a label, as measured properties of a domain, any other label will do."""
+        marks = self.parts[0].data.ranges
+        return tuple(
+            index
+            for index in row_indices(law.declarations)
+            if index in self.apart or any(name.startswith(f"[{index} = ") for name in marks)
+        )
 
     @property
     def outputs(self) -> list[str]:
@@ -184,18 +240,22 @@ class Fits:
     def _part(
         self, part: Fit, found: Labelled, at: Mapping[str, str]
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
-        return part.predict_with_warnings(found.keep(at), **found.columns)
+        values, warnings = part.predict_with_warnings(found.keep(at), **found.columns)
+        label = label_of(part)  # ranges are those of the table, trust is of a part
+        return values, tuple(replace(d, place=label) if d.code == "F0110" else d for d in warnings)
 
     def to_json(self) -> dict[str, Any]:
         """The fits as plain data; the keys are stable."""
         content = {
-            "schema": SCHEMA,
+            "schema": SEVERAL,
             "verdict": self.verdict,
             "labels": {over: list(labels) for over, labels in self.labels.items()},
             "values": self.values,
             "objective": self.objective,
             "columns": dict(self.columns),
             "warnings": [d.to_json() for d in self.warnings],
+            "dropped": self.dropped,
+            "measured": self.measured and self.measured.to_json(),
             "parts": [part.to_json() for part in self.parts],
             "law": {
                 "name": self.law.name,
@@ -216,15 +276,39 @@ class Fits:
         Raises:
             LawdslError: the file cannot be written.
         """
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        try:
-            write(Path(path), text)
-        except OSError as error:
-            message = f"the fit cannot be written: {error.strerror}"
-            help = "give the path of a file in a folder that you may write to"
-            raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
+        save(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Fits:
+        """Read fits that `save` wrote.
+
+        Raises:
+            LawdslError: no such file, or no fits of this schema.
+        """
+        return load(path, cls.of_json)
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Fits:
+        """The fits that `to_json` made this of.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
+        """
+        parts = tuple(Fit.of_json(part) for part in content["parts"])
+        if not parts:
+            raise ValueError("no parts")
+        return cls(**fields_of_several(content), parts=parts)
 
 
-def label_of(part: Fit) -> str:
-    """The label of the rows of a part; empty where it is all there is."""
-    return part.law.instance.text if part.law.instance else ""
+def load_fit(path: str | Path) -> Fit | Fits:
+    """Read what `save` wrote: a fit, or the fits of a law with index sets.
+
+    Raises:
+        LawdslError: no such file, or no fit.
+    """
+    return load(path, _either)
+
+
+def _either(content: Any) -> Fit | Fits:
+    several = isinstance(content, Mapping) and content.get("schema") == SEVERAL
+    return Fits.of_json(content) if several else Fit.of_json(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,14 +14,15 @@ from numpy.typing import NDArray
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import plain, write
+from lawdsl.files import plain
 from lawdsl.fitting.keeping import (
-    NO_FIT,
     SCHEMA,
+    SEVERAL,
     altered,
     declarations,
     fields,
-    read,
+    load,
+    save,
 )
 from lawdsl.fitting.problem import problem_of
 from lawdsl.fitting.records import (
@@ -101,7 +101,10 @@ class Fit:
         if self.law.held:
             law = law.holding(self.law.held)
         if self.law.instance is not None:
-            law = law.at_labels(self.law.instance)
+            try:
+                law = law.at_labels(self.law.instance)
+            except KeyError:
+                raise altered("its labels are not those of its law") from None
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):
@@ -199,13 +202,7 @@ class Fit:
         Raises:
             LawdslError: the file cannot be written.
         """
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        try:
-            write(Path(path), text)
-        except OSError as error:
-            message = f"the fit cannot be written: {error.strerror}"
-            help = "give the path of a file in a folder that you may write to"
-            raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
+        save(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Fit:
@@ -214,16 +211,18 @@ class Fit:
         Raises:
             LawdslError: no such file, or no fit of this schema.
         """
-        try:
-            return cls(**fields(json.loads(read(Path(path)), parse_constant=_refuse)))
-        except OSError as error:
-            reason = error.strerror or "it cannot be read"
-        except NO_FIT as error:
-            reason = f"it is no fit of schema {SCHEMA} ({type(error).__name__}: {str(error)[:80]})"
-        help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
-        message = f"the fit cannot be read: {reason}"
-        raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help))
+        return load(path, cls.of_json)
 
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Fit:
+        """The fit that `to_json` made this of.
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
+            LawdslError: it is of a law with index sets.
+        """
+        if isinstance(content, Mapping) and content.get("schema") == SEVERAL:
+            message = "these are the fits of a law with index sets, one for each label"
+            help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
+            raise LawdslError(Diagnostic("F0108", message, help=help))
+        return cls(**fields(content))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.linear_in import linear_parameters
-from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.problem import Problem, on_arrays
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 from lawdsl.symmetries import Freedom
@@ -75,7 +75,8 @@ def unseen(
             is held, and the others are judged as they are then.
     """
     names = [q.name for q in law.parameters]
-    is_linear = np.isin(np.arange(len(names)), linear_parameters(law))
+    linear_ones = problem.linear if on_arrays(law) else linear_parameters(law)
+    is_linear = np.isin(np.arange(len(names)), linear_ones)
     fixed = np.isin(names, list(unknowable.held))
     held = np.isin(names, list(on_bound)) | fixed
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
@@ -101,12 +102,13 @@ def unseen(
     count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
     seen = problem.parameters - unknowable.lost - max(len(directions), count)
     groups = _merged([*directions, *structural])
-    causes = _causes(law, problem) if groups else []
+    causes = _causes(law, problem) if groups and not on_arrays(law) else []
     findings = [
         _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", causes)
         for group in groups
     ]
-    return findings or _tied(law, problem), unknowable.parameters.union(*groups)
+    ties = [] if on_arrays(law) else _tied(law, problem)
+    return findings or ties, unknowable.parameters.union(*groups)
 
 
 def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
@@ -202,9 +204,11 @@ def _merged(sets: list[set[str]]) -> list[set[str]]:
 
 def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[_Cause]) -> Diagnostic:
     what = "told apart from" if involved[1:] else "determined from"
-    slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
-    touched = set().union(*slopes)
-    told = [cause for cause in causes if cause.variables & touched]
+    told: list[_Cause] = []
+    if causes:
+        slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
+        touched = set().union(*slopes)
+        told = [cause for cause in causes if cause.variables & touched]
     why = f": {'; '.join(cause.short for cause in told)}" if told else ""
     message = f"{_listed(involved)} cannot be {what} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lawdsl.choices import METHODS
+from lawdsl.data.measuring import Measured
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.files import write
 from lawdsl.fitting.records import (
     Agreement,
     Certificate,
@@ -27,10 +31,13 @@ from lawdsl.language.parsing import parse
 from lawdsl.language.resolving import Declarations, resolve
 
 SCHEMA = 2
+SEVERAL = "fits 1"  # the schema of a law with index sets
 LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
 VERDICTS = ("trusted", "caution", "not trusted")
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading content of another form ends in."""
+
+Kept = TypeVar("Kept")
 
 
 def read(path: Path) -> str:
@@ -47,6 +54,44 @@ def read(path: Path) -> str:
     return content.decode("utf-8")
 
 
+def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
+    """What the content of a file is built into.
+
+    Args:
+        path: of a file that `save` wrote.
+        build: plain data -> record; what it raises on data of another form is a user's mistake.
+
+    Raises:
+        LawdslError: no such file, or no fit.
+    """
+    try:
+        return build(json.loads(read(Path(path)), parse_constant=_refuse))
+    except LawdslError as error:
+        raise LawdslError([replace(d, place=str(path)) for d in error.diagnostics]) from None
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+    except NO_FIT as error:
+        reason = f"it is no fit of schema {SCHEMA} ({type(error).__name__}: {str(error)[:80]})"
+    help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
+    message = f"the fit cannot be read: {reason}"
+    raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help))
+
+
+def save(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write a fit as JSON, whole or not at all.
+
+    Raises:
+        LawdslError: the file cannot be written.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        write(Path(path), text)
+    except OSError as error:
+        message = f"the fit cannot be written: {error.strerror}"
+        help = "give the path of a file in a folder that you may write to"
+        raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
+
+
 def fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Fit, from the plain data that `Fit.to_json` makes.
 
@@ -55,7 +100,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     if content["schema"] != SCHEMA:
         raise ValueError(f"schema {content['schema']!r}")
-    objective, metrics, law = content["objective"], content["metrics"], content["law"]
+    objective, metrics = content["objective"], content["metrics"]
     data, agreement = content["data"], content["agreement"]
     optimality = content["optimality"]
     return {
@@ -73,16 +118,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
         "stopped": str(content["stopped"]),
         "verdict": _one_of(VERDICTS, content["verdict"]),
         "diagnostics": tuple(_diagnostic(d) for d in content["diagnostics"]),
-        "law": FittedLaw(
-            str(law["name"]),
-            str(law["digest"]),
-            {name: str(text) for name, text in law["texts"].items()},
-            {name: _number(value) for name, value in law["settings"].items()},
-            tuple(map(str, law["dropped"])),
-            tuple(map(str, law["added"])),
-            tuple(map(str, law["held"])),
-            _instance(law.get("instance")),
-        ),
+        "law": _law(content["law"]),
         "data": FittedData(
             str(data["name"]),
             str(data["digest"]),
@@ -101,6 +137,38 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
         "optimality": Optimality(*(_or_nan(optimality[n]) for n in ("gradient", "curvature"))),
         "intervals": _intervals(content["intervals"]),
     }
+
+
+def fields_of_several(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of Fits but for its parts, from the plain data that `Fits.to_json` makes.
+
+    Raises:
+        ValueError, TypeError, LookupError, AttributeError, OverflowError: it is no such data.
+    """
+    if content["schema"] != SEVERAL:
+        raise ValueError(f"schema {content['schema']!r}")
+    return {
+        "law": _law(content["law"]),
+        "labels": _labels(content["labels"]),
+        "columns": {name: str(column) for name, column in content["columns"].items()},
+        "warnings": tuple(_diagnostic(d) for d in content["warnings"]),
+        "dropped": int(content["dropped"]),
+        "measured": _measured(content["measured"]),
+    }
+
+
+def _measured(content: Mapping[str, Any] | None) -> Measured | None:
+    if content is None:
+        return None
+    values = {
+        str(name): {str(label): _number(value) for label, value in own.items()}
+        for name, own in content["values"].items()
+    }
+    points = {
+        str(name): tuple({str(n): _number(x) for n, x in point.items()} for point in own)
+        for name, own in content["points"].items()
+    }
+    return Measured(values, points)
 
 
 def declarations(law: FittedLaw) -> Declarations:
@@ -131,11 +199,28 @@ def declarations(law: FittedLaw) -> Declarations:
     return find(law.name)
 
 
+def _law(content: Mapping[str, Any]) -> FittedLaw:
+    return FittedLaw(
+        str(content["name"]),
+        str(content["digest"]),
+        {name: str(text) for name, text in content["texts"].items()},
+        {name: _number(value) for name, value in content["settings"].items()},
+        tuple(map(str, content["dropped"])),
+        tuple(map(str, content["added"])),
+        tuple(map(str, content["held"])),
+        _instance(content.get("instance")),
+    )
+
+
+def _labels(content: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {str(over): tuple(map(str, labels)) for over, labels in content.items()}
+
+
 def _instance(content: Mapping[str, Any] | None) -> Instance | None:
     if content is None:
         return None
     return Instance(
-        {str(over): tuple(map(str, labels)) for over, labels in content["labels"].items()},
+        _labels(content["labels"]),
         {str(index): str(label) for index, label in content["at"].items()},
         tuple(map(str, content["by_row"])),
         {str(name): str(label) for name, label in content["left_out"].items()},
@@ -215,3 +300,7 @@ def _number(value: Any) -> float:
     if isinstance(value, (str, bool)) or not math.isfinite(number):
         raise ValueError(f"{value!r} is no number")
     return number
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")

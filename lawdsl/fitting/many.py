@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lawdsl.data.binding import chosen_rows
+from lawdsl.data.binding import chosen_rows, no_row
+from lawdsl.data.covariates import with_measured
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.tables import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -30,8 +31,18 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
     if order.enforce:
         message = "claims of a law with index sets are certified, but not enforced"
         raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
-    rows, _ = chosen_rows(table, order.where, order.drop_bad)
-    found = labelled(law.declarations, rows, order.columns)
+    table, columns, known = with_measured(
+        law.declarations,
+        table,
+        order.columns,
+        run=order.run,
+        drop_bad=order.drop_bad,
+        settings={q.name: q.value for q in law.settings if q.value is not None},
+    )
+    rows, lost = chosen_rows(table, order.where, order.drop_bad)
+    if len(rows) == 0:
+        raise LawdslError(no_row(table, order.where))
+    found = labelled(law.declarations, rows, columns, drop_bad=order.drop_bad)
     places = list(parts_of(law, found.instance))
     fits = []
     for number, at in enumerate(places):
@@ -48,7 +59,15 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
     fitted = FittedLaw(
         law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
     )
-    return Fits(fitted, found.instance.labels, tuple(fits), dict(order.columns), found.warnings)
+    return Fits(
+        fitted,
+        found.instance.labels,
+        tuple(fits),
+        dict(order.columns),
+        (*(known.warnings if known else ()), *found.warnings),
+        lost + found.dropped,
+        known and replace(known, warnings=()),
+    )
 
 
 def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:

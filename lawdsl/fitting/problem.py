@@ -11,8 +11,12 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.compiling.array_model import ArrayModel, ArrayValues
+from lawdsl.compiling.indexed import Indexed
+from lawdsl.compiling.leaves import Leaves
+from lawdsl.compiling.linearity import linear_in
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
-from lawdsl.compiling.parts import parts_of
+from lawdsl.compiling.parts import MOST_SECOND, parts_of
 from lawdsl.compiling.tape import Tape
 from lawdsl.fitting.linear_in import compared
 from lawdsl.fitting.losses import bend_of, clipped, rho, rho_bend, rho_slope
@@ -86,7 +90,7 @@ class Problem:
             where all are 1.
     """
 
-    model: Model
+    model: Model | ArrayModel
     transforms: Transforms
     target: Array
     objective: Objective
@@ -113,12 +117,12 @@ class Problem:
     @property
     def linear(self) -> tuple[int, ...]:
         """Numbers of the parameters in which the model is linear all at once."""
-        return self.model.parts.linear
+        return tuple(self.model.linear)
 
     @property
     def columns(self) -> Array:
         """The variables, shape (variables, rows), in the law's units."""
-        return self.model.table.columns
+        return self.model.columns
 
     @property
     def rows(self) -> int:
@@ -138,7 +142,7 @@ class Problem:
     def subset(self, rows: NDArray[Any]) -> Problem:
         """The same problem on some of the rows."""
         weights = None if self.weights is None else self.weights[..., rows]
-        model = Model(self.model.parts, self.columns[:, rows])
+        model = self.model.on(self.columns[:, rows])
         return replace(self, model=model, target=self.target[rows], weights=weights)
 
     def of_starts(self, chosen: NDArray[Any]) -> Problem:
@@ -231,7 +235,7 @@ class Problem:
 
     def bends(self, exact: bool = True) -> bool:
         """Whether second derivatives are exact, of those that are to be."""
-        return exact and self.model.parts.hessian is not None
+        return exact and self.model.curved
 
     def quadratic_at(
         self, points: Points, theta: Array, turn: Turn, near: Near, exact: bool
@@ -370,14 +374,14 @@ class Points:
     def __init__(self, problem: Problem, theta: Array, order: int) -> None:
         self.problem, self.theta, self.order = problem, theta, order
         self.slices = list(problem.pieces(len(theta) * problem.parameters))
-        self.whole: Values | None = None
+        self.whole: Values | ArrayValues | None = None
         if len(self.slices) == 1:
             self.whole = problem.model.at(theta, order)
         self._columns: Array | None = None
         self._offset: Array | None = None
         self._read = False
 
-    def pieces(self) -> Iterator[tuple[slice, Values]]:
+    def pieces(self) -> Iterator[tuple[slice, Values | ArrayValues]]:
         """All rows, as many at once as memory allows."""
         if self.whole is not None:
             yield EVERY_ROW, self.whole
@@ -437,6 +441,9 @@ def problem_of(
         objective: what to minimise.
         weights: of the rows, shape (rows,).
     """
+    if on_arrays(law):
+        model = array_model(law, columns)
+        return Problem(model, transforms_of(law), target, objective, weights)
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
     expression, linear, exponential = compared(law, objective)
@@ -444,8 +451,29 @@ def problem_of(
     values = [v for v in settings.values() if v is not None]
     one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
     parts = replace(parts, tapes=(one, two, three))
-    model, transforms = Model(parts, columns), transforms_of(law)
-    return Problem(model, transforms, target, objective, weights, exponential)
+    return Problem(
+        Model(parts, columns), transforms_of(law), target, objective, weights, exponential
+    )
+
+
+def on_arrays(law: Law) -> bool:
+    """Whether a law with index sets is computed on arrays, an axis for each index: one with few
+    parameters has second derivatives where it is written out."""
+    return law.declarations.schema is not None and len(law.parameters) > MOST_SECOND
+
+
+def array_model(law: Law, columns: Array) -> ArrayModel:
+    """A law with index sets, at labels, on the rows of a table, shape (variables, rows)."""
+    schema = law.declarations.schema
+    assert schema is not None
+    leaves = Leaves(
+        schema,
+        law.declarations,
+        tuple(q.name for q in law.variables),
+        tuple(q.name for q in law.parameters),
+        {q.name: q.value for q in law.settings if q.value is not None},
+    )
+    return ArrayModel(Indexed(leaves), columns, linear_in(leaves))
 
 
 def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:

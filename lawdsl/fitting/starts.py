@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.linear import solved
-from lawdsl.fitting.problem import Points, Problem
+from lawdsl.fitting.problem import Points, Problem, on_arrays
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
 from lawdsl.language.resolving import read_target, spread
@@ -43,9 +43,12 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     problem = problem.sample(ROWS, seed)
     draws = max(FEWEST, DRAWS * count)
-    near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
-    near += [1 / column for column in near]
-    theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
+    if on_arrays(law):
+        theta = _families(law, draws, rng)
+    else:
+        near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
+        near += [1 / column for column in near]
+        theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
     if problem.linear:
         theta, _ = solved(problem, Points(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
@@ -76,6 +79,31 @@ def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.G
     if upper or q.bounds:
         return (min(upper) if upper else 0.0) - size
     return size * rng.choice([-1.0, 1.0], draws)
+
+
+def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
+    """Values of the elements of index sets: those of a family are of one size in each draw, as the
+    effects of all its domains add up."""
+    sizes: dict[str, Array] = {}
+    found = []
+    for q in law.parameters:
+        family = q.name.partition("[")[0]
+        if family not in sizes:
+            sizes[family] = np.exp(rng.uniform(np.log(0.1), np.log(10.0), draws))
+        found.append(_within(q, sizes[family] * rng.normal(size=draws), rng))
+    return np.stack(found, axis=1)
+
+
+def _within(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
+    """Values of any sign as values inside a domain, as far as numbers bound it."""
+    lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
+    upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
+    if lower and upper:
+        share = rng.uniform(0.02, 0.98, len(value))
+        return max(lower) + (min(upper) - max(lower)) * share
+    if lower:
+        return max(lower) + np.abs(value)
+    return min(upper) - np.abs(value) if upper else value
 
 
 def _in_exponent(expression: sp.Expr, symbol: sp.Symbol) -> bool:

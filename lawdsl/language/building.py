@@ -94,6 +94,9 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def hold(self, kind: Token, *values: Any) -> Node:
         return tree.Hold(str(kind), values, span=span_of(kind, [v for _, v in values]))
 
+    def measure(self, name: Any, formula: Any) -> Node:
+        return tree.Measure(_named(name), formula, span=span_of(name, formula))
+
     def identify(self, left: Any, right: Any) -> Node:
         return tree.Identify(left, right, span=span_of(left, right))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lawdsl.diagnostics import Text
 from lawdsl.language import tree
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.printing import print_formula, with_subscripts
 from lawdsl.language.tree import Formula, Named, Span
 
 if TYPE_CHECKING:
@@ -91,6 +91,40 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """`L(step = 1000, N = 1.8)`: the measured output where the columns have these values.
+
+    A run moves along the first; the others choose runs. Those that are variables are in the law's
+    units.
+    """
+
+    conditions: tuple[tuple[str, float], ...]
+
+    @property
+    def along(self) -> str:
+        """What a run moves along."""
+        return self.conditions[0][0]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a variable is measured: a formula of readings, for each label of its index.
+
+    `readings` are the calls in the formula.
+    """
+
+    name: str
+    index: str
+    formula: Formula
+    readings: Mapping[tree.Call, Reading]
+
+    @property
+    def text(self) -> str:
+        """As it stands in a law."""
+        return f"{with_subscripts(self.name, (self.index,))} = {print_formula(self.formula)}"
+
+
+@dataclass(frozen=True)
 class Claim:
     """A `require` line: what is claimed, where, and the verdict its author expects."""
 
@@ -106,7 +140,8 @@ class Declarations:
     """A law as declared, that of the law it extends included.
 
     Each of the `symbols` comes after those that its formula and its bounds name. The `identities`
-    choose among the parameters that give one and the same law.
+    choose among the parameters that give one and the same law. The `measures` say how variables
+    are measured, by their names.
     """
 
     name: str
@@ -122,7 +157,13 @@ class Declarations:
     text: Text
     indices: Mapping[str, IndexSet] = field(default_factory=dict)
     identities: tuple[tree.Identify, ...] = ()
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     instance: Instance | None = None  # the labels that it is taken at, where it had index sets
+    schema: Declarations | None = field(default=None, repr=False, compare=False)  # with these
+
+    def names(self, kind: str) -> list[str]:
+        """The names of a kind as they are declared, with their subscripts."""
+        return [symbol.text for symbol in self.symbols.values() if symbol.kind == kind]
 
 
 Find = Callable[[str], Declarations]

@@ -233,6 +233,19 @@ def _set_behind_for(p: Stop) -> Found | None:
     return None
 
 
+def _reading(p: Stop) -> Found | None:
+    """What is read of a run, written in another way than `L(step = 1000)`."""
+    if p.line[0].value != "measure" or p.before is None or "=" not in p.line[: p.at]:
+        return None
+    place = p.bracket is not None and (
+        p.token.type == "RELATION" or p.token.value == "=" or p.before.type == "NAME"
+    )
+    if place or p.token.value == "at" or (p.before.value == "]" and p.token.value == "("):
+        help = "write a reading of the runs of a label as `L(step = 1000)`"
+        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
+    return None
+
+
 def _operator_missing(p: Stop) -> Found | None:
     begins = p.token.type in ("NAME", "NUMBER", "DEL") or p.token.value == "("
     if begins and p.before is not None and "STAR" in p.accepted:
@@ -284,6 +297,7 @@ _RULES: tuple[Callable[[Stop], Found | None], ...] = (
     _mistyped_word,
     _conjunction,
     _comma_missing,
+    _reading,
     _operator_missing,
     _other_bracket,
     _any,

@@ -29,6 +29,7 @@ from lawdsl.language.tree import (
     Limit,
     Line,
     Listed,
+    Measure,
     Minimize,
     Name,
     Named,
@@ -226,6 +227,8 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return keyword, f"{left} = {print_formula(formula)}", *_unit_and_doc(unit, doc)
         case Hold(kind, values):
             return kind, _values(values)
+        case Measure(name, formula):
+            return "measure", f"{print_named(name)} = {print_formula(formula)}"
         case Identify(left, right):
             return "identify", f"{print_formula(left)} = {print_formula(right)}"
         case Require(claim, conditions, expect):

@@ -32,6 +32,7 @@ from lawdsl.language.fits import (
 )
 from lawdsl.language.held.holding import hold, without_held
 from lawdsl.language.indices import declare_indices
+from lawdsl.language.measures import check_measures
 from lawdsl.language.parsing import ANYTHING
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.sections import header_and_body
@@ -90,6 +91,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     identities = [s for s in body if isinstance(s, tree.Identify)]
     for identity in identities:
         check_identity(scope, identity)
+    measures = check_measures(scope, [s for s in body if isinstance(s, tree.Measure)], output)
     hold(scope, [s for s in body if isinstance(s, tree.Hold)])
     # claims and fits speak of the whole law, wherever they stand
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
@@ -125,6 +127,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         text=scope.text,
         indices=scope.indices,
         identities=(*(base.identities if base else ()), *identities),
+        measures={**(base.measures if base else {}), **measures},
     )
 
 

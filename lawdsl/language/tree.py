@@ -290,6 +290,14 @@ class Hold(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Measure(Node):
+    """`measure k2[d] = L(step = 0) - L(step = 5000)`: how a variable is measured, for each label."""
+
+    name: Named
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
 class Identify(Node):
     """`identify sum(t[i, j] for j) = 0`: of parameters that give one law, those that are meant."""
 
@@ -358,6 +366,7 @@ Statement = (
     | Declaration
     | Definition
     | Hold
+    | Measure
     | Identify
     | Require
     | Minimize

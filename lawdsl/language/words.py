@@ -18,6 +18,7 @@ STATEMENTS = (
     "let",
     "fix",
     "tie",
+    "measure",
     "identify",
     "require",
     "minimize",

@@ -178,6 +178,12 @@ FITS: dict[str, Message] = {
         "parameters, most draws determine nothing, and the scatter of the others says nothing of "
         "the truth. Of a single run no interval by runs can be made at all.",
     ),
+    "F0123": Message(
+        "claims of many labels that cannot be enforced",
+        "`--enforce` adds bounds of parameters that keep what a law claims. Of a law with index sets "
+        "the claims are decided, but no bounds of its elements are known that keep them. Leave it "
+        "out, and declare bounds in the law where a claim must hold.",
+    ),
 }
 
 COMPARISONS: dict[str, Message] = {

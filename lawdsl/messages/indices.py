@@ -19,6 +19,12 @@ def _mixing(lines: str = "", equation: str = "L[i] = c[i] + sum(t[i, j]*r[j] for
     return f"{head}parameter c[i], t[i, j]\n{between}{equation}\n"
 
 
+def _measured(lines: str, equation: str = "L = E/N*k[d]") -> str:
+    """A small law with a variable that has a value for each domain."""
+    head = "law example\nindex d over domain\nvariable N > 0\nvariable k[d] > 0\nparameter E > 0\n"
+    return f"{head}{lines}\n{equation}\n"
+
+
 INDICES: dict[str, Message] = {
     "L0314": Message(
         "subscripts that a name does not have",
@@ -111,8 +117,48 @@ INDICES: dict[str, Message] = {
         _law("require L[i] > 0 for N > 7"),
     ),
     "L0321": Message(
-        "a law whose algebra is not there yet",
-        "Laws with index sets, and those with `identify`, are read, formatted and checked for "
-        "syntax. What needs their algebra, proofs and fits, does not know them yet.",
+        "a law with index sets where there can be none",
+        "A law with index sets is checked, shown, fitted and used to predict. Comparisons, trends in "
+        "tables and scikit-learn take laws whose variables are single columns: write the law of one "
+        "label without indices, or do with `lawdsl fit` what the message says.",
+    ),
+    "L0322": Message(
+        "an identity that is not linear",
+        "`identify` chooses one of the many parameters that give the same law, by an equation that "
+        "each fit keeps exactly: one parameter follows from the others. So it is a sum of numbers "
+        "times parameters: `identify sum(t[i, j] for j) = 0`, `identify k[i] = 1`.",
+    ),
+    "L0330": Message(
+        "a rule of measurement for what is not measured",
+        "`measure k1[d] = …` says how a variable that has a value for each label is read from the "
+        "runs of that label. A variable without subscript is a column of the table; parameters are "
+        "fitted. The law has the variable in each row: its index is that of the row's label.",
+        (
+            _measured("measure N = L(step = 1000)"),
+            _measured("measure E = L(step = 1000)"),
+            _measured("measure k[d] = L(step = 1000)\nmeasure k[d] = L(step = 2000)"),
+            _measured(
+                "index j over training\nvariable s[j] > 0\nmeasure s[j] = L(step = 1000)",
+                "L = E/N*k[d]*sum(s[j] for j)",
+            ),
+        ),
+        _measured("measure k[d] = L(step = 1000)"),
+    ),
+    "L0331": Message(
+        "a rule of measurement that cannot be computed",
+        "A measure is made of numbers, + - * / and readings: `L(step = 1000, N = 1.8)` is the "
+        "measured output in the rows of the label in which the column `step` is 1000 and the "
+        "variable N is 1.8. What is read at is a variable without subscript, or another column.",
+        (
+            _measured("measure k[d] = L"),
+            _measured("measure k[d] = L(1000)"),
+            _measured("measure k[d] = loss(step = 1000)"),
+            _measured("measure k[d] = log(L(step = 1000))"),
+            _measured("measure k[d] = L(step = 1000) - E"),
+            _measured("measure k[d] = L(step = 0) - L(step = E)"),
+            _measured("measure k[d] = L(E = 1)"),
+            _measured("measure k[d] = 2"),
+        ),
+        _measured("measure k[d] = L(step = 0) - L(step = 5000)"),
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawdsl.messages import corpora, fits, indices, laws, pipelines, reading, runs, tables
+from lawdsl.messages import corpora, fits, indices, laws, mixtures, pipelines, reading, runs, tables
 from lawdsl.messages.message import Message
 
 LANGUAGE: dict[str, Message] = (
@@ -27,4 +27,4 @@ RUNNER: dict[str, Message] = (
     | runs.SCHEDULES
     | runs.TABLES
 )
-MESSAGES: dict[str, Message] = LANGUAGE | DATA | RUNNER
+MESSAGES: dict[str, Message] = LANGUAGE | DATA | mixtures.MIXTURES | RUNNER

@@ -161,4 +161,72 @@ TABLES: dict[str, Message] = {
         "difference is noise: finite numbers above 0, in the output's unit. Correct the cell, or "
         "choose rows with --where.",
     ),
+    "D0120": Message(
+        "labels that do not fit each other",
+        "All columns over one set have the same labels, those of its parameters: a pattern such as "
+        "r=r_* names a column for each, and a column of labels says one of them in every row. The "
+        "message says which label is missing, is of no set, or where a cell is empty. Correct the "
+        "table, or choose rows with --where.",
+    ),
+    "D0121": Message(
+        "shares that are none",
+        "The shares of a simplex are not below 0 and sum to 1 in every row, up to rounding in the "
+        "second digit. Either a column is bound that is no share, or one is missing: bind them all, "
+        "r=r_*. --drop-bad leaves such rows out.",
+    ),
+    "D0122": Message(
+        "shares that are rounded",
+        "They sum to 1 only to two or five digits, as printed ones do. The last of them is taken to "
+        "be 1 minus the others, so the law is evaluated on the simplex. Give more digits where "
+        "there are some.",
+    ),
+    "D0130": Message(
+        "a row without a label",
+        "What a law measures for each domain, or fits for each, is told by a column of labels, called "
+        "as the index or as its set; `d=COLUMN` binds another. Fill the cell in, or leave such rows "
+        "out with --drop-bad.",
+    ),
+    "D0131": Message(
+        "two values where a label has one",
+        "A column that is called as a measured variable gives its values in place of the runs, and "
+        "each label has one: k1 of a domain is the same in all of its rows. Correct the cell, or "
+        "remove the column, and the variable is measured as the law says.",
+    ),
+    "D0132": Message(
+        "a reading that no run of a label has",
+        "`measure k2[d] = L(step = 0) - L(step = 5000)` needs a run of each label that was evaluated "
+        "at both places, or near on both sides of them; nothing is read beyond the end of a run. Go "
+        "on with the run, keep the rows of step 0, or give the values in a column.",
+    ),
+    "D0133": Message(
+        "labels measured at different points",
+        "What a reading leaves open, such as the model's size and the share, changes the loss, so "
+        "values of different labels can be compared at the same points only; those of a new label "
+        "at the points at which the others were measured. Measure it there, or name a point that "
+        "all labels have in the law: `L(step = 1000, N = 1.8, r = 1)`.",
+    ),
+    "D0134": Message(
+        "a measured variable that is a mean over points",
+        "The runs of each label differ in what a reading leaves open, and the mean is taken over "
+        "the points that all labels have; others are left out. A label that comes later needs runs "
+        "at all of them. Name one point in the law: `L(step = 1000, N = 1.8, r = 1)`.",
+    ),
+    "D0135": Message(
+        "a reading between two evaluations",
+        "A run that was not evaluated at the place of a reading is read on the line between its "
+        "evaluations before and after it, where these are near: the distances to them, multiplied, "
+        "are at most a sixteenth of the place squared. A loss that falls as a power of the steps is "
+        "then missed by a few per cent of what it still falls. Evaluate at the place itself.",
+    ),
+    "D0136": Message(
+        "a law that measures nothing",
+        "`lawdsl measure` prints what a law says how to measure, in lines as "
+        "`measure k1[d] = L(step = 1000)`. Choose a law that has some, such as dcpt.cross_k3.",
+    ),
+    "D0137": Message(
+        "a domain of which nothing was measured",
+        "A law that measures `k1[d]` from the first steps of a domain's runs predicts for domains that "
+        "it was fitted on, and for others once their first runs are given: `lawdsl predict FITS.json "
+        "POINTS.csv --runs RUNS.csv`.",
+    ),
 }

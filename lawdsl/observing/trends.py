@@ -11,6 +11,7 @@ import numpy as np
 
 from lawdsl.data.binding import Runs, bind, conversion, readable_rows
 from lawdsl.data.grouping import check_columns, groups_of
+from lawdsl.data.labels import refuse_indices
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.tables import read_table
@@ -85,6 +86,7 @@ def trends(
     """
     read = read_table(table)
     law = law if isinstance(law, Law) else load(law)
+    refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
     law = with_settings_of(law.with_settings(**settings) if settings else law, read)
     where, by, held = (
         (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import sympy as sp
 
 from lawdsl.algebra import is_of_sympy
 from lawdsl.budget import OutOfTime, time_limit
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
-from lawdsl.law import Law, load
+from lawdsl.law import Law
 from lawdsl.proof.box import Box
 from lawdsl.proof.comparisons import compare
 from lawdsl.proof.definedness import AnyDoubt, doubts
@@ -28,43 +28,10 @@ from lawdsl.proof.search.points import Wanted, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.verdicts import Check, Needs, Verdict, proved, refuted, undecided
+from lawdsl.proof.verdicts import Needs, Verdict, proved, refuted, undecided
 
+RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
-
-
-def check(
-    law: Law | str | Path,
-    *,
-    values: Mapping[str, float] | None = None,
-    seconds: float = CLAIM_SECONDS,
-    on_verdict: Callable[[Verdict], None] | None = None,
-) -> Check:
-    """Decide every claim that a law makes.
-
-    Args:
-        law: the law, or the name or path of one.
-        values: of all its parameters, as a fit gives them. What is then proved is certified, for
-            these values and on the whole domain of the variables.
-        seconds: the time allowed for one claim; a claim that takes longer is undecided.
-        on_verdict: called with each verdict as it is reached.
-
-    Raises:
-        LawdslError: a law that cannot be read, or a value of what is no parameter.
-    """
-    law = law if isinstance(law, Law) else load(law)
-    law = law.at(**values) if values is not None else law
-    law = law.built()  # one too involved is refused, claims or not
-    verdicts = []
-    for claim in law.claims:
-        verdict = check_claim(law, claim, seconds=seconds)
-        if values is not None and verdict.verdict in ("proved", "inside"):
-            verdict = replace(verdict, verdict="certified")
-        verdicts.append(verdict)
-        if on_verdict is not None:
-            on_verdict(verdict)
-    warnings = () if values is not None else tuple(_unclaimed_doubts(law, seconds))
-    return Check(law.name, law.digest, tuple(verdicts), warnings)
 
 
 def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Verdict:
@@ -110,7 +77,24 @@ def _remedy(law: Law, claim: Claim, needs: Needs, seconds: float) -> tuple[str, 
     return ()
 
 
+def _spoken_of(law: Law, claim: Claim) -> bool:
+    """Whether the claim speaks of the law at all: its conditions on settings, and on parameters
+    that are fixed, are met."""
+    values = {q.name: q for q in law.settings if q.value is not None}
+    known = {q.symbol: sp.Float(q.value, 17) for q in values.values()}
+    for named, relations in claim.conditions:
+        own = values.get(tree.name_of(named))
+        for relation, at in relations if own is not None else ():
+            limit = law.to_sympy(at).xreplace(known)
+            assert own is not None and own.value is not None
+            if limit.is_number and not RELATIONS[relation](own.value, float(limit)):
+                return False
+    return True
+
+
 def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:
+    if not _spoken_of(law, claim):
+        return proved(["its condition does not hold for these values"], {}, ())
     box = domain_of(law, claim)
     empty = box.contradiction()
     if empty is not None:
@@ -194,23 +178,3 @@ def _reached(signs: Signs, symbol: sp.Symbol, to: sp.Expr) -> bool:
         return (found.upper if to == sp.oo else found.lower) is None
     room = [found.upper and found.upper.at - to, found.lower and to - found.lower.at]
     return all(x is None or signs.sign(x).within(Sign.NONNEGATIVE) for x in room)
-
-
-def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
-    """Warnings about parts without a value, for a law that does not claim to be finite."""
-    if any(isinstance(c.claim, tree.Finite) for c in law.claims):
-        return
-    formula = law.declarations.output.formula
-    assert formula is not None
-    try:
-        with time_limit(seconds):
-            found = doubts(law, [formula], Signs(domain_of(law), valued=True))
-    except OutOfTime:
-        return
-    for doubt in found[:3]:
-        message = f"`{doubt.shown}` is not proved to have a value on the whole domain"
-        help = "declare the domains it needs, or claim where it holds: `require L finite for …`"
-        own = law.declarations.text
-        inside = doubt.node.span.end <= len(own.text)
-        span = doubt.node.span if inside else None
-        yield Diagnostic("L0503", message, "warning", text=own, span=span, help=help)

@@ -68,8 +68,8 @@ def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
     for node in tree.walk(claim.claim) if claim else ():
         if isinstance(node, tree.Derivative):
             names += node.by
-        elif isinstance(node, tree.Trend):
-            names.append(node.name)
+        elif isinstance(node, tree.Trend) and node.against is None:
+            names.append(node.name)  # else a share: 1 minus the others is nothing by itself
         elif isinstance(node, tree.Call):
             names += [name for name, _ in node.keywords]
         elif isinstance(node, tree.Limit):

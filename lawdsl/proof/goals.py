@@ -35,8 +35,9 @@ def claim_text(claim: Claim) -> str:
     """A claim as the language prints it, with its conditions."""
     shown = print_claim(claim.claim)
     for named, relations in claim.conditions:
+        own = named.subscripts if isinstance(named, tree.Element) else ()
         name = tree.name_of(named)
-        items = [tree.Item(name, tree.Bound(r, at)) for r, at in relations]
+        items = [tree.Item(name, tree.Bound(r, at), own) for r, at in relations]
         shown += (", " if " for " in shown else " for ") + print_items(items)
     return shown
 
@@ -67,6 +68,8 @@ def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
         elif claim.right != tree.Number("0"):
             shown = print_formula(tree.Sum((("+", claim.left), ("-", claim.right))))
         return Goal(_folded(law, box, sense * difference), claim.relation in "<>", shown, sense)
+    if claim.against is not None:
+        return _exchange(law, claim, claim.against, box)
     order = 2 if claim.word in ("convex", "concave") else 1
     symbol = law.symbols[tree.name_of(claim.name)]
     opaque = (symbol.name,) if symbol in box.lets else ()
@@ -76,6 +79,22 @@ def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
     of = print_formula(claim.formula) if named else f"({print_formula(claim.formula)})"
     shown = f"∂{of}/∂{claim.name}" if order == 1 else f"∂²{of}/∂{claim.name}²"
     return Goal(_folded(law, box, sense * slope), order == 1, shown, sense)
+
+
+def _exchange(law: Law, claim: tree.Trend, against: tree.Named, box: Box) -> Goal:
+    """One share rises as another falls: the difference of the slopes. That which is 1 minus the
+    others moves with them, and has none of its own."""
+    sense = 1 if claim.word == "increasing" else -1
+    expression = law.to_sympy(claim.formula)
+    slopes, shown = [], []
+    for named in (claim.name, against):
+        name = tree.name_of(named)
+        moves = law.declarations.symbols[name].kind != "let"
+        slopes.append(derivative(expression, law.symbols[name]) if moves else sp.S.Zero)
+        shown.append(f"∂{print_formula(claim.formula)}/∂{name}" if moves else "")
+    rise, fall = shown
+    text = f"{rise} - {fall}" if rise and fall else rise or f"-{fall}"
+    return Goal(_folded(law, box, sense * (slopes[0] - slopes[1])), True, text, sense)
 
 
 def _folded(law: Law, box: Box, e: sp.Expr) -> sp.Expr:

@@ -16,6 +16,7 @@ from lawdsl.diagnostics import SHOWN, Diagnostic, printable, render
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
+    from lawdsl.fitting.records import FittedData, FittedLaw, Intervals
     from lawdsl.law import Law
     from lawdsl.proof.verdicts import Check, Verdict
 
@@ -67,7 +68,7 @@ def number(value: float) -> str:
 def _grid(*headers: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for header in headers:
-        table.add_column(header, overflow="fold", no_wrap=False)
+        table.add_column(Text(header), overflow="fold", no_wrap=False)
     return table
 
 
@@ -79,7 +80,8 @@ def show_laws(laws: Sequence[Law], out: Console) -> None:
     for law in laws:
         formula = law.declarations.output.formula
         assert formula is not None
-        table.add_row(law.name, printable(law.title), f"{law.output} = {print_formula(formula)}")
+        shown = f"{law.declarations.output.text} = {print_formula(formula)}"
+        table.add_row(law.name, Text(printable(law.title)), Text(shown))
     out.print(table)
 
 
@@ -145,19 +147,7 @@ def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
 
 def show_fit(fit: Fit, out: Console) -> None:
     """A fit: what was fitted, the parameters, how good it is, and whether to trust it."""
-    data = f"{fit.data.rows:,} rows of {fit.data.name}"
-    if fit.data.where:
-        data += f" where {', '.join(fit.data.where)}"
-    out.print(Text(f"{fit.law.name} fitted to {printable(data)}", style="bold"), soft_wrap=True)
-    for name, value in fit.law.settings.items():
-        out.print(f"  {name} = {number(value)} in place of the law's own")
-    if fit.data.dropped:
-        out.print(f"  {fit.data.dropped:,} bad rows were left out")
-    if fit.data.weights:
-        out.print(Text(f"  rows are weighted by {printable(fit.data.weights)}"), soft_wrap=True)
-    if fit.data.groups:
-        told = ", ".join(map(printable, fit.data.runs))
-        out.print(Text(f"  rows of {fit.data.groups:,} training runs ({told})"), soft_wrap=True)
+    show_data(fit.law, fit.data, out)
     o, m, a = fit.objective, fit.metrics, fit.agreement
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
     out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
@@ -171,6 +161,23 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
 
 
+def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
+    """What was fitted, to which rows."""
+    rows = f"{data.rows:,} rows of {data.name}"
+    if data.where:
+        rows += f" where {', '.join(data.where)}"
+    out.print(Text(f"{law.name} fitted to {printable(rows)}", style="bold"), soft_wrap=True)
+    for name, value in law.settings.items():
+        out.print(f"  {name} = {number(value)} in place of the law's own")
+    if data.dropped:
+        out.print(f"  {data.dropped:,} bad rows were left out")
+    if data.weights:
+        out.print(Text(f"  rows are weighted by {printable(data.weights)}"), soft_wrap=True)
+    if data.groups:
+        told = ", ".join(map(printable, data.runs))
+        out.print(Text(f"  rows of {data.groups:,} training runs ({told})"), soft_wrap=True)
+
+
 def _show_parameters(fit: Fit, out: Console) -> None:
     """A line a parameter: value, standard error, interval, and what is special about it."""
     known = fit.intervals
@@ -180,14 +187,11 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         notes += [] if p.identified else ["not identified"]
         error = f"± {known.errors[name]:.2g}" if name in known.errors else ""
         ends = known.ends.get(name)
-        interval = _interval(*ends) if ends else ""
-        rows.append((name, p.value, error, interval, ", ".join(notes)))
+        rows.append((name, p.value, error, interval(*ends) if ends else "", ", ".join(notes)))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
         rows.append((name, h.value, "", "", note))
-    share = f"{100 * known.level:g} % interval"
-    by = "" if known.by == "rows" else f", by {known.by}"
-    headers = ["parameter", "value", "", f"{share} ({known.method}{by})", " "]
+    headers = ["parameter", "value", "", interval_of(known), " "]
     if not any(row[-1] for row in rows):
         headers = headers[:-1]
     show_rows(headers, [row[: len(headers)] for row in rows], out)
@@ -195,7 +199,13 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         out.print(f"{known.failed} of {known.resamples} resamples did not end in a minimum")
 
 
-def _interval(low: float, high: float) -> str:
+def interval_of(known: Intervals) -> str:
+    """What intervals are called at the head of a table."""
+    by = "" if known.by == "rows" else f", by {known.by}"
+    return f"{100 * known.level:g} % interval ({known.method}{by})"
+
+
+def interval(low: float, high: float) -> str:
     """Both ends to as many digits as tell them apart, four at least."""
     digits = 4
     if math.isfinite(low) and math.isfinite(high) and high > low:
@@ -223,5 +233,5 @@ def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Consol
     """A table of numbers and words."""
     table = _grid(*headers)
     for row in rows:
-        table.add_row(*(number(x) if isinstance(x, float) else str(x) for x in row))
+        table.add_row(*(Text(number(x) if isinstance(x, float) else str(x)) for x in row))
     out.print(table)

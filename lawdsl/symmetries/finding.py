@@ -54,14 +54,15 @@ def freedom(law: Law, *, seconds: float = SECONDS) -> Freedom:
     may differ from piece to piece.
 
     Args:
-        law: the law; settings and fixed parameters are numbers, all other values are open.
+        law: the law; settings and fixed parameters are numbers, all other values are open. One
+            with index sets is looked at with a few labels in each, on the simplex where it says so.
         seconds: the time allowed. Half of it may go into formulas; a direction whose formula is
             not found until then is reported without. Where all of it is used up, nothing is.
 
     Raises:
         LawdslError: the law's formula has no value.
     """
-    law = law.built()  # a mistake in the law itself is not hidden below
+    law = law.built().sample  # a mistake in the law itself is not hidden below
     with precision(BITS):
         found = _within(seconds, lambda: _freedom(numbers_of(law), FORMULAS * seconds))
     return found or Freedom(certain=False)

@@ -6,6 +6,9 @@ from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.law import Law
 from lawdsl.symmetries.records import Freedom, Symmetry
 
+IDENTIFY = "say in the law which are meant, `identify sum(t[i, j] for j) = 0`, or write fewer"
+"""What to do in a law with index sets, whose parameters are fixed for all labels at once."""
+
 
 def findings(
     law: Law, freedom: Freedom, severity: str = "warning", text: Text | None = None
@@ -27,7 +30,7 @@ def findings(
             severity,
             text=text,
             notes=_notes(symmetry),
-            help=symmetry.fixing,
+            help=IDENTIFY if law.declarations.instance else symmetry.fixing,
         )
         for symmetry in freedom.symmetries
     ]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.model import Model
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -67,5 +66,5 @@ def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
 
 def elsewhere(problem: Problem, columns: Array) -> Problem:
     """The same law at other points, of shape (variables, points), where nothing was measured."""
-    model = Model(problem.model.parts, columns)
-    return replace(problem, model=model, target=np.ones(columns.shape[1]), weights=None)
+    target = np.ones(columns.shape[1])
+    return replace(problem, model=problem.model.on(columns), target=target, weights=None)

@@ -7,9 +7,10 @@ parameters of that label alone. All of it is syntax; what comes out is a law lik
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import cast
 
 from lawdsl.diagnostics import LawdslError, Text
 from lawdsl.language import tree, words
@@ -17,6 +18,7 @@ from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.declaring import remember, sort_symbols
 from lawdsl.language.fits import read_target
 from lawdsl.language.held.holding import hold
+from lawdsl.language.held.signs import known_of
 from lawdsl.language.instances.identities import Holding, identified
 from lawdsl.language.instances.instance import (
     Differing,
@@ -25,7 +27,7 @@ from lawdsl.language.instances.instance import (
     indicator,
     row_indices,
 )
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.printing import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Formula
 
@@ -33,20 +35,22 @@ ZERO, ONE = tree.Number("0"), tree.Number("1")
 UNIT: tuple[Relation, ...] = ((">=", ZERO), ("<=", ONE))
 
 
-def grounded(declared: Declarations, instance: Instance) -> Declarations:
-    """The law of the rows that an instance names, without indices.
+def written_out(ground: Grounding) -> Declarations:
+    """The law of the rows that a grounding is about, without indices and without claims.
 
     Raises:
-        LawdslError: an `identify` that says nothing of one parameter alone.
+        LawdslError: an `identify` that is not linear in parameters.
     """
-    ground = Grounding(declared, instance)
+    declared, instance = ground.declared, ground.instance
     output = declared.output
     assert output.formula is not None
     formula = ground(output.formula, ground.rows)
     order = {name: place for place, name in enumerate(declared.symbols)}
     found = ground.symbols
     symbols = {n: found[n] for n in sorted(found, key=lambda n: order.get(ground.of[n], -1))}
-    holds = [*ground.ties, *identified(declared, instance, ground, symbols)]
+    holds = [*ground.ties]
+    if not instance.open:  # else other labels share in what is identified
+        holds += identified(declared, instance, ground, symbols)
     symbols = _held(declared.text, symbols, holds)
     own = Symbol(output.name, "output", output.span, unit=output.unit, doc=output.doc)
     return replace(
@@ -54,12 +58,32 @@ def grounded(declared: Declarations, instance: Instance) -> Declarations:
         symbols={**symbols, output.name: replace(own, formula=formula)},
         output=replace(own, formula=formula),
         claims=(),
-        grids=tuple(_grids(declared, ground, symbols)),
-        points=tuple(_points(declared, ground, symbols)),
+        grids=() if instance.open else tuple(_grids(declared, ground, symbols)),
+        points=() if instance.open else tuple(_points(declared, ground, symbols)),
         indices={},
         identities=(),
         instance=instance,
+        schema=declared,
     )
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The sum of a body over the labels that are not named.
+
+    Attributes:
+        name: as it is written: `sum(t[i, j]*r[j] for other j)`.
+        whole: the sum over all labels: `sum(t[i, j]*r[j] for j)`.
+        body: what is summed, with the index.
+        index: over which.
+        depends: names in the body that do not have the index: the sum changes with them.
+    """
+
+    name: str
+    whole: str
+    body: Formula
+    index: str
+    depends: frozenset[str]
 
 
 class Grounding:
@@ -69,6 +93,7 @@ class Grounding:
         symbols: name -> symbol without subscripts.
         of: name -> the declared name that it is an element of.
         ties: parameters that others determine.
+        rests: what sums have beside the labels that are named.
         rows: what the indices of the rows stand for.
     """
 
@@ -77,6 +102,7 @@ class Grounding:
         self.symbols: dict[str, Symbol] = {}
         self.of: dict[str, str] = {}
         self.ties: list[Holding] = []
+        self.rests: dict[str, Rest] = {}
         self.rows: dict[str, Place] = {
             name: instance.at.get(name) or Differing(name) for name in row_indices(declared)
         }
@@ -115,7 +141,7 @@ class Grounding:
             self._declare(symbol.text, name, ())
             return tree.Name(symbol.text)
         differing = [x for x in labels if isinstance(x, Differing)]
-        if not differing or symbol.formula is not None and not symbol.held == "fix":
+        if not differing or symbol.formula is not None and not symbol.held:
             text = with_subscripts(name, [str(x) for x in labels])
             self._declare(text, name, labels)
             return tree.Name(text)
@@ -140,14 +166,43 @@ class Grounding:
     def _written_out(
         self, function: str, body: Formula, over: tuple[str, ...], places: Mapping[str, Place]
     ) -> Formula:
-        parts = [
-            self(body, {**places, **place}) for place in self.instance.places(self.declared, over)
-        ]
+        sets = [self.declared.indices[name].over for name in over]
+        if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
+            inner = tree.Aggregate(function, body, over[1:])
+            return self._written_out(function, inner, over[:1], places)
+        labels = self.instance.places(self.declared, over)
+        parts = [self(body, {**places, **place}) for place in labels]
+        if sets[0] in self.instance.open:
+            parts.append(self._rest(function, body, over[0], places))
         if len(parts) == 1:
             return parts[0]
         if function == "sum":
             return tree.Sum(tuple(("+", part) for part in parts))
         return tree.Product(tuple(("*", part) for part in parts))
+
+    def _rest(
+        self, function: str, body: Formula, index: str, places: Mapping[str, Place]
+    ) -> Formula:
+        """The sum over the labels that are not named, as a variable of its sign."""
+        named = self.instance.of(self.declared, index)
+        shown = renamed(body, {n: str(p) for n, p in places.items() if n != index})
+        said = f"{function}({print_formula(shown)} for {{}}{index})"
+        name = said.format("other " if named else "")
+        signs = known_of(self.declared.symbols, {}).sign(tree.Aggregate(function, body, (index,)))
+        if function == "sum" and named:
+            signs |= {0}  # there may be no other label
+        bounds: tuple[Relation, ...] = ()
+        if -1 not in signs:
+            bounds = ((">=" if 0 in signs else ">", ZERO),)
+        elif 1 not in signs:
+            bounds = (("<=" if 0 in signs else "<", ZERO),)
+        if name not in self.symbols:
+            span = self.declared.output.span
+            self.symbols[name] = Symbol(name, "variable", span, bounds)
+            self.of[name] = ""
+            own = frozenset(_depends(self.declared, self.instance, shown, index))
+            self.rests[name] = Rest(name, said.format(""), shown, index, own)
+        return tree.Name(name)
 
     def _declare(self, text: str, name: str, labels: Sequence[Place]) -> None:
         """Add a name, and before it those that it is made of."""
@@ -171,6 +226,9 @@ class Grounding:
 
     def _simplex(self, plain: Symbol, symbol: Symbol, labels: Sequence[Place]) -> None:
         """All elements that sum to 1 with this one: of one of them, 1 minus the others."""
+        if self.declared.indices[symbol.indices[-1]].over in self.instance.open:
+            self._add(replace(plain, bounds=UNIT), symbol.name)
+            return
         last = self.instance.of(self.declared, symbol.indices[-1])
         left_out = self.instance.left_out.get(symbol.name, last[-1])
         names = {
@@ -191,6 +249,52 @@ class Grounding:
             self.ties.append((names[left_out], rest))
 
 
+def renamed(node: Formula, places: Mapping[str, str]) -> Formula:
+    """A formula with labels in place of indices, nothing written out."""
+    match node:
+        case tree.Element(_, subscripts):
+            return replace(node, subscripts=tuple(places.get(s, s) for s in subscripts))
+        case tree.Aggregate(function, body, over):
+            inner = {index: place for index, place in places.items() if index not in over}
+            return tree.Aggregate(function, renamed(body, inner), over)
+        case tree.Negative(operand):
+            return tree.Negative(renamed(operand, places))
+        case tree.Sum(terms):
+            return tree.Sum(tuple((s, renamed(t, places)) for s, t in terms))
+        case tree.Product(factors):
+            return tree.Product(tuple((s, renamed(f, places)) for s, f in factors))
+        case tree.Power(base, exponent):
+            return tree.Power(renamed(base, places), renamed(exponent, places))
+        case tree.Call(function, arguments, keywords):
+            own = tuple(renamed(a, places) for a in arguments)
+            return tree.Call(function, own, tuple((n, renamed(v, places)) for n, v in keywords))
+    return node
+
+
+def _depends(
+    declared: Declarations, instance: Instance, body: Formula, index: str
+) -> Iterator[str]:
+    """The names in a body, and in what they stand for, that do not have an index. Of a sum inside
+    it, those of all labels that are named."""
+    if isinstance(body, tree.Aggregate):
+        for place in instance.places(declared, body.over):
+            yield from _depends(declared, instance, renamed(body.body, place), index)
+    if not isinstance(body, (tree.Name, tree.Element)):
+        for part in tree.children(body):
+            yield from _depends(declared, instance, cast(Formula, part), index)
+        return
+    name = body.text if isinstance(body, tree.Name) else body.name
+    symbol = declared.symbols.get(name)
+    if symbol is None:
+        return
+    subscripts = body.subscripts if isinstance(body, tree.Element) else ()
+    if index not in subscripts:
+        yield with_subscripts(name, subscripts)
+    if symbol.formula is not None:
+        own = dict(zip(symbol.indices, subscripts, strict=False))
+        yield from _depends(declared, instance, renamed(symbol.formula, own), index)
+
+
 def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> dict[str, Symbol]:
     """The symbols in an order in which each follows those that it is made of, some held."""
     scope = Scope(text, lambda name: _nothing(name), frozenset(), symbols=symbols)
@@ -204,7 +308,8 @@ def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> d
 
 
 def _hold(name: str, formula: Formula) -> tree.Hold:
-    kind = "fix" if isinstance(formula, (tree.Number, tree.Negative)) else "tie"
+    number = formula.operand if isinstance(formula, tree.Negative) else formula
+    kind = "fix" if isinstance(number, tree.Number) else "tie"
     return tree.Hold(kind, ((name, formula),))
 
 

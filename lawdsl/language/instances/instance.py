@@ -19,12 +19,15 @@ class Instance:
             named here differs from row to row.
         by_row: variables with subscripts whose value each row says, in one column.
         left_out: variable in a simplex -> the label whose share is written as 1 minus the others.
+        open: sets that have further labels than those named, any number of them: what holds then
+            holds for every set.
     """
 
     labels: Mapping[str, tuple[str, ...]]
     at: Mapping[str, str] = field(default_factory=dict)
     by_row: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    open: tuple[str, ...] = ()
 
     def of(self, declared: Declarations, index: str) -> tuple[str, ...]:
         """The labels that an index runs over."""

@@ -1,0 +1,238 @@
+"""The commands that choose mixtures: halving, spread, select."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lawdsl.cli.files import write
+from lawdsl.cli.options import (
+    Changes,
+    as_json,
+    bindings,
+    changes,
+    delta,
+    drop_bad,
+    finish,
+    objective,
+    seed,
+    tell,
+    where,
+)
+from lawdsl.cli.progress import progress
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.mixtures.records import Mixtures
+
+output = click.option(
+    "-o", "--output", metavar="FILE.csv", help="Write the table here, not to standard output."
+)
+
+
+def samplers(command: Callable[..., int]) -> Callable[..., int]:
+    """The arguments of commands that choose mixtures by what there is of the domains."""
+    for option in (
+        as_json,
+        output,
+        click.option("--seed", default=0, show_default=True, help="Another one, other mixtures."),
+        click.option("--count", default=40, show_default=True, help="How many mixtures."),
+        click.option(
+            "--cap", "caps", multiple=True, metavar="DOMAIN=SHARE", help="No larger share of it."
+        ),
+        click.option(
+            "--epochs", default="1", show_default=True, help="How often a token may be seen."
+        ),
+        click.option("--target", metavar="TOKENS", help="Tokens that will be trained on: 1T."),
+        click.argument("domains", nargs=-1, required=True, metavar="DOMAIN[=TOKENS]..."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("mixtures")
+def mixtures() -> None:
+    """Choose the mixtures that small models are to be trained on.
+
+    \b
+    lawdsl mixtures halving web=3.2T code=400G books=100G --target 1T -o mixtures.csv
+    lawdsl mixtures spread web code books --cap books=0.25 --count 32
+    lawdsl mixtures select mixing.two_domain runs.csv L=loss --count 20 -o chosen.csv
+    """
+
+
+@mixtures.command("halving")
+@click.option("--grid", default="1/16", show_default=True, help="The least share but 0.")
+@samplers
+def halving(
+    domains: tuple[str, ...],
+    target: str | None,
+    epochs: str,
+    caps: tuple[str, ...],
+    count: int,
+    grid: str,
+    seed: int,
+    output: str | None,
+    as_json: bool,
+) -> int:
+    """Draw mixtures whose shares are halved: Algorithm 2 of the Data Mixing Laws.
+
+    \b
+    lawdsl mixtures halving web=3.2T code=400G books=100G --target 1T -o mixtures.csv
+
+    A domain has its largest share, a half of it, a quarter, … or nothing; the one with the
+    smallest supply has what is left. A quarter of the mixtures lacks some domain. The largest
+    share is EPOCHS * TOKENS / TARGET, or 1 where no TOKENS are given. The columns r_DOMAIN sum
+    to 1 and are bound as such: `lawdsl fit LAW runs.csv r=r_*`.
+    """
+    from lawdsl.mixtures.domains import read_domains
+    from lawdsl.mixtures.halving import halving as halved
+
+    given = read_domains(domains, target=target, epochs=epochs, caps=caps)
+    return _written(halved(given, count, grid=grid, seed=seed), output, as_json)
+
+
+@mixtures.command("spread")
+@click.option("--grid", default="1/4096", show_default=True, help="Shares are multiples of it.")
+@samplers
+def spread(
+    domains: tuple[str, ...],
+    target: str | None,
+    epochs: str,
+    caps: tuple[str, ...],
+    count: int,
+    grid: str,
+    seed: int,
+    output: str | None,
+    as_json: bool,
+) -> int:
+    """Spread mixtures evenly over all that the supplies allow: Sobol's points on the simplex.
+
+    \b
+    lawdsl mixtures spread web=3.2T code=400G books=100G --target 1T --count 32
+
+    All mixtures within the largest shares, EPOCHS * TOKENS / TARGET, are equally likely; the
+    first 16 of 32 are spread as well as all. A power of 2 is the best --count. On a coarse --grid
+    some shares are 0.
+    """
+    from lawdsl.mixtures.domains import read_domains
+    from lawdsl.mixtures.spreading import spread as spread_out
+
+    given = read_domains(domains, target=target, epochs=epochs, caps=caps)
+    return _written(spread_out(given, count, grid=grid, seed=seed), output, as_json)
+
+
+@mixtures.command("select")
+@click.argument("law")
+@click.argument("data")
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@output
+@click.option("--count", default=20, show_default=True, help="How many mixtures are chosen.")
+@click.option("--groups", default=200, show_default=True, help="How many groups are tried.")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
+)
+@where
+@click.option("--starts", default=8, show_default=True, help="How many starts each fit has.")
+@objective
+@delta
+@drop_bad
+@seed
+@changes
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@as_json
+def select(
+    law: str,
+    data: str,
+    columns: tuple[str, ...],
+    output: str | None,
+    count: int,
+    groups: int,
+    by: tuple[str, ...],
+    where: tuple[str, ...],
+    starts: int,
+    objective: str | None,
+    delta: float | None,
+    drop_bad: bool,
+    seed: int,
+    changes: Changes,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Choose from mixtures that a small model was trained on those that larger ones are for.
+
+    \b
+    lawdsl mixtures select mixing.two_domain runs.csv L=loss --count 20 -o chosen.csv
+
+    DATA is the table of runs of all candidates. LAW is fitted to each of many groups of COUNT of
+    them, and the group is chosen whose fit has the lowest mean absolute error on all: the
+    selection of the Data Mixing Laws, 20 of 40. Its rows of DATA are written.
+    """
+    from lawdsl.mixtures.choosing import select as chosen
+    from lawdsl.reporting.mixtures import show_chosen
+    from lawdsl.reporting.terminal import console
+
+    if output and not Path(output).resolve().parent.is_dir():
+        message = "there is no such folder"
+        raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
+    with progress(quiet or as_json, "groups") as report:
+        found = chosen(
+            changes.law(law),
+            data,
+            count=count,
+            groups=groups,
+            by=by,
+            starts=starts,
+            objective=objective,
+            delta=delta,
+            where=where,
+            drop_bad=drop_bad,
+            seed=seed,
+            progress=report,
+            columns=bindings(columns),
+        )
+
+    table = found.to_csv()
+    if output:
+        write(Path(output), table)
+
+    def printed() -> None:
+        if output:
+            show_chosen(found, console())
+        _put(table, output, f"{len(found.table)} rows")
+
+    warnings = found.warnings
+    return finish("mixtures", found.to_json(), warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _written(made: Mixtures, output: str | None, as_json: bool) -> int:
+    """Hand on mixtures that were made."""
+    table = made.to_csv()
+    if output:
+        write(Path(output), table)
+    what = f"{len(made.shares)} of {made.candidates:,} mixtures"
+    return finish(
+        "mixtures",
+        made.to_json(),
+        made.warnings,
+        ok=True,
+        as_json=as_json,
+        show=lambda: _put(table, output, what),
+    )
+
+
+def _put(table: str, output: str | None, what: str) -> None:
+    """A table to standard output, unless it was written to a file."""
+    if output:
+        tell(f"wrote {output}, {what}")
+    else:
+        click.echo(table, nl=False)
+
+
+COMMANDS = (mixtures,)

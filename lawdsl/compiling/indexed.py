@@ -1,0 +1,276 @@
+"""A law with index sets as operations on arrays: an axis for each index, whatever its labels.
+
+`sum(s[i]*exp(sum(t[i, j]*r[j] for j)) for i)` is a handful of operations, with 30 labels of i and
+22 of j as with two of each. Derivatives are exact: each operation passes on how the output changes
+with its result (reverse mode), for every row by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.compiling.leaves import OUTER, Leaves, Source
+from lawdsl.functions import CONSTANTS
+from lawdsl.language import tree
+from lawdsl.language.instances.instance import Place
+from lawdsl.language.numbers import literal
+from lawdsl.language.tree import Formula
+
+Array = NDArray[np.float64]
+Leaf = tuple[str, tuple[Place | int, ...]]  # a name and its subscripts
+Step = tuple[str, tuple[int, ...], object]  # operation, earlier results, what else it needs
+
+Derive = Callable[[Array, Array], Array]  # argument and result -> derivative
+
+FUNCTIONS: dict[str, tuple[Callable[[Array], Array], Derive]] = {
+    "exp": (np.exp, lambda x, y: y),
+    "log": (np.log, lambda x, y: 1 / x),
+    "log10": (np.log10, lambda x, y: 1 / (x * np.log(10))),
+    "sqrt": (np.sqrt, lambda x, y: 0.5 / y),
+    "sin": (np.sin, lambda x, y: np.cos(x)),
+    "cos": (np.cos, lambda x, y: -np.sin(x)),
+    "tan": (np.tan, lambda x, y: 1 + y * y),
+    "atan": (np.arctan, lambda x, y: 1 / (1 + x * x)),
+    "tanh": (np.tanh, lambda x, y: 1 - y * y),
+    "abs": (np.abs, lambda x, y: np.sign(x)),
+}
+PICKED = {"min": np.minimum, "max": np.maximum}
+
+
+@dataclass
+class Building:
+    """Formulas with index sets -> steps; equal parts are computed once."""
+
+    leaves: Leaves
+    steps: list[Step] = field(default_factory=list)
+    known: dict[Step, int] = field(default_factory=dict)
+
+    def add(self, op: str, arguments: tuple[int, ...] = (), more: object = None) -> int:
+        step = (op, arguments, more)
+        if step not in self.known:
+            self.known[step] = len(self.steps)
+            self.steps.append(step)
+        return self.known[step]
+
+    def __call__(self, node: Formula, places: Mapping[str, Place | int]) -> int:
+        """The number of the step that computes a formula; a place that is a number is an axis."""
+        match node:
+            case tree.Number(text):
+                return self.add("number", (), float(literal(text)))
+            case tree.Name(text) if text in CONSTANTS:
+                return self.add("number", (), float(CONSTANTS[text]))
+            case tree.Name(text):
+                return self._named(text, (), places)
+            case tree.Element(name, subscripts):
+                return self._named(name, tuple(places.get(s, s) for s in subscripts), places)
+            case tree.Aggregate(function, body, over):
+                axes = {index: self.leaves.axis(index) for index in over}
+                inner = self(body, {**places, **axes})
+                return self._over(function, inner, tuple(axes.values()))
+            case tree.Negative(operand):
+                minus = self.add("number", (), -1.0)
+                return self.add("multiply", (minus, self(operand, places)))
+            case tree.Sum(terms):
+                return self._chained("add", [self._signed(s, t, places) for s, t in terms])
+            case tree.Product(factors):
+                return self._chained("multiply", [self._factor(s, f, places) for s, f in factors])
+            case tree.Power(base, exponent):
+                return self.add("power", (self(base, places), self(exponent, places)))
+            case tree.Call(function, arguments):
+                own = [self(a, places) for a in arguments]
+                return (
+                    self._chained(function, own)
+                    if function in PICKED
+                    else self.add(function, (own[0],))
+                )
+        raise AssertionError(node)
+
+    def _named(
+        self, name: str, labels: Sequence[Place | int], places: Mapping[str, Place | int]
+    ) -> int:
+        symbol = self.leaves.declared.symbols[name]
+        if symbol.formula is None or self.leaves.is_leaf(name):
+            return self.add("leaf", (), (name, tuple(labels)))
+        own = dict(zip(symbol.indices, labels, strict=True))
+        return self(symbol.formula, {**self.leaves.rows, **own})
+
+    def _signed(self, sign: str, term: Formula, places: Mapping[str, Place | int]) -> int:
+        return self(term if sign == "+" else tree.Negative(term), places)
+
+    def _factor(self, sign: str, factor: Formula, places: Mapping[str, Place | int]) -> int:
+        found = self(factor, places)
+        return found if sign == "*" else self.add("power", (found, self.add("number", (), -1.0)))
+
+    def _chained(self, op: str, arguments: Sequence[int]) -> int:
+        made = arguments[0]
+        for number in arguments[1:]:
+            made = self.add(op, (made, number))
+        return made
+
+    def _over(self, function: str, inner: int, axes: tuple[int, ...]) -> int:
+        op, arguments, _ = self.steps[inner]
+        if function == "sum" and op == "multiply":
+            return self.add("contract", arguments, axes)  # as a product of matrices
+        return self.add(function, (inner,), axes)
+
+
+class Indexed:
+    """A law with index sets, ready to be computed on the rows of a table.
+
+    Args:
+        leaves: the parameters and columns that its formula ends in.
+    """
+
+    def __init__(self, leaves: Leaves) -> None:
+        building = Building(leaves)
+        formula = leaves.declared.output.formula
+        assert formula is not None
+        self.output = building(formula, dict(leaves.rows))
+        self.steps = building.steps
+        self.leaves = leaves
+        self.axes = OUTER + len(leaves.declared.indices)
+
+    def values(self, sources: Source) -> list[Array]:
+        """The result of every step; the output has shape (starts, rows, 1, …)."""
+        found: list[Array] = []
+        for op, arguments, more in self.steps:
+            own = [found[k] for k in arguments]
+            match op:
+                case "number":
+                    value = np.full((1,) * self.axes, more, dtype=np.float64)
+                case "leaf":
+                    value = sources.value(*cast(Leaf, more))
+                case "add":
+                    value = own[0] + own[1]
+                case "multiply":
+                    value = own[0] * own[1]
+                case "power":
+                    value = np.power(own[0], own[1])
+                case "contract":
+                    value = contracted(own[0], own[1], without=more)  # type: ignore[arg-type]
+                case "sum":
+                    value = np.sum(own[0], axis=more, keepdims=True)  # type: ignore[call-overload]
+                case "prod":
+                    value = np.prod(own[0], axis=more, keepdims=True)  # type: ignore[call-overload]
+                case _ if op in PICKED:
+                    value = PICKED[op](own[0], own[1])
+                case _:
+                    value = FUNCTIONS[op][0](own[0])
+            found.append(value)
+        return found
+
+    def slopes(
+        self, found: Sequence[Array], take: Callable[[str, tuple[Place | int, ...], Array], None]
+    ) -> None:
+        """Pass on how the output changes with each step, from the last to the first.
+
+        Args:
+            found: the result of every step.
+            take: called with each leaf and the derivative by it, shape (starts, rows, …).
+        """
+        pulls: list[Array | None] = [None] * len(found)
+        pulls[self.output] = np.ones((1,) * self.axes)
+        for number in reversed(range(len(found))):
+            pull = pulls[number]
+            if pull is None:
+                continue
+            op, arguments, more = self.steps[number]
+            if op == "leaf":
+                take(*cast(Leaf, more), pull)
+                continue
+            own = [found[k] for k in arguments]
+            for k, back in zip(
+                arguments, _backwards(op, own, found[number], pull, more), strict=True
+            ):
+                if back is not None and self._moves(k):
+                    before = pulls[k]
+                    pulls[k] = back if before is None else before + back
+
+    def _moves(self, number: int) -> bool:
+        """Whether a step depends on a parameter."""
+        if not hasattr(self, "_moving"):
+            moving: list[bool] = []
+            for op, arguments, more in self.steps:
+                leaf = op == "leaf" and self.leaves.is_parameter(more[0])  # type: ignore[index]
+                moving.append(leaf or any(moving[k] for k in arguments))
+            self._moving = moving
+        return self._moving[number]
+
+
+def _backwards(
+    op: str, own: Sequence[Array], result: Array, pull: Array, more: object
+) -> list[Array | None]:
+    """How the output changes with each argument of a step."""
+    match op:
+        case "number":
+            return []
+        case "add":
+            return [_summed(pull, x) for x in own]
+        case "multiply" | "contract":
+            first, second = own
+            return [_times(pull, second, first), _times(pull, first, second)]
+        case "power":
+            base, exponent = own
+            log = np.log(np.where(base == 0, 1.0, base))
+            return [
+                _times(pull, exponent * np.power(base, exponent - 1), base),
+                _times(pull, result * log, exponent),
+            ]
+        case "sum":
+            return [np.broadcast_to(pull, np.broadcast_shapes(pull.shape, _inner(own[0])))]
+        case "prod":
+            return [_times(pull, _others(own[0], more), own[0])]  # type: ignore[arg-type]
+        case _ if op in PICKED:
+            first = result == own[0]
+            return [_times(pull, first * 1.0, own[0]), _times(pull, ~first * 1.0, own[1])]
+    return [_times(pull, FUNCTIONS[op][1](own[0], result), own[0])]
+
+
+def _inner(x: Array) -> tuple[int, ...]:
+    return (1,) * OUTER + x.shape[OUTER:]
+
+
+def _others(x: Array, axes: tuple[int, ...]) -> Array:
+    """For each factor the product of the others, exact where one of them is 0."""
+    moved = np.moveaxis(x, axes, range(-len(axes), 0))
+    flat = moved.reshape(*moved.shape[: -len(axes)], -1)
+    before = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :-1]], -1), -1)
+    behind = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :0:-1]], -1), -1)
+    made = (before * behind[..., ::-1]).reshape(moved.shape)
+    return np.moveaxis(made, range(-len(axes), 0), axes)
+
+
+def _summed(pull: Array, x: Array) -> Array:
+    """A derivative summed over the indices that an argument does not have; rows stay apart."""
+    axes = tuple(k for k in range(OUTER, pull.ndim) if x.shape[k] == 1 and pull.shape[k] > 1)
+    return pull.sum(axis=axes, keepdims=True) if axes else pull
+
+
+def _times(pull: Array, factor: Array, x: Array) -> Array:
+    """Derivative times a factor, summed over the indices that an argument does not have."""
+    kept = {*range(OUTER), *(k for k in range(OUTER, x.ndim) if x.shape[k] > 1)}
+    return contracted(pull, factor, without=tuple(k for k in range(x.ndim) if k not in kept))
+
+
+def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:
+    """The product of two arrays, summed over some axes, which stay with one entry."""
+    if not any(a.shape[k] > 1 or b.shape[k] > 1 for k in without):
+        return a * b
+    a_axes = [k for k in range(a.ndim) if a.shape[k] > 1]
+    b_axes = [k for k in range(b.ndim) if b.shape[k] > 1]
+    kept = [k for k in range(a.ndim) if k not in without and (k in a_axes or k in b_axes)]
+    made = np.einsum(
+        a.reshape([a.shape[k] for k in a_axes]),
+        a_axes,
+        b.reshape([b.shape[k] for k in b_axes]),
+        b_axes,
+        kept,
+        optimize=True,
+    )
+    shape = [max(a.shape[k], b.shape[k]) if k in kept else 1 for k in range(a.ndim)]
+    return np.asarray(made).reshape(shape)

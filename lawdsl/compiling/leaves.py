@@ -1,0 +1,175 @@
+"""What the formula of a law with index sets ends in: its parameters and the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from lawdsl.language.declared import Declarations
+from lawdsl.language.instances.identities import CONSTANT, linear
+from lawdsl.language.instances.instance import Differing, Instance, Place, indicator, row_indices
+from lawdsl.language.printing import with_subscripts
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+OUTER = 2  # axes before those of the indices: starts and rows
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The parameters and variables of a law with index sets at given labels.
+
+    Attributes:
+        declared: the law, with its index sets.
+        grounded: the same written out.
+        variables: names of the columns, in their order.
+        parameters: names of the free parameters, in their order.
+        settings: setting or fixed parameter -> value.
+    """
+
+    declared: Declarations
+    grounded: Declarations
+    variables: tuple[str, ...]
+    parameters: tuple[str, ...]
+    settings: Mapping[str, float]
+
+    @property
+    def instance(self) -> Instance:
+        assert self.grounded.instance is not None
+        return self.grounded.instance
+
+    @cached_property
+    def rows(self) -> dict[str, Place]:
+        """What the indices of the rows stand for."""
+        at = self.instance.at
+        return {name: at.get(name) or Differing(name) for name in row_indices(self.declared)}
+
+    def axis(self, index: str) -> int:
+        """The axis of an index, behind those of starts and rows."""
+        return OUTER + list(self.declared.indices).index(index)
+
+    def is_leaf(self, name: str) -> bool:
+        return self.declared.symbols[name].kind in ("setting", "parameter", "variable")
+
+    def is_parameter(self, name: str) -> bool:
+        return self.declared.symbols[name].kind == "parameter"
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Free parameter, then tied one and constant -> its place among all of them."""
+        tied = [n for n in self.forms if n not in self.parameters]
+        return {name: number for number, name in enumerate((*self.parameters, *tied))}
+
+    @cached_property
+    def forms(self) -> dict[str, dict[str, float]]:
+        """Element of a parameter that is not free -> what it is of the free ones."""
+        found = {}
+        symbols = self.grounded.symbols
+        for name, symbol in symbols.items():
+            if symbol.kind == "setting":
+                found[name] = {CONSTANT: self.settings[name]}
+            elif symbol.kind == "let" and symbol.held == "tie":
+                assert symbol.formula is not None
+                form = linear(symbol.formula, symbols)
+                if form is not None:
+                    found[name] = {n: float(x) for n, x in form.items()}
+        return found
+
+    @cached_property
+    def spread(self) -> tuple[scipy.sparse.csr_array, Array]:
+        """Free parameters -> all: a matrix, and what is added."""
+        count = len(self.parameters)
+        rows, columns, entries = list(range(count)), list(range(count)), [1.0] * count
+        added = np.zeros(len(self.numbers))
+        for name, form in self.forms.items():
+            for part, factor in form.items():
+                if part == CONSTANT:
+                    added[self.numbers[name]] = factor
+                else:
+                    rows.append(self.numbers[name])
+                    columns.append(self.numbers[part])
+                    entries.append(factor)
+        shape = (len(self.numbers), count)
+        return scipy.sparse.csr_array((entries, (rows, columns)), shape=shape), added
+
+
+class Source:
+    """The leaves of a law on one table, at many parameter vectors.
+
+    Args:
+        leaves: of the law.
+        columns: its variables, shape (variables, rows).
+        everything: all parameters, tied ones too, shape (starts, parameters).
+    """
+
+    def __init__(self, leaves: Leaves, columns: Array, everything: Array) -> None:
+        self.leaves, self.columns, self.everything = leaves, columns, everything
+
+    def value(self, name: str, labels: tuple[Place | int, ...]) -> Array:
+        """One leaf, shape (starts or 1, rows or 1, a length for each index)."""
+        if self.leaves.declared.symbols[name].kind == "variable":
+            return self._variable(name, labels)
+        return self.everything[:, self.numbers(name, labels)]
+
+    def numbers(self, name: str, labels: tuple[Place | int, ...]) -> Index:
+        """The places of a parameter's elements, shape (rows or 1, a length for each index)."""
+        leaves = self.leaves
+        along = [self._labels(place, k, name) for k, place in enumerate(labels)]
+        texts = [with_subscripts(name, one) for one in product(*along)] if along else [name]
+        places = np.array([leaves.numbers[text] for text in texts], dtype=np.int64)
+        places = places.reshape([len(one) for one in along])
+        if not labels:
+            return places.reshape(self._shape())
+        return places[tuple(self._at(place, own) for place, own in zip(labels, along, strict=True))]
+
+    def _labels(self, place: Place | int, k: int, name: str) -> list[str]:
+        if isinstance(place, str):
+            return [place]
+        index = self.leaves.declared.symbols[name].indices[k]
+        return list(self.leaves.instance.of(self.leaves.declared, index))
+
+    def _at(self, place: Place | int, labels: list[str]) -> Index:
+        """Which of the labels there is at each row and place of the axes."""
+        if isinstance(place, Differing):
+            names = [indicator(place.index, label) for label in labels]
+            numbers = [self.leaves.variables.index(name) for name in names]
+            return np.argmax(self.columns[numbers], axis=0).reshape(self._shape(rows=-1))
+        if isinstance(place, str):
+            return np.zeros(self._shape(), dtype=np.int64)
+        return np.arange(len(labels)).reshape(self._shape(**{f"axis{place}": len(labels)}))
+
+    def _shape(self, rows: int = 1, **axes: int) -> tuple[int, ...]:
+        """Rows and an axis for each index."""
+        count = len(self.leaves.declared.indices)
+        return rows, *(axes.get(f"axis{k + OUTER}", 1) for k in range(count))
+
+    def _variable(self, name: str, labels: tuple[Place | int, ...]) -> Array:
+        leaves = self.leaves
+        symbol = leaves.declared.symbols[name]
+        if not symbol.indices or name in leaves.instance.by_row:
+            return self._column(symbol.text).reshape(1, *self._shape(rows=-1))
+        own = self._labels(labels[0], 0, name)
+        whole = np.stack([self._column(with_subscripts(name, (label,))) for label in own])
+        rows = np.arange(whole.shape[1]).reshape(self._shape(rows=-1))
+        return whole[self._at(labels[0], own), rows][None]
+
+    def _column(self, text: str) -> Array:
+        leaves = self.leaves
+        if text in leaves.variables:
+            return self.columns[leaves.variables.index(text)]
+        formula = leaves.grounded.symbols[text].formula
+        assert formula is not None
+        form = linear(formula, leaves.grounded.symbols)  # a share: 1 minus the others
+        assert form is not None
+        made = np.full(self.columns.shape[1], float(form.get(CONSTANT, 0)))
+        for part, factor in form.items():
+            if part != CONSTANT:
+                made += float(factor) * self._column(part)
+        return made

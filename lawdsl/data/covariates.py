@@ -1,0 +1,105 @@
+"""What a law measures of each domain, as columns of a table that has a row for each run and step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from lawdsl.data.labelled import Asked, label_column
+from lawdsl.data.measuring import Measured, measured
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.declared import Declarations, Measure
+
+
+def with_measured(
+    declared: Declarations,
+    table: Table,
+    columns: Mapping[str, str],
+    *,
+    run: Sequence[str] = (),
+    drop_bad: bool = False,
+    settings: Mapping[str, float] | None = None,
+) -> tuple[Table, Mapping[str, str], Measured | None]:
+    """A table of runs with a column for each variable that the law measures, unless it has it.
+
+    Args:
+        declared: the law.
+        table: the whole table: rows of step 0 are read too.
+        columns: variable, output, set or name in a reading -> column.
+        run: columns that tell runs apart.
+        drop_bad: leave out rows that cannot be read.
+        settings: values of settings in place of the law's own.
+
+    Returns:
+        The table, the bindings without those that only readings need, and what was measured.
+
+    Raises:
+        LawdslError: as `measured` does.
+    """
+    if not declared.measures:
+        return table, columns, None
+    found = measured(
+        declared, table, columns, run=run or None, drop_bad=drop_bad, settings=settings
+    )
+    return with_columns(declared, table, columns, found.values), fitting(declared, columns), found
+
+
+def fitting(declared: Declarations, columns: Mapping[str, str]) -> dict[str, str]:
+    """The bindings without those of names that only readings have, as `step`."""
+    readings = [r for m in declared.measures.values() for r in m.readings.values()]
+    only = {name for reading in readings for name, _ in reading.conditions}
+    only -= declared.symbols.keys()
+    return {name: column for name, column in columns.items() if name not in only}
+
+
+def with_columns(
+    declared: Declarations,
+    table: Table,
+    columns: Mapping[str, str],
+    values: Mapping[str, Mapping[str, float]],
+) -> Table:
+    """A table with the values of its labels in a column for each variable, but for those that it
+    has. One without labels is of the only label whose values are given.
+
+    Raises:
+        LawdslError: a label of which nothing is known; D0137.
+    """
+    added = {}
+    for name, measure in declared.measures.items():
+        if columns.get(name, name) in table.columns:
+            continue
+        own = values.get(name, {})
+        labels = _labels(declared, table, columns, measure, own)
+        unknown = np.array([label not in own for label in labels], dtype=bool)
+        if unknown.any():
+            rows = np.flatnonzero(unknown)
+            label = labels[int(rows[0])]
+            message = f"nothing was measured of `{label}`: its `{name}` is not known"
+            help = f"give runs of it (`--runs RUNS.csv`), or a column `{name}`"
+            raise LawdslError(bad_rows("D0137", table, name, rows, message, help))
+        added[name] = pa.chunked_array([np.array([own[label] for label in labels])])
+    return replace(table, columns={**table.columns, **added})
+
+
+def _labels(
+    declared: Declarations,
+    table: Table,
+    columns: Mapping[str, str],
+    measure: Measure,
+    own: Mapping[str, float],
+) -> list[str]:
+    """The label of each row."""
+    try:
+        column = label_column(Asked(declared, table, columns, None, None, False), measure)
+    except LawdslError:
+        if len(own) == 1:
+            return list(own) * len(table)
+        over = declared.indices[measure.index].over
+        message = f"no column says the label of each row over {over}"
+        help = f"name the column: {over}=COLUMN"
+        raise LawdslError(Diagnostic("D0104", message, place=table.name, help=help)) from None
+    return table.texts(column)

@@ -1,0 +1,178 @@
+"""What is said of measured variables: what was not read, and what is odd about what was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lawdsl.data.evaluations import Codes, Mask
+from lawdsl.data.labelled import Rows
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.language.declared import Measure, Reading
+from lawdsl.language.printing import print_formula
+
+if TYPE_CHECKING:
+    from lawdsl.data.averaging import Means, Read
+
+Point = Mapping[str, float]
+"""Values of the variables that a measure leaves open, in the law's units: N = 1.8, r = 1."""
+Where = tuple[Sequence[Point], list[tuple[str, tuple[Point, ...]]]]  # points, and those left out
+
+SHOWN = 5  # of a list in a message
+
+
+def unread(
+    measure: Measure, rows: Rows, runs: Codes, read: Read, labels: Iterable[str]
+) -> list[Diagnostic]:
+    """Why labels have no value: each with the first reading that none of its runs has.
+
+    Nothing in it is of one variable alone, so that it is said once for all that need the reading.
+    """
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for label in labels:
+        mine = rows.codes == rows.names.index(label)
+        own = set(runs[mine].tolist())
+        first = next((call for call, by_run in read.items() if not own & by_run.keys()), None)
+        if first is None:
+            what = _and([print_formula(call) for call in read])
+            note = "rows are of one run where they agree in the variables that do not grow along it"
+            help = "measure them in one run; --run names the columns that tell runs apart"
+        else:
+            what = print_formula(first)
+            note, help = _nearest(rows, mine, measure.readings[first])
+            help += "; a column of the variable's own name gives its values too"
+        found.setdefault((what, note, help), []).append(f"`{label}`")
+    return [
+        Diagnostic(
+            "D0132",
+            f"no run of {_and(labels)} has {what}",
+            place=rows.table.name,
+            notes=(note,),
+            help=help,
+        )
+        for (what, note, help), labels in found.items()
+    ]
+
+
+def apart(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagnostic:
+    """The message where no point is common to all labels."""
+    message = "what is measured cannot be compared: no point is common to the runs of all labels"
+    notes = [f"`{label}` has runs at {listed(own)}" for label, own in points.items()][:SHOWN]
+    names = _and(list(next(iter(points.values()))[0]))
+    help = f"measure all labels at one {names}, or give the values in columns"
+    place = rows.table.name
+    return Diagnostic("D0133", message, place=place, notes=tuple(notes), help=help)
+
+
+def elsewhere(rows: Rows, label: str, lacking: Sequence[Point], own: Sequence[Point]) -> Diagnostic:
+    """The message where a label lacks points at which others were measured."""
+    message = f"`{label}` has no run at {listed(lacking)}, where others were measured"
+    notes = (f"its runs are at {listed(own)}",)
+    help = f"measure `{label}` there, or all at one point that the law names: `{_at(own[-1])}`"
+    return Diagnostic("D0133", message, place=rows.table.name, notes=notes, help=help)
+
+
+def _at(point: Point) -> str:
+    """A reading that says at which point: L(…, N = 1.8)."""
+    return f"L(…, {listed([point])})"
+
+
+def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
+    """What there is instead of a reading, and what to do."""
+    for name, number in reading.conditions[1:]:
+        if not (mine & rows.meeting([(name, number)])).any():
+            there = _several(np.unique(rows.columns[name][mine]).tolist())
+            return f"its rows have {name} = {there}", f"choose one of these for {number:g}"
+    along, place = reading.along, reading.conditions[0][1]
+    places = np.unique(rows.columns[along][mine & rows.meeting(reading.conditions[1:])])
+    if not len(places):
+        where = ", ".join(f"{name} = {number:g}" for name, number in reading.conditions[1:])
+        return f"none of its rows has {where}", f"measure a run with {where}"
+    before, after = places[places < place], places[places > place]
+    if not len(before):
+        with_step_0 = " (`lawdsl collect --with-step-0`)" if place == 0 else ""
+        help = f"keep the rows from {along} = {place:g} on{with_step_0}"
+        return f"its rows begin at {along} = {places[0]:g}", help
+    if not len(after):
+        return f"its rows end at {along} = {places[-1]:g}", f"go on to {along} = {place:g}"
+    there = f"{before[-1]:g} and {after[0]:g}, too far apart"
+    return f"it was evaluated at {along} = {there}", f"evaluate at {along} = {place:g}"
+
+
+def listed(points: Iterable[Point]) -> str:
+    """Points in a message: `N = 0.5, r = 1; N = 1.8, r = 1 and 16 more`."""
+    texts = [", ".join(f"{name} = {x:g}" for name, x in point.items()) for point in points]
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return "; ".join(texts[:SHOWN]) + more
+
+
+def _several(numbers: Sequence[float]) -> str:
+    if len(numbers) <= SHOWN:
+        return ", ".join(f"{x:g}" for x in numbers)
+    return f"{', '.join(f'{x:g}' for x in numbers[: SHOWN - 1])}, …, {numbers[-1]:g}"
+
+
+def averaged(means: Sequence[Means], place: str) -> list[Diagnostic]:
+    """The warning that values are means over several points, one for variables with the same."""
+    found = []
+    for (points, lacking), group in _alike(means):
+        if len(points) < 2 and not lacking:
+            continue
+        names = _and([f"`{m.measure.name}`" for m in group])
+        ranges = (
+            f"{name} = {_several(sorted({point[name] for point in points}))}" for name in points[0]
+        )
+        where = " and ".join(ranges)
+        many = f"the mean over {len(points)} points, {where}" if len(points) > 1 else f"at {where}"
+        verb = "is" if len(group) == 1 else "are each"
+        message = f"{names} {verb} {many}" if len(points) > 1 else f"{names} {verb} measured {many}"
+        notes = [f"`{label}` has no run at {listed(at)}: left out" for label, at in lacking[:SHOWN]]
+        help = "a new label needs runs at all of them; choose one in the law: "
+        help += f"`{_at(points[-1])}`"
+        if len(points) == 1:
+            help = "measure all labels at the same points"
+        found.append(
+            Diagnostic("D0134", message, "warning", place=place, notes=tuple(notes), help=help)
+        )
+    return found
+
+
+def _alike(means: Sequence[Means]) -> list[tuple[Where, list[Means]]]:
+    """Those with the same points, and the same points left out, together."""
+    found: list[tuple[Where, list[Means]]] = []
+    for one in means:
+        key = (one.points, list(one.lacking.items()))
+        for other, group in found:
+            if other == key:
+                group.append(one)
+                break
+        else:
+            found.append((key, [one]))
+    return found
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def interpolated(means: Sequence[Means], place: str) -> list[Diagnostic]:
+    """The warning that values are read between evaluations."""
+    lines: dict[str, dict[str, None]] = {}
+    for one in means:
+        for (call, (before, after)), labels in one.between.items():
+            line = f"{print_formula(call)} between {before:g} and {after:g}"
+            lines.setdefault(line, dict.fromkeys(labels)).update(dict.fromkeys(labels))
+    if not lines:
+        return []
+    names = _and([f"`{one.measure.name}`" for one in means if one.between])
+    message = f"{names}: not every reading was evaluated; some are interpolated along a line"
+    notes = [f"{line} in {_and([f'`{n}`' for n in labels])}" for line, labels in lines.items()]
+    more = (f"and {len(notes) - SHOWN} more",) if len(notes) > SHOWN else ()
+    help = "evaluate there, or read where there are evaluations"
+    return [
+        Diagnostic(
+            "D0135", message, "warning", place=place, notes=(*notes[:SHOWN], *more), help=help
+        )
+    ]

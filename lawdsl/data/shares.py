@@ -1,0 +1,82 @@
+"""Shares of a mixture as columns of a table: none below 0, and together 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.diagnostics import Diagnostic
+
+Mask = NDArray[np.bool_]
+
+ROUNDED = 1e-6  # how far shares may be from summing to 1 and nothing is said
+SLOPPY = 0.02  # and how far they may be at all, as shares that were rounded are
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What is wrong with shares.
+
+    Attributes:
+        good: which rows can be used, shape (rows,).
+        problems: what is wrong with the others.
+        warnings: what is odd but usable.
+    """
+
+    good: Mask
+    problems: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def checked_shares(
+    name: str,
+    table: Table,
+    columns: Mapping[str, str],
+    rest: str,
+    drop_bad: bool,
+    advice: str,
+) -> Shares:
+    """Look at all shares of each row.
+
+    Args:
+        name: of the variable, with its subscripts: `r[j]`.
+        table: the table.
+        columns: label -> column.
+        rest: the label whose share is taken as 1 minus the others.
+        drop_bad: pass over cells that are no numbers, instead of refusing them.
+        advice: what to do about bad rows.
+
+    Raises:
+        LawdslError: a cell that is no number; D0106.
+    """
+    readable = np.logical_and.reduce([table.readable(column) for column in columns.values()])
+    if not drop_bad:
+        readable = np.ones(len(table), dtype=bool)
+    kept = table.keep(readable)
+    shares = np.array([kept.numbers(column) for column in columns.values()])
+    total = shares.sum(axis=0)
+    off = np.abs(total - 1)
+    below = (shares < 0).any(axis=0)
+    wrong = ~(off <= SLOPPY) & ~below
+    fine = np.flatnonzero(readable)[~(below | wrong)]
+    good = np.zeros(len(table), dtype=bool)
+    good[fine] = True
+    first = next(iter(columns.values()))
+    found = []
+    if below.any():
+        message = f"a share of `{name}` is {float(shares.min()):g}: none is below 0"
+        found.append(bad_rows("D0121", kept, first, np.flatnonzero(below), message, advice))
+    if wrong.any():
+        message = f"the shares `{name}` sum to {float(total[wrong][0]):g}, not to 1"
+        found.append(bad_rows("D0121", kept, first, np.flatnonzero(wrong), message, advice))
+    worst = float(off[off <= SLOPPY].max(initial=0.0))
+    warnings = []
+    if worst > ROUNDED:
+        message = f"the shares `{name}` sum to 1 only within {worst:.2g}"
+        help = f"they are taken as rounded, and `{rest}` as 1 minus the others"
+        warnings.append(Diagnostic("D0122", message, "warning", place=table.name, help=help))
+    return Shares(good, tuple(found), tuple(warnings))

@@ -1,0 +1,204 @@
+"""What a law with index sets claims, at given labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim, Declarations
+from lawdsl.language.instances.grounding import Grounding, written_out
+from lawdsl.language.instances.instance import Instance
+from lawdsl.language.tree import Formula, Named
+
+MOST = 24  # ways in which the names of one claim may stand for labels
+FITTED = 12  # and those that are looked at for the labels of a table
+
+
+def instantiated(declared: Declarations, instance: Instance) -> Declarations:
+    """The law of the rows that an instance names, with what is claimed of their labels.
+
+    A claim that is promised under a condition only, of any two labels, is left out: the parameters
+    themselves say for which it holds. So is one that would be many.
+
+    Raises:
+        LawdslError: an `identify` that is not linear in parameters.
+    """
+    ground = Grounding(declared, instance)
+    assert declared.output.formula is not None
+    ground(declared.output.formula, ground.rows)
+    claims = [stated for claim in declared.claims for stated in _stated(ground, claim)]
+    return replace(written_out(ground), claims=tuple(claims))
+
+
+def _stated(ground: Grounding, claim: Claim) -> Iterator[Claim]:
+    """A claim at all labels that its names may stand for."""
+    declared = ground.declared
+    names = labels_of(declared, claim)
+    fresh = [name for name in names if name not in declared.indices]
+    if fresh and claim.expect == "conditional":
+        return
+    free = [name for name in names if name not in ground.rows]
+    sets = [ground.instance.labels[names[name]] for name in free]
+    if math.prod(map(len, sets)) > FITTED:
+        return
+    for labels in product(*sets):
+        places = dict(zip(free, labels, strict=True))
+        if len({places[name] for name in fresh}) == len(fresh):
+            stated = claim_at(ground, claim, places)
+            if stated is not None:
+                yield stated
+
+
+def labels_of(declared: Declarations, claim: Claim) -> dict[str, str]:
+    """The names in a claim that stand for labels -> the sets that they are of.
+
+    Those are indices, and names that a claim brings in for any label.
+    """
+    found: dict[str, str] = {}
+    bound: set[str] = set()
+    for node in _nodes(claim):
+        if isinstance(node, tree.Aggregate):
+            bound |= set(node.over)
+        if not isinstance(node, tree.Element) or node.name not in declared.symbols:
+            continue
+        own = declared.symbols[node.name].indices
+        for name, index in zip(node.subscripts, own, strict=True):
+            wanted = declared.indices[index]
+            if name in declared.indices or name not in wanted.listed:
+                found.setdefault(name, wanted.over)
+    return {name: over for name, over in found.items() if name not in bound}
+
+
+def _nodes(claim: Claim) -> Iterator[tree.Node]:
+    yield from tree.walk(claim.claim)
+    for named, relations in claim.conditions:
+        if isinstance(named, tree.Element):
+            yield named
+        for _, limit in relations:
+            yield from tree.walk(limit)
+
+
+def coincidences(declared: Declarations, names: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The ways in which names may stand for the same label, each name -> its first equal.
+
+    Names that a claim brings in stand for different labels; an index may have that of another.
+    """
+
+    def extended(done: dict[str, str], left: list[str]) -> Iterator[dict[str, str]]:
+        if not left:
+            yield done
+            return
+        name, *rest = left
+        firsts = {f for n, f in done.items() if names[n] == names[name]}
+        yield from extended({**done, name: name}, rest)
+        for first in sorted(firsts):
+            fresh = [n for n, f in done.items() if f == first and n not in declared.indices]
+            if name in declared.indices or not fresh:
+                yield from extended({**done, name: first}, rest)
+
+    yield from extended({}, list(names))
+
+
+def claim_at(ground: Grounding, claim: Claim, places: Mapping[str, str]) -> Claim | None:
+    """A claim at labels; None where it speaks of what the law of these rows does not have."""
+    return _Stated(ground, places).claim(claim)
+
+
+class _Absent(Exception):
+    """What a claim speaks of is not there."""
+
+
+class _Stated:
+    """Claims at labels, over the symbols of one grounding."""
+
+    def __init__(self, ground: Grounding, places: Mapping[str, str]) -> None:
+        self.ground, self.declared = ground, ground.declared
+        self.places = {**ground.rows, **places}
+
+    def claim(self, claim: Claim) -> Claim | None:
+        before = dict(self.ground.symbols), dict(self.ground.of), list(self.ground.ties)
+        try:
+            stated = self._claim(claim.claim)
+            conditions = tuple(
+                (self._name(named), tuple((r, self._formula(at)) for r, at in relations))
+                for named, relations in claim.conditions
+            )
+            new = [s for n, s in self.ground.symbols.items() if n not in before[0]]
+            if not self.ground.instance.open and any(s.kind == "parameter" for s in new):
+                raise _Absent
+        except _Absent:
+            self.ground.symbols, self.ground.of, self.ground.ties = before
+            return None
+        return replace(claim, claim=stated, conditions=conditions)
+
+    def _claim(self, claim: tree.Claim) -> tree.Claim:
+        match claim:
+            case tree.Comparison(left, _, right):
+                return replace(claim, left=self._formula(left), right=self._formula(right))
+            case tree.Finite(formula):
+                return replace(claim, formula=self._formula(formula))
+            case tree.Trend(formula, _, name, against):
+                if against is None:
+                    return replace(claim, formula=self._formula(formula), name=self._name(name))
+                return self._exchange(claim, against)
+            case tree.Limit(formula, target, approaches):
+                ways = tuple((self._name(n), self._formula(at)) for n, at in approaches)
+                return tree.Limit(self._formula(formula), self._formula(target), ways)
+        raise _Absent
+
+    def _exchange(self, claim: tree.Trend, against: Named) -> tree.Claim:
+        """`L decreasing in r[a] against r[b]`; of the law, or of a name for a part of it."""
+        if not isinstance(claim.formula, (tree.Name, tree.Element)):
+            raise _Absent
+        of = tree.Name(self._output(claim.formula))
+        return tree.Trend(of, claim.word, self._name(claim.name), self._name(against))
+
+    def _formula(self, node: Formula) -> Formula:
+        match node:
+            case tree.Name(text) if text == self.declared.output.name:
+                return node
+            case tree.Element(name) if name == self.declared.output.name:
+                return tree.Name(self._output(node))
+            case tree.Derivative(of, by, order):
+                whole = of if isinstance(of, tree.Element) else tree.Name(of)
+                return tree.Derivative(self._output(whole), tuple(map(self._name, by)), order)
+            case tree.Negative(operand):
+                return tree.Negative(self._formula(operand))
+            case tree.Sum(terms):
+                return tree.Sum(tuple((s, self._formula(t)) for s, t in terms))
+            case tree.Product(factors):
+                return tree.Product(tuple((s, self._formula(f)) for s, f in factors))
+            case tree.Power(base, exponent):
+                return tree.Power(self._formula(base), self._formula(exponent))
+            case tree.Call(function, arguments, ()):
+                return tree.Call(function, tuple(map(self._formula, arguments)))
+            case tree.Call():
+                raise _Absent
+        return self.ground(node, self.places)
+
+    def _output(self, node: Formula) -> str:
+        """The name of the output, or of a let, at the labels of the rows."""
+        if isinstance(node, tree.Name):
+            self.ground(node, self.places)
+            return node.text
+        assert isinstance(node, tree.Element)
+        output = self.declared.output
+        if node.name != output.name:
+            return self._name(node)
+        at = [self.places.get(s, s) for s in node.subscripts]
+        if at != [self.ground.rows[index] for index in output.indices]:
+            raise _Absent
+        return output.name
+
+    def _name(self, named: Named) -> str:
+        """The name of one element."""
+        if isinstance(named, str):
+            self.ground(tree.Name(named), self.places)
+            return named
+        found = self.ground(named, self.places)
+        if not isinstance(found, tree.Name):
+            raise _Absent
+        return found.text

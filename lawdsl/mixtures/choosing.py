@@ -1,0 +1,214 @@
+"""Of mixtures that were all tried on a small model, those that a law is best fitted to.
+
+Mixture selection of Ye et al. 2024, arXiv:2403.16952: 40 candidates are trained with the smallest
+model, groups of 20 are drawn, a law is fitted to each, and the group whose fit is closest to all 40
+is the one that larger models are trained on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl import __version__
+from lawdsl.choices import check_seed
+from lawdsl.comparing.measured import Measured, measured
+from lawdsl.comparing.trials import best
+from lawdsl.data.noted import with_settings_of
+from lawdsl.data.table import Table
+from lawdsl.data.tables import read_table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.diagnosis import too_little
+from lawdsl.fitting.fit import chosen_objective
+from lawdsl.fitting.problem import Problem, problem_of
+from lawdsl.law import Law, load
+from lawdsl.mixtures.groups import Error, Rows, drawn_groups, tried
+from lawdsl.mixtures.records import NUMBER, csv_text
+
+Array = NDArray[np.float64]
+STARTS = 8  # of each fit
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The group of mixtures whose fit is closest to all.
+
+    Attributes:
+        table: its rows, in the order of the table they are from.
+        mixtures: what the mixtures are called.
+        of: how many there were.
+        by: the columns that tell them apart.
+        errors: of the fit to each group the mean absolute error on all rows; inf for a group that
+            could not be fitted. Shape (groups,).
+        everything: that of the fit to all.
+        law: what was fitted.
+        output: what the errors are of.
+        how: how the group was chosen, in lines.
+        warnings: what is odd but usable.
+    """
+
+    table: Table
+    mixtures: tuple[str, ...]
+    of: int
+    by: tuple[str, ...]
+    errors: Array
+    everything: float
+    law: str
+    output: str
+    how: tuple[str, ...]
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def error(self) -> float:
+        """Of the fit to the group."""
+        return float(np.min(self.errors))
+
+    @property
+    def median(self) -> float:
+        """Of the groups that could be fitted."""
+        return float(np.median(self.errors[np.isfinite(self.errors)]))
+
+    def to_csv(self) -> str:
+        """The rows of the table that belong to the group, notes of both above them."""
+        table = self.table
+        header = [f"{c} [{u}]" if (u := table.units.get(c)) else c for c in table.columns]
+        rows = zip(*(table.texts(name) for name in table.columns), strict=True)
+        return csv_text((*table.notes, *self.how), header, list(rows))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "law": self.law,
+            "output": self.output,
+            "mixtures": list(self.mixtures),
+            "of": self.of,
+            "by": list(self.by),
+            "rows": self.table.rows.tolist(),
+            "groups": len(self.errors),
+            "failed": int(np.sum(~np.isfinite(self.errors))),
+            "measure": "mean absolute error on all rows",
+            "error": self.error,
+            "median": self.median,
+            "all": self.everything,
+            "how": list(self.how),
+        }
+
+
+def select(
+    law: Law | str | Path,
+    table: Any,
+    /,
+    *,
+    count: int = 20,
+    groups: int = 200,
+    by: str | Sequence[str] = (),
+    starts: int = STARTS,
+    objective: str | None = None,
+    delta: float | None = None,
+    where: str | Sequence[str] = (),
+    drop_bad: bool = False,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    columns: Mapping[str, str] | None = None,
+    **named_columns: str,
+) -> Chosen:
+    """The mixtures whose fit is closest to the measurements of all.
+
+    Args:
+        law: a law, or the name or path of one.
+        table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
+        count: how many mixtures are chosen.
+        groups: how many groups are tried; all there are, where these are fewer.
+        by: the column that tells mixtures apart, or several; `mixture` where there is one,
+            otherwise the variables of the law.
+        starts: of each fit.
+        objective: of the fits, in place of the law's own.
+        delta: Huber's delta in place of the law's own.
+        where: one condition that rows must meet, or several.
+        drop_bad: leave bad rows out.
+        seed: of the groups and the starts.
+        progress: called with how many groups are done, and of how many.
+        columns: variable or output -> column, where the names differ.
+        named_columns: the same in another form, L="loss".
+
+    Raises:
+        LawdslError: a law or table that cannot be used; numbers that leave nothing to choose, or
+            no group that can be fitted, M0107.
+    """
+    check_seed(seed)
+    runs = read_table(table)
+    law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
+    where = (where,) if isinstance(where, str) else tuple(where)
+    chosen = chosen_objective(law, objective, delta)
+    data = measured(
+        (law,),
+        runs,
+        {**(columns or {}), **named_columns},
+        where=where,
+        drop_bad=drop_bad,
+        positive=chosen.log,
+    )
+    problem = problem_of(law, data.columns[0], data.target, chosen)
+    told = _told_apart(data, (by,) if isinstance(by, str) else tuple(by))
+    label, names = _labels(data, told)
+    drawn = drawn_groups(len(names), count, groups, seed, runs.name)
+    error = error_of(law, problem, seed, starts)
+    everything = error(np.arange(data.rows))
+    errors, failed = tried(error, label, drawn, progress)
+    found = drawn[int(np.argmin(errors))]
+    rows = data.table.rows[np.isin(label, found)]
+    summary = (
+        f"mean absolute error of {law.output} on all {len(names)}: fit to these "
+        f"{errors.min():.4g}, median of {len(drawn)} groups "
+        f"{np.median(errors[np.isfinite(errors)]):.4g}, fit to all {everything:.4g}"
+    )
+    return Chosen(
+        table=data.table.at(np.sort(rows)),
+        mixtures=tuple(names[i] for i in found),
+        of=len(names),
+        by=told,
+        errors=errors,
+        everything=everything,
+        law=law.name,
+        output=law.output,
+        how=(
+            f"lawdsl {__version__}: {count} of {len(names)} mixtures of {runs.name}, those that "
+            f"{law.name} is best fitted to, seed {seed}",
+            summary,
+        ),
+        warnings=(*data.warnings, *failed),
+    )
+
+
+def error_of(law: Law, problem: Problem, seed: int, starts: int) -> Error:
+    """The mean absolute error on all rows of a fit to some of them."""
+
+    def error(rows: Rows) -> float:
+        part = problem.subset(rows)
+        if impossible := too_little(law, part):
+            raise LawdslError(impossible)
+        theta = best(law, part, seed, starts).theta
+        off = np.abs(problem.predictions(theta[None])[0] - problem.target)
+        return float(np.mean(off)) if np.isfinite(off).all() else math.inf
+
+    return error
+
+
+def _told_apart(data: Measured, by: tuple[str, ...]) -> tuple[str, ...]:
+    """The variables or columns that tell mixtures apart."""
+    return by or ((NUMBER,) if NUMBER in data.table.columns else tuple(data.variables))
+
+
+def _labels(data: Measured, by: Sequence[str]) -> tuple[Rows, tuple[str, ...]]:
+    """The mixture of each row, shape (rows,), and what each mixture is called."""
+    groups = [data.groups(name) for name in by]
+    distinct, label = np.unique([own for own, _ in groups], axis=1, return_inverse=True)
+    names = [
+        ", ".join(texts[i] for (_, texts), i in zip(groups, one, strict=True)) for one in distinct.T
+    ]
+    return label.reshape(-1), tuple(names)

@@ -1,0 +1,187 @@
+"""Domains, and how much there is of each -> the largest share that each may have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.words import nearest
+from lawdsl.units import PREFIXES
+
+NAME = re.compile(r"\w[\w.-]*")  # as of corpora
+_AMOUNT = re.compile(
+    r"(?P<number>(\d{1,18}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?\d{1,2})?|\d{1,9}/[1-9]\d{0,8})"
+    r"\s*(?P<prefix>[kMGTPE]?)(tokens?)?"
+)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A domain of training data.
+
+    Attributes:
+        name: its share is in the column `r_` and this.
+        cap: the largest share of it, from 0 to 1: r_max of the paper.
+    """
+
+    name: str
+    cap: Fraction
+
+
+def read_domains(
+    given: Iterable[str],
+    *,
+    target: str | None = None,
+    epochs: str = "1",
+    caps: Iterable[str] = (),
+) -> tuple[Domain, ...]:
+    """Domains as the command line has them.
+
+    A domain may have as large a share as its supply lasts for: epochs * supply / target.
+
+    Args:
+        given: `web=3.2T`, with the tokens that there are of it, or `web` where there are enough.
+        target: tokens that will be trained on.
+        epochs: how often a token may be seen.
+        caps: `code=1/4`, further bounds of shares.
+
+    Raises:
+        LawdslError: what is none of this, M0101; caps that leave no mixture, M0102.
+    """
+    mistakes: list[Diagnostic] = []
+    given = tuple(given)
+    supplies = _pairs(given, mistakes)
+    bounds = _pairs(caps, mistakes, supplies)
+    whole = _amount("--target", target, mistakes) if target is not None else None
+    times = _amount("--epochs", epochs, mistakes)
+    known = [name for name, supply in supplies.items() if supply is not None]
+    if target is None and known:
+        message = f"the tokens of {', '.join(known)} bound a share of how many, it is not said"
+        mistakes.append(
+            Diagnostic(
+                "M0101", message, help="add --target 1T, or bound shares themselves with --cap"
+            )
+        )
+    if len(given) < 2:
+        message = "a mixture has two domains or more"
+        mistakes.append(Diagnostic("M0101", message, help="write web=3.2T code=0.4T, or web code"))
+    mistakes += _too_large(bounds)
+    if mistakes:
+        raise LawdslError(mistakes)
+    domains = []
+    for name, supply in supplies.items():
+        cap = Fraction(1)
+        if supply is not None and whole is not None and times is not None:
+            cap = min(cap, times * supply / whole)
+        domains.append(Domain(name, min(cap, bounds.get(name) or cap)))
+    _some_mixture(domains, whole, times if not bounds else None)
+    return tuple(domains)
+
+
+def by_cap(domains: Iterable[Domain]) -> list[Domain]:
+    """The domains in the one order in which they are worked on, whatever order they came in: the
+    largest caps first, equal ones by name."""
+    return sorted(domains, key=lambda domain: (-domain.cap, domain.name))
+
+
+def steps(grid: str | Fraction) -> int:
+    """How many steps of a grid make up 1: 16 of "1/16".
+
+    Raises:
+        LawdslError: it is no such grid; M0104.
+    """
+    text = str(grid)
+    found = _AMOUNT.fullmatch(text)
+    step = Fraction(found["number"]) if found and not found["prefix"] else Fraction(0)
+    if step <= 0 or step.numerator != 1:
+        message = f"`{text}` is no grid: its steps must make up 1"
+        help = "give 1 divided by a whole number: 1/16, or 0.05"
+        raise LawdslError(Diagnostic("M0104", message, help=help))
+    return step.denominator
+
+
+def text_of(number: Fraction) -> str:
+    """A fraction as a decimal number if there is a short one that is equal, else as it is."""
+    decimal = repr(float(number)).removesuffix(".0")
+    return decimal if Fraction(decimal) == number else str(number)
+
+
+def _pairs(
+    given: Iterable[str], mistakes: list[Diagnostic], known: Mapping[str, object] | None = None
+) -> dict[str, Fraction | None]:
+    """Name -> amount, None where there is none; of names that are `known`, where that is given."""
+    found: dict[str, Fraction | None] = {}
+    for pair in given:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not NAME.fullmatch(name):
+            message = f"`{name}` is no name of a domain"
+            help = "names have letters, digits and _ . - alone, and begin with no - or ."
+            mistakes.append(Diagnostic("M0101", message, help=help))
+        elif name in found:
+            message = f"`{name}` is given twice"
+            mistakes.append(Diagnostic("M0101", message, help="give each domain once"))
+        elif known is not None and name not in known:
+            alike = nearest(name, known)
+            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
+            mistakes.append(Diagnostic("M0101", f"there is no domain `{name}`", help=help))
+        elif equals or known is not None:
+            found[name] = _amount(name, text, mistakes)
+        else:
+            found[name] = None
+    return found
+
+
+def _amount(what: str, text: str, mistakes: list[Diagnostic]) -> Fraction | None:
+    """A number above 0: 3.2T, 4e11, 1/4."""
+    read = _AMOUNT.fullmatch(text.strip())
+    number = Fraction(read["number"]) if read else Fraction(0)
+    if read and number > 0:
+        return number * int(PREFIXES.get(read["prefix"], 1))
+    message = f"{what}: `{text}` is no number above 0"
+    help = f"write 4e11, 1/4, or with one of {' '.join(PREFIXES)}: 400G"
+    mistakes.append(Diagnostic("M0101", message, help=help))
+    return None
+
+
+def _too_large(bounds: Mapping[str, Fraction | None]) -> list[Diagnostic]:
+    return [
+        Diagnostic(
+            "M0101",
+            f"the cap of {name} is {text_of(bound)}, and no share is above 1",
+            help="give a share: 0.25 or 1/4; for tokens write NAME=TOKENS and --target",
+        )
+        for name, bound in bounds.items()
+        if bound is not None and bound > 1
+    ]
+
+
+def _some_mixture(
+    domains: Iterable[Domain], target: Fraction | None, epochs: Fraction | None
+) -> None:
+    """Refuse caps that leave no mixture; where supplies alone are short, say what would do."""
+    total = sum((domain.cap for domain in domains), Fraction(0))
+    if total >= 1:
+        return
+    most = ", ".join(f"{domain.name} {float(domain.cap):.4g}" for domain in domains)
+    message = f"the largest shares sum to {float(total):.4g}, so no mixture sums to 1"
+    help = "raise --cap, or --epochs; or add a domain"
+    if target is not None and epochs is not None:
+        repeated, less = _up(epochs / total), _down(target * total)
+        help = (
+            f"repeat data, --epochs {repeated:g}; train on less, --target {less:g}; or add a domain"
+        )
+    raise LawdslError(Diagnostic("M0102", message, notes=(f"at most {most}",), help=help))
+
+
+def _up(number: Fraction) -> float:
+    """Rounded up to hundredths."""
+    return -(-number * 100 // 1) / 100
+
+
+def _down(number: Fraction) -> int:
+    """Rounded down to three digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 3)
+    return int(number) // unit * unit

@@ -1,0 +1,89 @@
+"""All that a law claims, decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim
+from lawdsl.language.tree import Span
+from lawdsl.law import Law, load
+from lawdsl.proof.claims import CLAIM_SECONDS, check_claim
+from lawdsl.proof.definedness import doubts
+from lawdsl.proof.domain import domain_of
+from lawdsl.proof.labels import check_labelled
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.verdicts import Check, Verdict
+
+
+def check(
+    law: Law | str | Path,
+    *,
+    values: Mapping[str, float] | None = None,
+    seconds: float = CLAIM_SECONDS,
+    on_verdict: Callable[[Verdict], None] | None = None,
+) -> Check:
+    """Decide every claim that a law makes.
+
+    Args:
+        law: the law, or the name or path of one.
+        values: of all its parameters, as a fit gives them. What is then proved is certified, for
+            these values and on the whole domain of the variables.
+        seconds: the time allowed for one claim; a claim that takes longer is undecided.
+        on_verdict: called with each verdict as it is reached.
+
+    Raises:
+        LawdslError: a law that cannot be read, or a value of what is no parameter.
+    """
+    law = law if isinstance(law, Law) else load(law)
+    law = law.at(**values) if values is not None else law
+    law = law.built()  # one too involved is refused, claims or not
+    decide = check_labelled if law.indexed else check_claim
+    verdicts = []
+    for claim in law.claims:
+        verdict = decide(law, claim, seconds=seconds)
+        if values is not None and verdict.verdict in ("proved", "inside"):
+            verdict = replace(verdict, verdict="certified")
+        verdicts.append(verdict)
+        if on_verdict is not None:
+            on_verdict(verdict)
+    warnings = () if values is not None else tuple(_unclaimed_doubts(law, seconds))
+    return Check(law.name, law.digest, tuple(verdicts), warnings)
+
+
+def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
+    """Warnings about parts without a value, for a law that does not claim to be finite."""
+    if any(isinstance(c.claim, tree.Finite) for c in law.claims):
+        return
+    if law.indexed:
+        yield from _labelled_doubts(law, seconds)
+        return
+    formula = law.declarations.output.formula
+    assert formula is not None
+    try:
+        with time_limit(seconds):
+            found = doubts(law, [formula], Signs(domain_of(law), valued=True))
+    except OutOfTime:
+        return
+    for doubt in found[:3]:
+        message = f"`{doubt.shown}` is not proved to have a value on the whole domain"
+        help = "declare the domains it needs, or claim where it holds: `require L finite for …`"
+        own = law.declarations.text
+        inside = doubt.node.span.end <= len(own.text)
+        span = doubt.node.span if inside else None
+        yield Diagnostic("L0503", message, "warning", text=own, span=span, help=help)
+
+
+def _labelled_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
+    """The same for a law with index sets: whether it has a value at any labels."""
+    own, output = law.declarations.text, law.declarations.output
+    named = tree.Element(output.name, output.indices) if output.indices else tree.Name(output.name)
+    claim = Claim(tree.Finite(named), (), "proved", own, Span(0, 0))
+    if check_labelled(law, claim, seconds).verdict != "proved":
+        message = f"`{output.text}` is not proved to have a value on the whole domain"
+        help = "declare the domains it needs, or claim where it holds: `require L finite for …`"
+        yield Diagnostic("L0503", message, "warning", text=own, span=output.span, help=help)

@@ -1,0 +1,230 @@
+"""Claims of a law with index sets, for sets of any number of labels.
+
+A claim names a few labels: `∂L[i]/∂r[a]`. The law is written out for these, and what a sum has
+beside them is one number of known sign, `sum(t[i, j]*r[j] for other j)`, whatever labels it is over.
+A proof of that is one for all sets. A refutation is a point of a law with as few labels as there
+can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.language import tree
+from lawdsl.language.declared import Claim, Declarations
+from lawdsl.language.instances.claims import MOST, claim_at, coincidences, labels_of
+from lawdsl.language.instances.grounding import Grounding, Rest, renamed, written_out
+from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.language.printing import print_formula
+from lawdsl.law import Law
+from lawdsl.proof.claims import CLAIM_SECONDS, check_claim
+from lawdsl.proof.goals import claim_text
+from lawdsl.proof.verdicts import Verdict, undecided
+
+FEWEST = 2  # labels of a set
+HOLDS = ("proved", "inside")
+ORDER = ("proved", "inside", "conditional", "undecided", "refuted")  # the worst of several counts
+
+
+def check_labelled(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
+    """Decide a claim of a law with index sets, for all sets and all labels that it speaks of."""
+    shown = claim_text(claim)
+    line, _ = claim.text.position(claim.span.start)
+    found = _decided(law, claim, seconds)
+    return replace(found, claim=shown, expect=claim.expect, place=(claim.text.name, line))
+
+
+def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
+    declared = law.declarations
+    names = labels_of(declared, claim)
+    for index in row_indices(declared):
+        names.setdefault(index, declared.indices[index].over)
+    places = list(_places(declared, claim, names))
+    if len(places) > MOST:
+        return undecided(f"its names stand for labels in more than {MOST} ways")
+    general = [_general(law, claim, place, seconds) for place in places]
+    worst = _worst(general)
+    if worst.verdict in HOLDS:
+        return worst
+    special = _worst([_special(law, claim, place, seconds) for place in places])
+    if special.verdict == "refuted":
+        return special
+    if worst.verdict == "conditional":
+        return replace(worst, exact=worst.exact and special.verdict == "conditional")
+    if special.verdict in HOLDS:
+        return undecided("proved where each set has as few labels as can be, not for more")
+    return undecided(worst.blame or "not decided for sets of any size")
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Verdict:
+    found = max(verdicts, key=lambda v: ORDER.index(v.verdict))
+    return replace(found, seconds=sum(v.seconds for v in verdicts))
+
+
+def _places(
+    declared: Declarations, claim: Claim, names: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
+    """What the names of a claim stand for: labels of a listed set, or any labels."""
+    lists = {s.over: s.listed for s in declared.indices.values() if s.listed}
+    free = {name: over for name, over in names.items() if over not in lists}
+    bound = [name for name, over in names.items() if over in lists]
+    for labels in coincidences(declared, free):
+        for place in _listed(labels, bound, names, lists):
+            if not _with_itself(claim, place):
+                yield place
+
+
+def _with_itself(claim: Claim, places: Mapping[str, str]) -> bool:
+    """Whether one and the same share would rise and fall."""
+    stated = claim.claim
+    if not isinstance(stated, tree.Trend) or not isinstance(stated.against, tree.Element):
+        return False
+    moved = (stated.name, stated.against)
+    labels = [
+        [places.get(s, s) for s in named.subscripts] if isinstance(named, tree.Element) else []
+        for named in moved
+    ]
+    return labels[0] == labels[1]
+
+
+def _listed(
+    labels: dict[str, str],
+    left: Sequence[str],
+    names: Mapping[str, str],
+    lists: Mapping[str, tuple[str, ...]],
+) -> Iterator[dict[str, str]]:
+    if not left:
+        yield labels
+        return
+    for label in lists[names[left[0]]]:
+        yield from _listed({**labels, left[0]: label}, left[1:], names, lists)
+
+
+# For sets of any size
+
+
+def _general(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) -> Verdict:
+    ground = _ground(law, claim, places, spare=False)
+    stated = claim_at(ground, claim, places)
+    if stated is None:
+        return undecided("it speaks of what the law of one row does not have")
+    own = _law_of(law, ground, stated)
+    moved = _moved(stated.claim)
+    for rest in ground.rests.values():
+        if moved & rest.depends:
+            name = sorted(moved & rest.depends)[0]
+            return undecided(f"how `{rest.whole}` changes with {name} is not known")
+    found = check_claim(own, stated, seconds=seconds)
+    if found.verdict == "refuted":
+        return undecided("what sums have beside the labels that are named may be other than real")
+    if found.condition and any(rest.name in found.condition for rest in ground.rests.values()):
+        return undecided(f"it depends on sums: {found.condition}")
+    for rest in ground.rests.values():
+        if not _has_value(law, claim, places, rest, seconds):
+            return undecided(f"whether `{rest.whole}` has a value is not known")
+    return found
+
+
+def _has_value(
+    law: Law, claim: Claim, places: Mapping[str, str], rest: Rest, seconds: float
+) -> bool:
+    """Whether what is summed has a value at any label."""
+    over = law.declarations.indices[rest.index].over
+    used = {*places.values()}
+    label = next(n for n in (rest.index, *(f"{rest.index}{k}" for k in range(9))) if n not in used)
+    ground = _ground(law, claim, {**places, label: label}, spare=False, more={label: over})
+    body = ground(renamed(rest.body, {rest.index: label}), ground.rows)
+    finite = replace(claim, claim=tree.Finite(body), conditions=())
+    if check_claim(_law_of(law, ground, finite), finite, seconds=seconds).verdict != "proved":
+        return False
+    inner = [r for r in ground.rests.values() if r.name != rest.name and r.body != rest.body]
+    deeper = [r for r in inner if print_formula(r.body) in print_formula(rest.body)]
+    return all(_has_value(law, claim, places, r, seconds) for r in deeper)
+
+
+def _moved(claim: tree.Claim) -> set[str]:
+    """The names that a claim derives by."""
+    found: set[str] = set()
+    for node in tree.walk(claim):
+        if isinstance(node, tree.Derivative):
+            found |= set(map(str, node.by))
+        elif isinstance(node, tree.Trend):
+            found |= {str(name) for name in (node.name, node.against) if name is not None}
+        elif isinstance(node, tree.Limit):
+            found |= {str(name) for name, _ in node.approaches}
+    return found
+
+
+# For as few labels as can be
+
+
+def _special(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) -> Verdict:
+    try:
+        ground = _ground(law, claim, places, spare=True)
+        stated = claim_at(ground, claim, places)
+        if stated is None:
+            return undecided("it speaks of what the law of one row does not have")
+        return check_claim(_law_of(law, ground, stated), stated, seconds=seconds)
+    except LawdslError as error:
+        return undecided(error.diagnostics[0].message)
+
+
+def _ground(
+    law: Law,
+    claim: Claim,
+    places: Mapping[str, str],
+    *,
+    spare: bool,
+    more: Mapping[str, str] | None = None,
+) -> Grounding:
+    """The law at the labels of a claim; with `spare`, of sets that have no more than they must."""
+    declared = law.declarations
+    names = {**labels_of(declared, claim), **(more or {})}
+    for index in row_indices(declared):
+        names.setdefault(index, declared.indices[index].over)
+    labels: dict[str, tuple[str, ...]] = {}
+    for over in {s.over: None for s in declared.indices.values()}:
+        here = [places[name] for name, of in names.items() if of == over]
+        labels[over] = tuple(dict.fromkeys(here))
+    lists = {s.over: s.listed for s in declared.indices.values() if s.listed}
+    labels |= lists
+    counts = {s.over: len(s.labels) for s in declared.indices.values() if s.labels}
+    if spare:
+        for over, own in labels.items():
+            wanted = counts.get(over, FEWEST)
+            others = [f"other{k or ''}" for k in range(wanted)]
+            labels[over] = (*own, *others[: max(0, wanted - len(own))])
+    at = {index: places[index] for index in row_indices(declared)}
+    left = _left_out(declared, claim, places, labels) if spare else {}
+    is_open = () if spare else tuple(over for over in labels if over not in lists)
+    ground = Grounding(declared, Instance(labels, at, (), left, is_open))
+    assert declared.output.formula is not None
+    ground(declared.output.formula, ground.rows)
+    return ground
+
+
+def _left_out(
+    declared: Declarations,
+    claim: Claim,
+    places: Mapping[str, str],
+    labels: Mapping[str, tuple[str, ...]],
+) -> dict[str, str]:
+    """The label whose share is 1 minus the others: what falls as another rises, or the last."""
+    found = {}
+    stated = claim.claim
+    against = stated.against if isinstance(stated, tree.Trend) else None
+    for symbol in declared.symbols.values():
+        if symbol.kind == "variable" and symbol.simplex:
+            label = labels[declared.indices[symbol.indices[-1]].over][-1]
+            if isinstance(against, tree.Element) and against.name == symbol.name:
+                label = places.get(against.subscripts[-1], against.subscripts[-1])
+            found[symbol.name] = label
+    return found
+
+
+def _law_of(law: Law, ground: Grounding, claim: Claim) -> Law:
+    """The law that a grounding has written out, with one claim."""
+    declared = written_out(ground)
+    return replace(law, declarations=replace(declared, claims=(claim,)), root=None)

@@ -1,0 +1,670 @@
+"""Fits of laws with index sets: recovered, the same as by hand, kept, and used to predict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from planted import law_of
+from rich.console import Console
+
+import lawdsl
+from lawdsl.cli import cli
+from lawdsl.fitting.fits import Fits
+from lawdsl.fitting.gathering import general_name
+from lawdsl.reporting.fits import show_fits, with_error
+
+ROOT = Path(__file__).resolve().parent.parent
+INDICES = ROOT / "tests" / "fixtures" / "indices"
+M4 = INDICES / "mixing_m4.law"
+
+OUTPUTS, DOMAINS = ("github", "books", "wiki"), ("web", "code", "news", "math")
+C, K = np.array([1.0, 2.1, 0.6]), np.array([0.5, 0.2, 0.9])
+T = np.array([[-1.5, 1.1, 0.3, 0.1], [0.8, 0.7, -1.2, -0.3], [0.2, -0.9, 1.3, -0.6]])
+
+
+def wide(rows: int = 30, noise: float = 0.0) -> dict[str, Any]:
+    """Mixtures of four domains, and the losses of a Data Mixing Law on three."""
+    rng = np.random.default_rng(7)
+    shares = rng.dirichlet(np.ones(len(DOMAINS)), rows)
+    losses = C + K * np.exp(shares @ T.T)
+    losses *= np.exp(noise * rng.normal(size=losses.shape))
+    table = {f"r[{name}]": shares[:, j] for j, name in enumerate(DOMAINS)}
+    return table | {f"L[{name}]": losses[:, i] for i, name in enumerate(OUTPUTS)}
+
+
+def long(table: dict[str, Any]) -> dict[str, Any]:
+    """The same with a row for each loss."""
+    found = {n: np.tile(v, len(OUTPUTS)) for n, v in table.items() if n.startswith("r")}
+    rows = len(table["r[web]"])
+    found["validation"] = [name for name in OUTPUTS for _ in range(rows)]
+    return found | {"L": np.concatenate([table[f"L[{name}]"] for name in OUTPUTS])}
+
+
+def fitted(law: Any, table: Any, **options: Any) -> Fits:
+    found = lawdsl.fit(law, table, **{"starts": 8, "claims": False, **options})
+    assert isinstance(found, Fits)
+    return found
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Fits:
+    return fitted(M4, wide(noise=1e-3))
+
+
+def close(found: Fits, other: Any, rel: float = 1e-6) -> bool:
+    names = set(found.values)
+    return names == set(other) and all(
+        found.values[n] == pytest.approx(other[n], rel=rel, abs=rel) for n in names
+    )
+
+
+# ---- what is found
+
+
+def test_a_planted_law_is_recovered():
+    """30 mixtures of 4 domains, 3 losses: all 18 parameters, those that `identify` leaves too."""
+    planted = {f"c[{i}]": x for i, x in zip(OUTPUTS, C, strict=True)}
+    planted |= {f"k[{i}]": x for i, x in zip(OUTPUTS, K, strict=True)}
+    planted |= {
+        f"t[{name}, {domain}]": T[i, j]
+        for i, name in enumerate(OUTPUTS)
+        for j, domain in enumerate(DOMAINS)
+    }
+    found = fitted(M4, wide())
+
+    assert close(found, planted)
+    assert found.verdict == "trusted"
+    assert set(found.held) == {f"t[{name}, math]" for name in OUTPUTS}
+    assert found.labels == {"training": DOMAINS, "validation": OUTPUTS}
+
+
+def test_each_part_is_the_fit_of_a_law_written_without_indices(noisy: Fits):
+    table = wide(noise=1e-3)
+    columns = {"r0": "web", "r1": "code", "r2": "news"}
+    law = law_of(
+        "variable r0 in [0, 1]\nvariable r1 in [0, 1]\nvariable r2 in [0, 1]\n"
+        "parameter c >= 0\nparameter k > 0\nparameter t0, t1, t2\n"
+        "L = c + k*exp(t0*r0 + t1*r1 + t2*r2 - (t0 + t1 + t2)*(1 - r0 - r1 - r2))\n"
+        "minimize huber(log(L), 1e-3)"
+    )
+    for name in OUTPUTS:
+        own = {n: table[f"r[{d}]"] for n, d in columns.items()} | {"L": table[f"L[{name}]"]}
+        alone = lawdsl.fit(law, own, starts=8, claims=False)
+        part = noisy.part(name)
+        named = {"c": "c", "k": "k", "t0": "t, web", "t1": "t, code", "t2": "t, news"}
+        for short, long_name in named.items():
+            base, _, rest = long_name.partition(", ")
+            text = f"{base}[{name}, {rest}]" if rest else f"{base}[{name}]"
+            assert part.values[text] == pytest.approx(alone.values[short], rel=1e-6)
+        assert part.objective.sum == pytest.approx(alone.objective.sum, rel=1e-9)
+        assert part.metrics.mae == pytest.approx(alone.metrics.mae, rel=1e-9)
+
+
+GROUPED = (
+    "index g over domain\nvariable N > 0\nparameter E[g] > 0\nparameter A, alpha > 0\n"
+    "L = E[g] + A/N^alpha\n"
+)
+BY_HAND = (
+    "variable N > 0\nvariable a in [0, 1]\nvariable b in [0, 1]\nparameter E0, E1, E2 > 0\n"
+    "parameter A, alpha > 0\nL = a*E0 + b*E1 + (1 - a - b)*E2 + A/N^alpha\n"
+)
+
+
+def groups() -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    size, floor = np.tile(np.geomspace(1e7, 1e10, 8), 3), np.repeat([1.2, 1.9, 2.6], 8)
+    loss = (floor + 60 / size**0.25) * np.exp(0.002 * rng.normal(size=24))
+    return {"N": size, "domain": ["a"] * 8 + ["b"] * 8 + ["c"] * 8, "L": loss}
+
+
+def test_shared_parameters_are_fitted_at_once():
+    """As the law is with a column of 0 and 1 for each group."""
+    table = groups()
+    found = fitted(law_of(GROUPED), table)
+    mark = np.array(table["domain"])
+    columns = {"N": table["N"], "a": (mark == "a") * 1.0, "b": (mark == "b") * 1.0}
+    alone = lawdsl.fit(law_of(BY_HAND), {**columns, "L": table["L"]}, starts=8, claims=False)
+    own = {"E[a]": "E0", "E[b]": "E1", "E[c]": "E2", "A": "A", "alpha": "alpha"}
+
+    assert len(found.parts) == 1 and found.outputs == [""]
+    assert close(found, {name: alone.values[n] for name, n in own.items()})
+    assert found.objective == pytest.approx(alone.objective.sum, rel=1e-9)
+    assert found.predict(table) == pytest.approx(
+        alone.predict({**columns, "L": table["L"]}), rel=1e-9
+    )
+
+
+def test_elements_are_tied_label_by_label():
+    law = law_of(GROUPED.replace("A, alpha > 0", "A[g], alpha > 0").replace("A/", "A[g]/"))
+    found = fitted(law, groups(), tie={"A[g]": "40*E[g]"})
+
+    assert {n: h.formula for n, h in found.held.items()} == {f"A[{g}]": f"40*E[{g}]" for g in "abc"}
+    assert found.held["A[c]"].value == pytest.approx(40 * found.values["E[c]"])
+
+
+def test_all_elements_are_fixed_at_once():
+    found = fitted(law_of(GROUPED), groups(), fix={"E[g]": 1.5})
+
+    assert {n: h.value for n, h in found.held.items()} == dict.fromkeys(
+        ("E[a]", "E[b]", "E[c]"), 1.5
+    )
+
+
+def test_two_domains_leave_one_free_number():
+    """What sums to 0 of two is one of them and its opposite."""
+    share = np.linspace(0, 1, 12)
+    table = {"r[a]": share, "r[b]": 1 - share, "L[a]": 1 + 0.4 * np.exp(0.7 * (2 * share - 1))}
+    found = fitted(M4, table)
+
+    assert found.values["t[a, a]"] == pytest.approx(0.7, rel=1e-6)
+    assert found.held["t[a, b]"].formula == "-t[a, a]"
+
+
+def test_parameters_in_a_simplex_sum_to_one():
+    """Weights of two hidden losses; which is which is free, so one is bounded."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0, 3, 40)
+    law = law_of(
+        "index m over {low, high}\nvariable x >= 0\nparameter s[m] in simplex\n"
+        "parameter a, b > 0\nL = s[low]*exp(-a*x) + s[high]*exp(-(a + b)*x)\n"
+        "minimize squared(L)"
+    )
+    found = fitted(law, {"x": x, "L": 0.3 * np.exp(-0.5 * x) + 0.7 * np.exp(-2.5 * x)}, starts=16)
+
+    assert found.values["s[low]"] == pytest.approx(0.3, rel=1e-6)
+    assert sum(found.values[f"s[{m}]"] for m in ("low", "high")) == pytest.approx(1, abs=1e-15)
+    assert set(found.held) == {"s[high]"}
+
+
+@pytest.mark.parametrize("order", ["rows", "columns", "long"])
+def test_the_form_of_the_table_does_not_matter(order: str, noisy: Fits):
+    table = wide(noise=1e-3)
+    if order == "long":
+        table = long(table)
+    elif order == "rows":
+        places = np.random.default_rng(0).permutation(30)
+        table = {name: column[places] for name, column in table.items()}
+    else:
+        table = dict(reversed(table.items()))
+    again = fitted(M4, table)
+
+    assert close(again, noisy.values)
+    assert again.objective == pytest.approx(noisy.objective, rel=1e-9)
+
+
+def test_a_law_is_measured_at_the_labels_of_the_table():
+    """Of another table, other parameters."""
+    table = {n: v for n, v in wide().items() if n != "L[wiki]"}
+
+    assert fitted(M4, table).labels["validation"] == OUTPUTS[:2]
+
+
+def test_progress_counts_the_starts_of_all_labels():
+    seen: list[tuple[int, int]] = []
+    fitted(M4, wide(), progress=lambda done, of: seen.append((done, of)))
+
+    assert seen[-1][0] == seen[-1][1] and len({of for _, of in seen}) <= 2
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+# ---- what is said
+
+
+def test_what_is_true_of_all_labels_is_said_once():
+    found = fitted(INDICES / "mixing_m3.law", wide(noise=1e-3))
+    symmetries = [d for d in found.diagnostics if d.code == "F0114"]
+
+    assert len(symmetries) == 3  # scales of four slopes
+    assert {d.place for d in symmetries} == {"all 3 labels"}
+    assert all("t[i, web]" in d.message and "t[github" not in d.message for d in symmetries)
+    assert all("identify" in (d.help or "") for d in symmetries)
+
+
+def test_what_is_true_of_one_label_names_it():
+    table = wide(noise=1e-3)
+    table["L[books]"][4] *= 1.5
+    found = fitted(M4, table)
+
+    assert found.verdict != "trusted"
+    assert {d.place.partition(",")[0] for d in found.diagnostics} == {"books"}
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "expected"),
+    [
+        ("c[web]", {"i": "web"}, "c[i]"),
+        ("t[web, code]", {"i": "web"}, "t[i, code]"),
+        ("t[code, web]", {"i": "web"}, "t[code, i]"),
+        ("t[web, web]", {"i": "web"}, "t[i, web]"),
+        ("A", {"i": "web"}, "A"),
+    ],
+)
+def test_a_name_in_general(name: str, at: dict[str, str], expected: str):
+    assert general_name(name, at) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (2.9601234, 0.0123, "2.960 ± 0.012"),
+        (-9.1453, 0.95, "-9.15 ± 0.95"),
+        (394.4, 26.2, "394 ± 26"),
+        (9762.0, 20000.0, "9762 ± 2e+04"),
+        (1.0, 6e-16, "1 ± 6e-16"),
+        (1.25, float("nan"), "1.25"),
+        (1.25, 0.0, "1.25"),
+    ],
+)
+def test_a_value_has_the_digits_that_its_error_leaves(value: float, error: float, shown: str):
+    assert with_error(value, error) == shown
+
+
+def test_claims_are_not_enforced():
+    with pytest.raises(lawdsl.LawdslError, match="not enforced") as error:
+        lawdsl.fit(M4, wide(), enforce=True)
+    assert error.value.diagnostics[0].code == "F0123"
+
+
+@pytest.mark.parametrize("what", ["compare", "trends"])
+def test_what_takes_no_index_sets_says_so(what: str):
+    with pytest.raises(lawdsl.LawdslError, match="has index sets") as error:
+        getattr(lawdsl, what)(M4, wide())
+    (diagnostic,) = error.value.diagnostics
+
+    assert diagnostic.code == "L0321" and diagnostic.help
+
+
+def test_a_regressor_takes_no_index_sets():
+    table = wide()
+    X = np.stack([table[f"r[{name}]"] for name in DOMAINS], axis=1)
+    with pytest.raises(lawdsl.LawdslError, match="a regressor predicts one number"):
+        lawdsl.LawRegressor(M4).fit(X, table["L[wiki]"])
+
+
+def test_an_identity_that_is_not_linear_is_refused():
+    law = law_of(
+        "index i over domain\nvariable N > 0\nparameter c[i], k[i] > 0\n"
+        "L[i] = c[i]*k[i]*N\nidentify c[i]*k[i] = 1"
+    )
+    with pytest.raises(lawdsl.LawdslError, match="not linear") as error:
+        lawdsl.fit(law, {"N": [1.0, 2.0, 3.0], "L[a]": [1.0, 2.0, 3.0]})
+    assert error.value.diagnostics[0].code == "L0322"
+
+
+# ---- files
+
+
+def content(fits: Fits, *path: str | int, **changed: Any) -> dict[str, Any]:
+    """The fits as plain data, with some values replaced below a path of keys."""
+    made = json.loads(json.dumps(fits.to_json()))
+    inner = made
+    for key in path:
+        inner = inner[key]
+    inner.update(changed)
+    return made
+
+
+def test_what_is_saved_is_what_is_loaded(noisy: Fits, tmp_path: Path):
+    noisy.save(tmp_path / "fits.json")
+    again = lawdsl.load_fit(tmp_path / "fits.json")
+
+    assert again == noisy == Fits.load(tmp_path / "fits.json")
+    assert again.to_json() == noisy.to_json()
+    assert again.predict(wide()) == pytest.approx(noisy.predict(wide()), rel=0, abs=0)
+
+
+def test_a_fit_of_one_part_is_loaded_as_one(tmp_path: Path):
+    law = law_of("variable N > 0\nparameter A > 0\nL = A/N")
+    made = lawdsl.fit(law, {"N": [1.0, 2.0, 3.0], "L": [2.0, 1.0, 0.7]}, starts=2)
+    made.save(tmp_path / "fit.json")
+
+    assert lawdsl.load_fit(tmp_path / "fit.json") == made
+
+
+def test_fits_are_no_single_fit(noisy: Fits, tmp_path: Path):
+    noisy.save(tmp_path / "fits.json")
+    with pytest.raises(lawdsl.LawdslError, match="fits of a law with index sets") as error:
+        lawdsl.Fit.load(tmp_path / "fits.json")
+    (diagnostic,) = error.value.diagnostics
+
+    assert diagnostic.code == "F0108" and "load_fit" in (diagnostic.help or "")
+    assert diagnostic.place == str(tmp_path / "fits.json")
+
+
+def test_the_keys_of_the_file_are_stable(noisy: Fits):
+    made = noisy.to_json()
+
+    assert list(made) == [
+        *("schema", "verdict", "labels", "values", "objective", "columns", "warnings", "dropped"),
+        *("parts", "law"),
+    ]
+    assert made["schema"] == "fits 1"
+    assert made["parts"][0]["law"]["instance"]["at"] == {"i": "github"}
+
+
+GARBAGE = {
+    "empty": b"",
+    "text": b"not json",
+    "bytes": bytes(range(256)),
+    "a list": b"[]",
+    "a number": b"1",
+    "null": b"null",
+    "an object": b"{}",
+    "other schema": b'{"schema": "fits 2"}',
+    "only the schema": b'{"schema": "fits 1"}',
+    "no parts": b'{"schema": "fits 1", "parts": []}',
+    "parts that are none": b'{"schema": "fits 1", "parts": [1]}',
+    "fits in fits": b'{"schema": "fits 1", "parts": [{"schema": "fits 1"}]}',
+    "nesting": b'{"schema": "fits 1", "parts": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+@pytest.mark.parametrize("load", [lawdsl.load_fit, Fits.load], ids=["load_fit", "Fits.load"])
+def test_garbage_is_no_fit(name: str, load: Any, tmp_path: Path):
+    path = tmp_path / "fits.json"
+    path.write_bytes(GARBAGE[name])
+    with pytest.raises(lawdsl.LawdslError) as error:
+        load(path)
+    (diagnostic,) = error.value.diagnostics
+
+    assert diagnostic.code == "F0108" and diagnostic.help and diagnostic.place == str(path)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.999])
+def test_a_truncated_file_is_no_fit(share: float, noisy: Fits, tmp_path: Path):
+    path = tmp_path / "fits.json"
+    noisy.save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole)) - 1])
+    with pytest.raises(lawdsl.LawdslError, match="cannot be read"):
+        lawdsl.load_fit(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "changed"),
+    [
+        ((), {"labels": {"validation": 3}}),
+        ((), {"labels": None}),
+        ((), {"columns": []}),
+        ((), {"warnings": [7]}),
+        ((), {"dropped": "few"}),
+        ((), {"parts": "all"}),
+        (("law",), {"texts": "law"}),
+        (("parts", 0), {"verdict": "splendid"}),
+        (("parts", 0, "law"), {"instance": {"labels": {}}}),
+        (("parts", 0, "law", "instance"), {"at": []}),
+        (("parts", 1, "parameters", "c[books]"), {"value": "2"}),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(
+    path: tuple[str | int, ...], changed: dict[str, Any], noisy: Fits, tmp_path: Path
+):
+    (tmp_path / "fits.json").write_text(json.dumps(content(noisy, *path, **changed)))
+    with pytest.raises(lawdsl.LawdslError, match="cannot be read"):
+        lawdsl.load_fit(tmp_path / "fits.json")
+
+
+@pytest.mark.parametrize(
+    ("path", "changed"),
+    [
+        (("law",), {"digest": "0" * 64}),
+        (("law",), {"name": "other"}),
+        (("law",), {"texts": {}}),
+        (("law",), {"held": ["fix c[i] = 1"]}),
+        ((), {"labels": {}}),
+        ((), {"labels": {"validation": ["github", "books"], "training": list(DOMAINS)}}),
+        (("parts", 0, "law"), {"digest": "0" * 64}),
+        (("parts", 0, "law"), {"instance": None}),
+        (("parts", 0, "law", "instance"), {"at": {}}),
+        (("parts", 0, "law", "instance"), {"at": {"i": "books"}}),
+        (("parts", 0, "law", "instance"), {"at": {"j": "web"}}),
+        (("parts", 0, "law", "instance"), {"labels": {}}),
+        (("parts", 0, "law", "instance"), {"left_out": {}}),
+        (("parts", 0), {"parameters": {}}),
+        (("parts", 0, "data"), {"ranges": {}}),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(
+    path: tuple[str | int, ...], changed: dict[str, Any], noisy: Fits, tmp_path: Path
+):
+    (tmp_path / "fits.json").write_text(json.dumps(content(noisy, *path, **changed)))
+    loaded = lawdsl.load_fit(tmp_path / "fits.json")
+    with pytest.raises(lawdsl.LawdslError, match="has been altered") as error:
+        loaded.predict(wide())
+    assert error.value.diagnostics[0].code == "F0108"
+
+
+# ---- predictions
+
+
+def test_predictions_equal_the_formula(noisy: Fits):
+    table = wide()
+    shares = np.stack([table[f"r[{name}]"] for name in DOMAINS], axis=1)
+    c, k = (np.array([noisy.values[f"{n}[{i}]"] for i in OUTPUTS]) for n in "ck")
+    t = np.array([[noisy.values[f"t[{i}, {j}]"] for j in DOMAINS] for i in OUTPUTS])
+
+    assert noisy.predict(table) == pytest.approx(c + k * np.exp(shares @ t.T), rel=1e-12)
+    assert noisy.predict(long(table)) == pytest.approx(noisy.predict(table).T.ravel(), rel=1e-15)
+
+
+def test_columns_of_a_prediction_are_bound_as_those_of_a_fit(noisy: Fits):
+    table = {n.replace("r[", "share ").rstrip("]"): v for n, v in wide().items()}
+
+    assert noisy.predict(table, r="share *") == pytest.approx(noisy.predict(wide()))
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "message"),
+    [
+        ({"r[web]": [0.9]}, "D0121", "sum to 1.4, not to 1"),
+        ({"r[web]": [-0.5], "r[code]": [1.25]}, "D0121", "none is below 0"),
+        ({"r[web]": None}, "D0120", "no `web`"),
+        ({"validation": ["wikis"]}, "D0120", "`wikis` is none of validation"),
+        ({"r[web]": ["x"]}, "D0106", '"x" is not a number'),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused(
+    changed: dict[str, Any], code: str, message: str, noisy: Fits
+):
+    table = {"r[web]": [0.5], "r[code]": [0.25], "r[news]": [0.15], "r[math]": [0.1], **changed}
+    with pytest.raises(lawdsl.LawdslError, match=message) as error:
+        noisy.predict({n: v for n, v in table.items() if v is not None})
+    (diagnostic,) = error.value.diagnostics
+
+    assert diagnostic.code == code
+    assert "--drop-bad" not in (diagnostic.help or "") or code == "D0106"
+
+
+def test_outside_the_fitted_range_is_said_once(noisy: Fits):
+    corner = {f"r[{name}]": [float(name == "web")] for name in DOMAINS}
+    _, warnings = noisy.predict_with_warnings(corner)
+
+    assert {d.code for d in warnings} == {"F0109"}
+    assert len({d.message for d in warnings}) == len(warnings) <= 3
+
+
+def test_labels_of_shared_parameters_must_be_said():
+    found = fitted(law_of(GROUPED), groups())
+
+    assert found.predict({"N": [1e8, 1e8], "domain": ["a", "c"]})[0] < 2
+    with pytest.raises(lawdsl.LawdslError, match="label of each row over domain"):
+        found.predict({"N": [1e8]})
+
+
+def test_a_new_label_needs_only_its_measured_properties():
+    law = law_of(
+        "index d over domain\nvariable N > 0\nvariable speed[d] > 0\nparameter A, F, mu > 0\n"
+        "L = A/N + F*speed[d]^mu"
+    )
+    table = groups()
+    table["speed"] = np.repeat([0.1, 0.4, 0.9], 8)
+    table["L"] = 3e7 / table["N"] + 2 * table["speed"] ** 0.5
+    found = fitted(law, table)
+
+    assert found.predict({"N": [1e8], "speed": [0.2]}) == pytest.approx([0.3 + 2 * 0.2**0.5])
+    with_label = {"N": [1e8], "speed": [0.2], "domain": ["a new one"]}
+    assert found.predict(with_label) == pytest.approx([0.3 + 2 * 0.2**0.5])
+
+
+# ---- commands
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lawdsl", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(noisy: Fits, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the table and its fits."""
+    folder = tmp_path_factory.mktemp("fits")
+    table = wide(noise=1e-3)
+    rows = [
+        ",".join(table),
+        *(",".join(map(repr, row)) for row in zip(*table.values(), strict=True)),
+    ]
+    (folder / "runs.csv").write_text("\n".join(rows).replace("np.float64(", "").replace(")", ""))
+    noisy.save(folder / "fits.json")
+    return folder
+
+
+def test_a_fit_is_printed_as_matrices_and_kept(folder: Path):
+    done = command(folder, "fit", str(M4), "runs.csv", "-o", "again.json", "--starts", "8")
+
+    assert done.returncode == 0
+    assert "mixing_m4 fitted to 90 rows of runs.csv" in done.stdout
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["validation", "c", "k", "t[web]", "t[code]", "t[news]", "t[math]"] in lines
+    assert sum(line[:1] == ["books"] for line in lines) == 2
+    assert "t[i, math] = -t[i, web] - t[i, code] - t[i, news]" in done.stdout
+    assert done.stdout.endswith("verdict: trusted\n")
+    kept = lawdsl.load_fit(folder / "again.json")
+    assert isinstance(kept, Fits) and len(kept.parts) == 3
+
+
+def test_a_fit_is_one_document(folder: Path):
+    done = command(folder, "fit", str(M4), "runs.csv", "--json", "--starts", "8")
+    made = json.loads(done.stdout)
+
+    assert made["ok"] and made["command"] == "fit" and made["diagnostics"] == []
+    assert made["result"]["schema"] == "fits 1"
+    assert made["result"]["values"]["c[wiki]"] == pytest.approx(0.6, rel=0.02)
+
+
+def test_a_narrow_terminal_shows_the_matrix_in_pieces(noisy: Fits):
+    out = Console(width=60, record=True, file=StringIO(), color_system=None)
+    show_fits(noisy, out)
+    lines = [line.split() for line in out.export_text().splitlines()]
+    heads = [line[1:] for line in lines if line[:1] == ["validation"] and line[1] != "rows"]
+
+    assert len(heads) > 1
+    assert [c for head in heads for c in head] == ["c", "k", *(f"t[{d}]" for d in DOMAINS)]
+
+
+def predict(folder: Path, *arguments: str) -> Any:
+    """The command in this process: what it returns, or raises."""
+    done = CliRunner().invoke(cli, ["predict", str(folder / "fits.json"), *arguments])
+    if isinstance(done.exception, lawdsl.LawdslError):
+        raise done.exception
+    return done
+
+
+def predicted(folder: Path, *arguments: str) -> Any:
+    return json.loads(predict(folder, *arguments, "--json").stdout)
+
+
+def test_values_give_a_prediction_for_each_label(folder: Path, noisy: Fits):
+    made = predicted(folder, "r[web]=0.5,0.25", "r[code]=0.25", "r[news]=0.125")["result"]
+    shares = {"web": [0.5, 0.25], "code": [0.25] * 2, "news": [0.125] * 2, "math": [0.125, 0.375]}
+    expected = noisy.predict({f"r[{name}]": column for name, column in shares.items()})
+
+    assert made["labels"] == list(OUTPUTS)
+    assert made["columns"] == [f"r[{d}]" for d in DOMAINS] + [f"L[{i}]" for i in OUTPUTS]
+    assert np.array(made["predictions"]) == pytest.approx(expected, rel=1e-12)
+    assert [row[3] for row in made["rows"]] == [0.125, 0.375]
+
+
+def test_a_label_gives_its_prediction_alone(folder: Path):
+    values = ("r[web]=0.5", "r[code]=0.25", "r[news]=0.125")
+    every = predicted(folder, *values)["result"]["predictions"][0]
+    made = predicted(folder, *values, "validation=wiki")["result"]
+
+    assert made["labels"] is None and made["columns"][-2:] == ["validation", "L"]
+    assert made["predictions"] == [every[2]]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (("r[web]=0.5",), "no value for r[code], r[news], r[math]"),
+        (("r[web]=0.5", "q=1"), "the law has no variable 'q'"),
+        (("r[web]=a", "r[code]=.2", "r[news]=.1"), "is no number"),
+    ],
+)
+def test_values_that_are_missing_are_named(values: tuple[str, ...], message: str, folder: Path):
+    done = predict(folder, *values)
+
+    assert done.exit_code == 2 and message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (("r[web]=0.9", "r[code]=.2", "r[news]=.1"), "none is below 0"),
+        (("r[web]=.5", "r[code]=.2", "r[news]=.1", "r[math]=.5"), "sum to 1.3, not to 1"),
+        (("r[web]=.5", "r[code]=.2", "r[news]=.1", "validation=x"), "`x` is none of"),
+    ],
+)
+def test_values_that_are_wrong_are_refused(values: tuple[str, ...], message: str, folder: Path):
+    with pytest.raises(lawdsl.LawdslError, match=message):
+        predict(folder, *values)
+
+
+def test_a_table_is_predicted_with_a_column_for_each_label(folder: Path, noisy: Fits):
+    done = predict(folder, str(folder / "runs.csv"), "-o", str(folder / "out.csv"))
+    header, *rows = (folder / "out.csv").read_text().splitlines()
+
+    assert done.exit_code == 0
+    assert header.split(",")[-3:] == [f"L[{name}] predicted" for name in OUTPUTS]
+    assert float(rows[0].split(",")[-1]) == pytest.approx(noisy.predict(wide())[0, 2])
+
+
+def test_claims_of_fits_are_refused_clearly(folder: Path):
+    done = command(folder, "check", "--fit", "fits.json")
+
+    assert done.returncode == 3 and "error[L0321]" in done.stderr
+
+
+# ---- real measurements
+
+
+def test_the_losses_of_real_mixtures_are_fitted_as_well_as_published(shared_data: Path):
+    """Ye et al. 2024, Table 1: the mean absolute error of M4 on three domains at 410M."""
+    found = lawdsl.fit(
+        M4,
+        shared_data / "mixing_laws" / "3Mix.csv",
+        where=["size = 410M", "step = 60000"],
+        columns={"r": "r_*", "L": "loss", "validation": "valid_domain"},
+        claims=False,
+    )
+    assert isinstance(found, Fits)
+    errors = {name: found.part(name).metrics.mae for name in found.outputs}
+
+    assert errors["Github"] <= 0.071
+    assert errors["Books3"] <= 0.018
+    assert errors["Pile-CC"] <= 0.0092
