@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law, load
     from lawdsl.observing.trends import trends
+    from lawdsl.pipelines.records import PipelineResult
+    from lawdsl.pipelines.running import run_pipeline
     from lawdsl.proof.checking import check
     from lawdsl.proof.verdicts import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
@@ -38,12 +40,14 @@ _HOMES = {
     "Law": "lawdsl.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.diagnostics",
+    "PipelineResult": "lawdsl.pipelines.records",
     "Verdict": "lawdsl.proof.verdicts",
     "check": "lawdsl.proof.checking",
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law",
     "load_fit": "lawdsl.fitting.fits",
+    "run_pipeline": "lawdsl.pipelines.running",
     "trends": "lawdsl.observing.trends",
 }
 
@@ -56,12 +60,14 @@ __all__ = [
     "Fits",
     "Law",
     "LawdslError",
+    "PipelineResult",
     "Verdict",
     "check",
     "compare",
     "fit",
     "load",
     "load_fit",
+    "run_pipeline",
     "trends",
 ]
 

@@ -1,22 +1,28 @@
-"""Where laws are found: a file by its path, a shipped law by its dotted name.
+"""Where laws and pipelines are found: a file by its path, a shipped one by its dotted name.
 
-A law may be built on others; those are looked for beside its file, then among the shipped laws.
+A law may be built on others, as a pipeline is; those are looked for beside its file, then among the shipped laws.
 Names are dotted words, never paths, and a file that a link leads out of the folder is refused.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import limits, tree
 from lawdsl.language.parsing import parse
+from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.resolving import Declarations, resolve
 from lawdsl.language.words import nearest
+
+Found = TypeVar("Found")
 
 
 def shipped_folder() -> Path:
@@ -24,13 +30,27 @@ def shipped_folder() -> Path:
     return Path(str(files("lawdsl.laws").joinpath("chinchilla.law"))).parent
 
 
-def shipped() -> dict[str, Path]:
-    """Dotted name -> file of every shipped law."""
+_SECTION = re.compile(r"^[ \t]*(law|pipeline)\b", re.MULTILINE)
+
+
+def shipped(kind: str = "law") -> dict[str, Path]:
+    """Dotted name -> file of every shipped law, or of every shipped pipeline."""
+    return {name: path for name, path in _files().items() if section_of(path) == kind}
+
+
+def _files() -> dict[str, Path]:
     folder = shipped_folder()
     found = {}
     for path in sorted(folder.rglob("*.law")):
         found[".".join(path.relative_to(folder).with_suffix("").parts)] = path
     return found
+
+
+@cache
+def section_of(path: Path) -> str:
+    """What a file that can be read is: law or pipeline, by the line that says so first."""
+    found = _SECTION.search(read(path).text)
+    return found[1] if found else "law"
 
 
 def read(path: Path) -> Text:
@@ -69,13 +89,13 @@ def _unreadable(message: str, name: str, help: str) -> LawdslError:
 
 
 def locate(name_or_path: str) -> Path:
-    """The file of a law, given its path or the dotted name of a shipped law.
+    """The file of a law or pipeline, given its path or the dotted name of a shipped one.
 
     Raises:
         LawdslError: neither exists.
     """
     path = Path(name_or_path)
-    laws = shipped()
+    laws = _files()
     if name_or_path in laws and not _is_file(path):
         return laws[name_or_path]
     if path.suffix == ".law" or os.sep in name_or_path or _is_file(path):
@@ -102,6 +122,37 @@ def declarations(name_or_path: str) -> tuple[Declarations, list[Diagnostic]]:
     """
     path = locate(name_or_path)
     return declared(read(path), path.parent)
+
+
+def pipeline(name_or_path: str) -> tuple[Pipeline, list[Diagnostic]]:
+    """A pipeline by name or path, every name resolved, and the warnings about it.
+
+    Raises:
+        LawdslError: with every mistake of the file.
+    """
+    path = locate(name_or_path)
+    return declared_pipeline(read(path), path.parent)
+
+
+def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnostic]]:
+    """The pipeline in a text; the laws of its steps are looked for in the folder first.
+
+    Raises:
+        LawdslError: with every mistake of the text.
+    """
+    reading = _Reading(folder)
+    document, mistakes = parse(text.text, text.name)
+    text = Text(text.name, text.text.removeprefix("\ufeff"))
+    found, more = resolve_pipeline(document, text, lambda name: reading.find(name, ()))
+    return _sound(found, [*mistakes, *more])
+
+
+def _sound(found: Found | None, mistakes: list[Diagnostic]) -> tuple[Found, list[Diagnostic]]:
+    """What was read, and the warnings about it; raises where there is a mistake."""
+    diagnostics = ordered(mistakes)
+    if found is None or any(d.severity == "error" for d in diagnostics):
+        raise LawdslError(diagnostics)
+    return found, diagnostics
 
 
 def declared(text: Text, folder: Path) -> tuple[Declarations, list[Diagnostic]]:
@@ -136,10 +187,7 @@ class _Reading:
             return self.find(name, path)
 
         found, more = resolve(document, text, find)
-        diagnostics = ordered([*mistakes, *more])
-        if found is None or any(d.severity == "error" for d in diagnostics):
-            raise LawdslError(diagnostics)
-        return found, diagnostics
+        return _sound(found, [*mistakes, *more])
 
     def find(self, name: str, path: tuple[str, ...]) -> Declarations:
         if name in path:

@@ -94,14 +94,18 @@ claims = st.one_of(
     st.builds(tree.Limit, small, small, several(st.tuples(named, small))),
     st.builds(tree.Reduction, small, paths),
 )
+chosen = st.one_of(
+    st.builds(tree.Chosen, plain_names, st.sampled_from(("<", "<=", ">", ">=", "=", "!=")), small),
+    st.builds(tree.Chosen, plain_names, st.sampled_from(("=", "!=")), texts.map(tree.Label)),
+)
 statements = st.one_of(
-    st.builds(tree.Section, st.just("law"), paths, st.none() | texts),
+    st.builds(tree.Section, st.sampled_from(("law", "pipeline")), paths, st.none() | texts),
     texts.map(tree.Source),
     paths.map(tree.Extends),
     st.builds(tree.Index, several(plain_names), sets),
     st.builds(
         tree.Declaration,
-        st.sampled_from(("variable", "parameter")),
+        st.sampled_from(("variable", "parameter", "given")),
         several(items),
         st.none() | units,
         st.none() | texts,
@@ -131,6 +135,13 @@ statements = st.one_of(
     small.map(tree.Minimize),
     st.builds(tree.StartGrid, several(small), several(st.none() | small, most=5)),
     several(st.tuples(named, small)).map(tree.StartPoint),
+    st.builds(
+        tree.Step,
+        paths,
+        several(plain_names, least=0),
+        several(chosen, least=0),
+        several(st.tuples(named, small), least=0),
+    ),
 )
 
 

@@ -32,6 +32,7 @@ ORDER = (
     "fitting",
     "regressor",
     "comparing",
+    "pipelines",
     "mixtures",
     "reporting",
     "demo",

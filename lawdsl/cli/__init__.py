@@ -29,6 +29,7 @@ from lawdsl.cli import (
     measuring,
     mixtures,
     observing,
+    pipelines,
     predicting,
     running,
     validation,
@@ -49,6 +50,7 @@ def cli() -> None:
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
     lawdsl predict fit.json N=7e9 D=2e12         use the fit
     lawdsl compare law1 law2 runs.csv            which law predicts best
+    lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
 
 
@@ -60,6 +62,7 @@ for room in (
     fits,
     predicting,
     comparing,
+    pipelines,
     mixtures,
     corpora,
     validation,

@@ -117,9 +117,10 @@ def _named(law: Law) -> str:
 
 
 def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
-    from lawdsl.library import declarations
+    from lawdsl.library import declarations, locate, pipeline, section_of
 
-    warnings = [d for name in laws for d in declarations(name)[1]]
+    readers = {"law": declarations, "pipeline": pipeline}
+    warnings = [d for name in laws for d in readers[section_of(locate(name))](name)[1]]
     result = {"laws": [{"law": name, "ok": True} for name in laws], "claims": []}
 
     def show() -> None:

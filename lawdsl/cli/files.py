@@ -31,13 +31,13 @@ require   ∂L/∂D < 0
 @click.command("laws")
 @as_json
 def laws(as_json: bool) -> int:
-    """List the laws that ship with lawdsl."""
+    """List the laws and pipelines that ship with lawdsl."""
     from lawdsl.language.printing import print_formula
     from lawdsl.law import Law, load
     from lawdsl.library import shipped
     from lawdsl.reporting.terminal import console, show_laws
 
-    found = [load(name) for name in shipped()]
+    found, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
 
     def row(law: Law) -> dict[str, object]:
         formula = law.declarations.output.formula
@@ -53,11 +53,11 @@ def laws(as_json: bool) -> int:
 
     return finish(
         "laws",
-        {"laws": [row(law) for law in found]},
+        {"laws": [row(law) for law in found], "pipelines": pipelines},
         (),
         ok=True,
         as_json=as_json,
-        show=lambda: show_laws(found, console()),
+        show=lambda: show_laws(found, pipelines, console()),
     )
 
 

@@ -78,13 +78,13 @@ def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
     return _texts(pairs, f"{what} takes NAME=FORMULA")
 
 
-def bindings(pairs: Iterable[str]) -> dict[str, str]:
+def bindings(pairs: Iterable[str], wanted: str = "write NAME=VALUE") -> dict[str, str]:
     """NAME=COLUMN arguments as text.
 
     Raises:
         click.UsageError: one of another form.
     """
-    return _texts(pairs, "write NAME=VALUE")
+    return _texts(pairs, wanted)
 
 
 def _texts(pairs: Iterable[str], wanted: str) -> dict[str, str]:
@@ -95,6 +95,33 @@ def _texts(pairs: Iterable[str], wanted: str) -> dict[str, str]:
             raise click.UsageError(f"{wanted}, not {pair!r}")
         found[name.strip()] = text.strip()
     return found
+
+
+def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> float:
+    """A number in the unit that a name has, with a unit of its own if one follows it: 7Gparam.
+
+    Raises:
+        click.UsageError: no number, or a unit of another kind.
+    """
+    from lawdsl.quantities import unit_text
+    from lawdsl.units import parse_unit, size_and_dimension
+
+    text = text.strip()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/^*"))
+    try:
+        value = float(text[:digits])
+        size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
+    except (ValueError, KeyError):
+        own = f", or with a unit such as {unit_text(unit)}" if unit else ""
+        raise click.UsageError(f"{name}={text} is no number; write {name}=2.5{own}") from None
+    size_own, dimension_own = size_and_dimension(unit or ())
+    if dimension != dimension_own:
+        raise click.UsageError(f"{name} is in {unit_text(unit) or 'no unit'}, not {text[digits:]}")
+    return value * size / size_own
 
 
 @dataclass(frozen=True)

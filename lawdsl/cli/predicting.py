@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, tell
+from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
 
 if TYPE_CHECKING:
-    from lawdsl.fitting.wanted import Factors, Wanted
+    from lawdsl.fitting.wanted import Wanted
 
 
 @click.command("predict")
@@ -115,7 +115,7 @@ def _points(asked: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[
     if missing:
         raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
     values: dict[str, list[Any]] = {
-        name: [_value(name, asked.variables[name], text) for text in given[name].split(",")]
+        name: [value_in(name, asked.variables[name], text) for text in given[name].split(",")]
         for name in asked.variables
         if name in given
     }
@@ -132,31 +132,6 @@ def _points(asked: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[
 def _rest(shares: tuple[float, ...]) -> float:
     """What shares leave of 1, to the digits that they are written with."""
     return round(1 - sum(shares), 12)
-
-
-def _value(name: str, factors: Factors | None, text: str) -> float:
-    """A number, with a unit of its own if one follows it: 7Gparam."""
-    from lawdsl.law import unit_text
-    from lawdsl.units import parse_unit, size_and_dimension
-
-    text = text.strip()
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/^*"))
-    try:
-        value = float(text[:digits])
-        size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
-    except (ValueError, KeyError):
-        own = f", or with a unit such as {unit_text(factors)}" if factors else ""
-        raise click.UsageError(f"{name}={text} is no number; write {name}=2.5{own}") from None
-    size_own, dimension_own = size_and_dimension(factors or ())
-    if dimension != dimension_own:
-        raise click.UsageError(
-            f"{name} is in {unit_text(factors) or 'no unit'}, not {text[digits:]}"
-        )
-    return value * size / size_own
 
 
 def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:

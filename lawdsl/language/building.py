@@ -114,6 +114,33 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def start_point(self, *values: Any) -> Node:
         return tree.StartPoint(values, span=span_of(*(v for _, v in values)))
 
+    def given(self, _: Token, items: Any, unit: Any, doc: Any) -> Node:
+        span = span_of(items, unit, doc)
+        return tree.Declaration("given", items, unit, _text(doc), span=span)
+
+    def step(self, word: Token, law: tree.Name, by: Any, where: Any, at: Any) -> Node:
+        parts = law.text, by or (), where or (), at or ()
+        return tree.Step(*parts, span=span_of(word, law, where or (), [v for _, v in at or ()]))
+
+    def grouping(self, _: Token, names: Any) -> Any:
+        return _words(names)
+
+    def choosing(self, _: Token, *choices: Any) -> Any:
+        return choices
+
+    def point(self, _: Token, *values: Any) -> Any:
+        return values
+
+    def chosen(self, name: Token, relation: Token, value: Any) -> Node:
+        word = RELATIONS.get(relation, str(relation))
+        return tree.Chosen(ascii_name(name), word, value, span=span_of(name, value))
+
+    def equals(self, name: Token, value: Any) -> Node:
+        return tree.Chosen(ascii_name(name), "=", value, span=span_of(name, value))
+
+    def label(self, text: Token) -> Node:
+        return tree.Label(str(text)[1:-1], span=span_of(text))
+
     # Names, indices, domains and units
 
     def element(self, name: Token, subscripts: Any, closer: Token) -> Node:

@@ -20,6 +20,7 @@ from lawdsl.language.declared import Symbol
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.indices import declared_subscripts
 from lawdsl.language.scope import (
+    GIVEN,
     IDENTITY,
     LET,
     OUTPUT,
@@ -33,8 +34,8 @@ from lawdsl.language.tree import Span
 
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
-    """`variable` or `parameter`."""
-    place = VARIABLE if statement.kind == "variable" else PARAMETER
+    """`variable`, `parameter` or `given`."""
+    place = {"variable": VARIABLE, "parameter": PARAMETER, "given": GIVEN}[statement.kind]
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
         name, own = item.name, item.subscripts

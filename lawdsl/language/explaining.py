@@ -9,7 +9,7 @@ from lark import Token
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language.building import span_of
 from lawdsl.language.stopping import Stop, listed
-from lawdsl.language.words import KEYWORDS, PLACED, STATEMENTS, TRENDS, nearest
+from lawdsl.language.words import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
 
 Found = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
 
@@ -69,7 +69,7 @@ def _no_statement(p: Stop) -> Found | None:
         elif first.type != "DEL":
             help = _statements()
         return "L0205", message, help, (first,)
-    alike = nearest(str(first), STATEMENTS)
+    alike = nearest(str(first), (*STATEMENTS, *LEADING))
     if alike:
         help = f"did you mean `{alike}`?"
     elif p.token.value == "(" and any(word.value == "=" for word in p.line):
@@ -164,6 +164,9 @@ def _unit_after_text(p: Stop) -> Found | None:
 
 def _value_for_unknown(p: Stop) -> Found | None:
     kind = str(p.line[0])
+    if p.token.value == "=" and kind == "given":
+        help = "its user gives it; a number that is known and may be changed is a `setting`"
+        return "L0201", "a given has no value in a pipeline", help, (p.token,)
     if p.token.value == "=" and kind in ("parameter", "variable"):
         message = f"a {kind} has no value in a law"
         help = "a known constant is a `setting`; what a fit starts from stands after `start`"
@@ -185,6 +188,13 @@ def _equation_as_claim(p: Stop) -> Found | None:
         if any(word.value == "as" for word in p.line):
             help = "write a limit as `L -> E as N -> oo`"
         return "L0201", "`=` makes no claim", help, (p.token,)
+    return None
+
+
+def _unequal(p: Stop) -> Found | None:
+    if p.token.type == "UNEQUAL":
+        help = "the relations are <, <=, > and >="
+        return "L0101", "`!=` has no place in a law", help, (p.token,)
     return None
 
 
@@ -281,6 +291,7 @@ _RULES: tuple[Callable[[Stop], Found | None], ...] = (
     _value_for_unknown,
     _name_first,
     _equation_as_claim,
+    _unequal,
     _number_spelling,
     _dotted_function,
     _mistyped_word,

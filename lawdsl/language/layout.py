@@ -10,11 +10,11 @@ from lark import Token
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language import limits
 from lawdsl.language.building import span_of
-from lawdsl.language.words import STATEMENTS
+from lawdsl.language.words import LEADING, STATEMENTS
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
-CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ -> for in as is".split())
+CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split())
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
     return lines
 
 
-Following = tuple[Token | None, bool]  # the next word, and whether an equation begins with it
+# the next word, and whether an equation or a statement begins with it
+Following = tuple[Token | None, bool, bool]
 
 
 def _followers(words: Sequence[Token]) -> list[Following]:
@@ -104,11 +105,14 @@ def _followers(words: Sequence[Token]) -> list[Following]:
     found: list[Following] = []
     first: Token | None = None
     equation = False  # whether `NAME =` or `NAME[i, j] =` begins with it
+    statement = False  # whether it is the keyword of one
     equal = inside = opened = False  # whether `=`, `i, j] =` or `[i, j] =` does
     for word in reversed(words):
-        found.append((first, equation))
+        found.append((first, equation, statement))
         if word.type in ("NEWLINE", "COMMENT"):
             continue
+        leads = word.value in LEADING and first is not None and first.type == "NAME"
+        statement = word.value in STATEMENTS or leads
         equation = word.type == "NAME" and (equal or opened)
         opened = word.value == "[" and inside
         inside = equal if word.value == "]" else inside and (word.type == "NAME" or word == ",")
@@ -118,9 +122,9 @@ def _followers(words: Sequence[Token]) -> list[Following]:
 
 
 def _goes_on(now: _Open, following: Following) -> bool:
-    first, equation = following
+    first, equation, statement = following
     last = now.tokens[-1].value
-    if first is None or first.value in STATEMENTS:
+    if first is None or statement:
         return False
     if equation and last not in "(,":
         return False  # an equation begins; `name = value` within a statement stands behind ( or ,

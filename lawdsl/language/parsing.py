@@ -23,7 +23,7 @@ from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.explaining import unexpected
 from lawdsl.language.layout import LogicalLine, logical_lines
 from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
-from lawdsl.language.words import LATER, PLACED, SECTIONS, ascii_name
+from lawdsl.language.words import LATER, LEADING, PLACED, ascii_name
 
 ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
 
@@ -63,7 +63,7 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
         return _TOO_LARGE, [too_large(f"the file has more than {limits.TOKENS:,} words", source)]
     lines = []
     lost: set[str] = set()
-    skipping = False  # a section that is reserved, down to the next `law`
+    skipping = False  # a section that is reserved, down to the next one
     for line in logical_lines(tokens):
         statement = None
         if line.tokens:
@@ -77,7 +77,7 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
                 diagnostics += found
             if statement is None:
                 lost |= _names(line, source)
-            skipping = skipping or line.tokens[0].value in SECTIONS[1:]
+            skipping = skipping or line.tokens[0].value in LATER
         lines.append(Line(statement, line.above, line.behind, line.gap))
         if len(diagnostics) > limits.MISTAKES:
             diagnostics.append(too_many(source))
@@ -178,8 +178,17 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
         if token.type == "NAME" and found and tokens[0].value in statements:
             if found[-1].type in behind:
                 token = token.update(type=token.value.upper())
+        elif not found and leads(tokens):
+            token = token.update(type=token.value.upper())
         found.append(token)
     return found
+
+
+def leads(tokens: Sequence[Token]) -> bool:
+    """Whether the first word is the keyword of a statement, and no name: `step mixing.size`."""
+    if tokens[0].value not in LEADING:
+        return False
+    return len(tokens) == 1 or tokens[1].value not in ("=", "[", "(")
 
 
 def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:
@@ -195,7 +204,7 @@ def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:
 @cache
 def _spellings() -> dict[str, str]:
     """Each terminal of the grammar as a user writes it."""
-    placed = {word.upper(): f"`{word}`" for word in PLACED}
+    placed = {word.upper(): f"`{word}`" for word in (*PLACED, *LEADING)}
     terminals = grammar().terminals
     return {t.name: f"`{t.pattern.value}`".replace("\\", "") for t in terminals} | placed
 

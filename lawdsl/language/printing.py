@@ -9,6 +9,7 @@ from lawdsl.language.tree import (
     Aggregate,
     Bound,
     Call,
+    Chosen,
     Claim,
     Comparison,
     Declaration,
@@ -24,6 +25,7 @@ from lawdsl.language.tree import (
     Identify,
     Index,
     Item,
+    Label,
     Limit,
     Line,
     Listed,
@@ -44,6 +46,7 @@ from lawdsl.language.tree import (
     StartGrid,
     StartPoint,
     Statement,
+    Step,
     Sum,
     Trend,
     UnitOf,
@@ -176,6 +179,13 @@ def print_claim(claim: Claim) -> str:
     raise AssertionError(claim)
 
 
+def print_chosen(chosen: Chosen) -> str:
+    """A condition of a step: `S >= 10000`, `domain = "Github"`."""
+    value = chosen.value
+    text = f'"{value.text}"' if isinstance(value, Label) else print_formula(value)
+    return f"{chosen.name} {chosen.relation} {text}"
+
+
 def print_statement(statement: Statement) -> str:
     """One statement on one line, single-spaced."""
     return " ".join(cell for cell in _cells(statement) if cell)
@@ -231,6 +241,10 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return "start", ", ".join(map(print_formula, targets)), f"in {{{listed}}}"
         case StartPoint(values):
             return "start", _values(values)
+        case Step(law, by, where, at):
+            groups = f"by {', '.join(by)}" if by else ""
+            chosen = f"where {', '.join(map(print_chosen, where))}" if where else ""
+            return "step", law, groups, chosen, f"at {_values(at)}" if at else ""
     raise AssertionError(statement)
 
 
@@ -240,9 +254,7 @@ def _unit_and_doc(unit: UnitOf | None, doc: str | None) -> tuple[str, str]:
 
 def _table(statement: Statement) -> str:
     """Statements whose columns line up with one another when they stand in one paragraph."""
-    if isinstance(statement, Require):
-        return "require"
-    if isinstance(statement, (Section, StartGrid)):
+    if isinstance(statement, (Require, Section, StartGrid, Step)):
         return type(statement).__name__
     if isinstance(statement, Definition) and statement.kind == "output":
         return "output"

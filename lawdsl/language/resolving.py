@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language import limits, tree, words
+from lawdsl.language import limits, tree
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declared import Claim, Declarations, Find, Objective, Symbol, Target
 from lawdsl.language.declaring import (
@@ -33,8 +33,9 @@ from lawdsl.language.fits import (
 from lawdsl.language.held.holding import hold, without_held
 from lawdsl.language.indices import declare_indices
 from lawdsl.language.measures import check_measures
-from lawdsl.language.parsing import ANYTHING, long_name
+from lawdsl.language.parsing import ANYTHING
 from lawdsl.language.scope import Scope, TooManyMistakes
+from lawdsl.language.sections import header_and_body
 from lawdsl.language.tree import Span
 
 __all__ = [
@@ -71,10 +72,8 @@ def resolve(
 
 
 def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declarations | None:
-    header, body = _header(scope, statements)
-    if len(body) > limits.DECLARATIONS:
-        message = f"the file has more than {limits.DECLARATIONS:,} statements"
-        scope.say("L0109", message, body[limits.DECLARATIONS].span, "split it into several laws")
+    header, body = header_and_body(scope, statements, "law")
+    if body is None:
         return None
     base = _extended(scope, body)
     _look_ahead(scope, body)
@@ -133,33 +132,6 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
 
 
 # Structure
-
-
-def _header(
-    scope: Scope, statements: Sequence[tree.Statement]
-) -> tuple[tree.Section | None, list[tree.Statement]]:
-    """The `law` line, and the statements after it."""
-    header: tree.Section | None = None
-    body: list[tree.Statement] = []
-    for statement in statements:
-        if not isinstance(statement, tree.Section):
-            body.append(statement)
-        elif header is not None:
-            help = "write it to a file of its own"
-            scope.say("L0403", "the file has a second law", statement.span, help)
-            break
-        else:
-            header = statement
-            if body:
-                message = "the `law` line is not the first"
-                scope.say("L0401", message, statement.span, "move it to the top")
-            if len(header.name) > limits.NAME:
-                scope.add(long_name(header.span, scope.text))
-    if header is None and not scope.lost.intersection((*words.SECTIONS, ANYTHING)):
-        place = body[0].span if body else Span(0, 0)
-        help = 'begin with a line as: law my_law "what it says"'
-        scope.say("L0401", "the file names no law", place, help)
-    return header, body
 
 
 def _extended(scope: Scope, body: Sequence[tree.Statement]) -> Declarations | None:

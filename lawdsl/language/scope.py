@@ -33,6 +33,9 @@ class Place:
 _LAW = ("setting", "parameter", "variable", "let", "law")
 SETTING = Place("a setting", ())
 VARIABLE = Place("the domain of a variable", ("setting",))
+GIVEN = Place("the domain of a given", ("setting",))
+PREDICTED = Place("the point of a step", ("given", "setting"))
+CHOICE = Place("a condition of a step", ("given", "setting"))
 PARAMETER = Place("the domain of a parameter", ("setting", "parameter", "let"))
 CONDITION = Place("a condition", ("setting", "parameter", "let"), free=True, claims=True)
 LET = Place("a let", _LAW)
@@ -77,6 +80,7 @@ class Scope:
     varying: set[str] = field(default_factory=set)  # lets that change with a variable
     circles: set[str] = field(default_factory=set)  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
+    unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
 
     def say(
         self,
@@ -209,7 +213,7 @@ class Scope:
             return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
         alike = words.nearest(name, self.symbols if self.errors < SHOWN else ())
         if alike is None:
-            return f"declare it: `parameter {name}` or `variable {name}`"
+            return f"declare it: {self.unknown.format(name)}"
         where = f", declared on line {self.line(self.own[alike])}" if alike in self.own else ""
         return f"did you mean `{alike}`? ({words.a(self.symbols[alike].kind)}{where})"
 

@@ -261,7 +261,7 @@ class Index(Node):
 
 @dataclass(frozen=True, slots=True)
 class Declaration(Node):
-    """`variable` or `parameter` (the kind), its items, and the unit and doc they share."""
+    """`variable`, `parameter` or `given` (the kind), its items, and the unit and doc they share."""
 
     kind: str
     items: tuple[Item, ...]
@@ -332,6 +332,32 @@ class StartPoint(Node):
     values: tuple[tuple[Named, Formula], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Label(Node):
+    """A text that cells of a table are compared with: `"Github"`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen(Node):
+    """`S >= 10000`, `domain = "Github"`: the rows that a step takes."""
+
+    name: str
+    relation: str
+    value: Formula | Label
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Node):
+    """`step mixing.size by mixture, domain where S >= 10000 at N = N_target`"""
+
+    law: str
+    by: tuple[str, ...]
+    where: tuple[Chosen, ...]
+    at: tuple[tuple[str, Formula], ...]
+
+
 Statement = (
     Section
     | Source
@@ -346,6 +372,7 @@ Statement = (
     | Minimize
     | StartGrid
     | StartPoint
+    | Step
 )
 
 

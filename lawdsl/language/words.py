@@ -24,14 +24,18 @@ STATEMENTS = (
     "minimize",
     "start",
 )
-LATER = ("question", "pipeline")  # reserved, without meaning yet
+LATER = ("question",)  # reserved, without meaning yet
+LEADING = ("given", "step")  # names, but where they begin a line and another word follows
 INNER = ("unit", "for", "in", "is", "as", "expect", "finite")
 TRENDS = ("increasing", "decreasing", "convex", "concave")
 KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))
 PLACED = {
     "over": (("index",), ("NAME",)),
-    "simplex": (("variable", "parameter"), ("IN",)),
+    "simplex": (("variable", "parameter", "given"), ("IN",)),
     "against": (("require",), ("NAME", "RSQB")),
+    "by": (("step",), ("NAME",)),
+    "where": (("step",), ("NAME",)),
+    "at": (("step",), ("NAME", "NUMBER", "STRING", "RPAR", "RSQB", "ORDER")),
 }
 """Words that are names but in one place: in which statements, and behind which terminals."""
 

@@ -176,8 +176,8 @@ GRAMMATICAL: dict[str, Message] = {
     ),
     "L0211": Message(
         "a word that is reserved",
-        "`question` and `pipeline` will begin sections of a later version; they mean nothing yet. "
-        "Remove the section.",
+        "`question` will begin sections of a later version; it means nothing yet. Remove the "
+        "section.",
         (law() + 'question best "How large a model?"\n',),
         law(),
     ),

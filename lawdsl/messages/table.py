@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from lawdsl.messages import corpora, fits, indices, laws, mixtures, reading, runs, tables
+from lawdsl.messages import corpora, fits, indices, laws, mixtures, pipelines, reading, runs, tables
 from lawdsl.messages.message import Message
 
 LANGUAGE: dict[str, Message] = (
-    reading.LEXICAL | reading.GRAMMATICAL | laws.NAMES | indices.INDICES | laws.MEANING
+    reading.LEXICAL
+    | reading.GRAMMATICAL
+    | laws.NAMES
+    | indices.INDICES
+    | laws.MEANING
+    | pipelines.SECTIONS
 )
 DATA: dict[str, Message] = (
-    tables.TABLES | fits.FITS | fits.COMPARISONS | fits.TRENDS | fits.COMMANDS
+    tables.TABLES | fits.FITS | fits.COMPARISONS | fits.TRENDS | pipelines.RUNS | fits.COMMANDS
 )
 RUNNER: dict[str, Message] = (
     runs.RUNS

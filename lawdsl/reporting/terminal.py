@@ -72,8 +72,8 @@ def _grid(*headers: str) -> Table:
     return table
 
 
-def show_laws(laws: Sequence[Law], out: Console) -> None:
-    """The shipped laws, a line each."""
+def show_laws(laws: Sequence[Law], pipelines: Sequence[str], out: Console) -> None:
+    """The shipped laws, a line each, and the names of the pipelines."""
     from lawdsl.language.printing import print_formula
 
     table = _grid("law", "title", "formula")
@@ -83,6 +83,7 @@ def show_laws(laws: Sequence[Law], out: Console) -> None:
         shown = f"{law.declarations.output.text} = {print_formula(formula)}"
         table.add_row(law.name, Text(printable(law.title)), Text(shown))
     out.print(table)
+    out.print(f"pipelines: {', '.join(pipelines)}")
 
 
 def show_law(law: Law, out: Console) -> None:

@@ -1,0 +1,231 @@
+"""Syntax tree -> pipeline: every name of it known, every mistake found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.language import tree
+from lawdsl.language.checking import check_formula, check_same_unit
+from lawdsl.language.declared import Declarations, Find, Symbol
+from lawdsl.language.declaring import declare, define
+from lawdsl.language.dimensions import powers_of
+from lawdsl.language.scope import CHOICE, PREDICTED, Place, Scope, TooManyMistakes
+from lawdsl.language.sections import header_and_body
+from lawdsl.language.tree import Formula, Span
+from lawdsl.language.words import nearest
+
+_PLAIN = Symbol("", "variable", Span(0, 0))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: a law that is fitted to each group of rows, and predicts for the next step.
+
+    Attributes:
+        law: the law.
+        by: the columns in which the rows of a group are alike.
+        where: the conditions that rows must meet.
+        at: variable of the law -> where the prediction is made; none where the fit is the answer.
+    """
+
+    law: Declarations
+    by: tuple[str, ...]
+    where: tuple[tree.Chosen, ...]
+    at: tuple[tuple[str, Formula], ...]
+
+    @property
+    def variables(self) -> dict[str, Symbol]:
+        """The variables of the law."""
+        return {s.name: s for s in self.law.symbols.values() if s.kind == "variable"}
+
+    @property
+    def names(self) -> list[str]:
+        """The names that stand for columns: groups, conditions, variables, output, sets of labels."""
+        output = self.law.output
+        sets = (self.law.indices[name].over for name in (*output.indices, *output.rows))
+        chosen = (choice.name for choice in self.where)
+        return [*self.by, *chosen, *self.variables, output.name, *sets]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline as declared.
+
+    `symbols` are its givens and settings; `laws` those of its steps and all they are built on.
+    """
+
+    name: str
+    title: str
+    sources: tuple[str, ...]
+    symbols: Mapping[str, Symbol]
+    steps: tuple[Step, ...]
+    laws: Mapping[str, Declarations]
+    text: Text
+
+    @property
+    def names(self) -> list[str]:
+        """The names that stand for columns of a table."""
+        found = dict.fromkeys(name for step in self.steps for name in step.names)
+        return list(found)
+
+    @property
+    def units(self) -> dict[str, tree.UnitOf | None]:
+        """The unit of each given and setting: its own, or that of the variable that it is for."""
+        found: dict[str, tree.UnitOf | None] = {}
+        for step in self.steps:
+            found |= {s.name: s.unit for s in step.law.symbols.values() if s.kind == "setting"}
+        for step in self.steps:
+            for name, formula in step.at:
+                if isinstance(formula, tree.Name):
+                    found[formula.text] = step.variables[name].unit
+        return found | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
+
+    def of_kind(self, kind: str) -> tuple[Symbol, ...]:
+        """Its givens, or its settings."""
+        return tuple(s for s in self.symbols.values() if s.kind == kind)
+
+
+def resolve_pipeline(
+    document: tree.Document, text: Text, find: Find
+) -> tuple[Pipeline | None, list[Diagnostic]]:
+    """Give every name of a pipeline its meaning.
+
+    Args:
+        document: the parsed file.
+        text: its text, for messages.
+        find: finds the laws that it names.
+
+    Returns:
+        The pipeline, or None where there is an error; and all mistakes.
+    """
+    scope = Scope(text, find, document.lost, unknown="`given {}`, or a setting")
+    try:
+        return _resolved(scope, document.statements), scope.diagnostics
+    except TooManyMistakes:
+        return None, scope.diagnostics
+
+
+def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | None:
+    header, body = header_and_body(scope, statements, "pipeline")
+    if body is None:
+        return None
+    scope.later = {
+        item.name: item.span for s in body if isinstance(s, tree.Declaration) for item in s.items
+    } | {s.name: s.span for s in body if isinstance(s, tree.Definition)}
+    for statement in body:
+        if isinstance(statement, tree.Declaration):
+            declare(scope, statement)
+        elif isinstance(statement, tree.Definition):
+            define(scope, statement, None)
+    lines = [s for s in body if isinstance(s, tree.Step)]
+    if not lines and not scope.lost and not scope.errors:
+        place = header.span if header else Span(0, 0)
+        help = "write one: `step LAW by COLUMN, … at VARIABLE = …`"
+        scope.say("L0402", "the pipeline has no step", place, help)
+    steps = [_step(scope, line, last=line is lines[-1]) for line in lines]
+    found = tuple(step for step in steps if step is not None)
+    if header is None or scope.errors or len(found) < len(lines):
+        return None
+    _check_unused(scope)
+    return Pipeline(
+        name=header.name,
+        title=header.title or header.name,
+        sources=tuple(s.text for s in body if isinstance(s, tree.Source)),
+        symbols=scope.symbols,
+        steps=found,
+        laws=scope.laws,
+        text=scope.text,
+    )
+
+
+def _step(scope: Scope, line: tree.Step, last: bool) -> Step | None:
+    """One step; None, and a message, where its law cannot be used."""
+    law = scope.law(line.law, scope.within(line.span, line.law))
+    units = {} if law is None else {n: s.unit for n, s in law.symbols.items()}
+    for chosen in line.where:
+        if not isinstance(chosen.value, tree.Label):
+            _check_number(scope, chosen.name, chosen.value, CHOICE, units, chosen.relation)
+    at = tuple((tree.name_of(named), formula) for named, formula in line.at)
+    for name, formula in at:
+        _check_number(scope, name, formula, PREDICTED, units)
+    if law is None:
+        return None
+    step = Step(law, line.by, line.where, at)
+    for name in _twice(step.by):
+        span = scope.within(line.span, name, last=True)
+        scope.say("L0603", f"`{name}` stands twice behind `by`", span, "name it once")
+    if law.output.name in step.by:
+        message = f"`{law.output.name}` is what the law predicts: no group is alike in it"
+        span = scope.within(line.span, law.output.name)
+        scope.say("L0603", message, span, "leave it out")
+    _check_point(scope, line, step)
+    if not line.at and not last:
+        message = "this step hands nothing on to the next"
+        free = [name for name in step.variables if name not in step.by]
+        help = f"say where it predicts: `at {free[0] if free else 'N'} = …`"
+        scope.say("L0603", message, line.span, help)
+    return step
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return [name for i, name in enumerate(names) if name in names[:i]]
+
+
+def _check_number(
+    scope: Scope,
+    name: str,
+    formula: Formula,
+    place: Place,
+    units: Mapping[str, tree.UnitOf | None],
+    relation: str = "",
+) -> None:
+    """The number that a name is compared with or moved to: of givens and settings, in its unit."""
+    text = formula.text if isinstance(formula, tree.Name) else ""
+    known = text in scope.symbols or text in scope.later or scope.excused(text)
+    if relation in ("=", "!=") and text and not known and not nearest(text, scope.symbols):
+        help = f'write a label in quotes: `{name} = "{text}"`'
+        scope.say("L0301", f"unknown name `{text}`", formula.span, help)
+        return
+    powers = check_formula(scope, formula, place)
+    unit = units.get(name)
+    own = powers_of(unit.factors) if unit is not None else None
+    check_same_unit(scope, own, powers, f"`{name}`", formula.span)
+
+
+def _check_point(scope: Scope, line: tree.Step, step: Step) -> None:
+    """What stands behind `at`: variables of the law, none of them the same in a group."""
+    variables = step.variables
+    for name in _twice([name for name, _ in step.at]):
+        span = scope.within(line.span, name, last=True)
+        scope.say("L0603", f"`{name}` is given two values", span, "give it one")
+    for named, formula in line.at:
+        name = tree.name_of(named)
+        before = Span(line.span.start, formula.span.start)
+        span = scope.within(before, name, last=True)
+        if isinstance(named, tree.Element) or variables.get(name, _PLAIN).indices:
+            message = "a point has a value for a variable without subscripts"
+            help = "what has labels is what the rows of a group have in common"
+            scope.say("L0603", message, span, help)
+            continue
+        if name not in variables:
+            alike = nearest(name, variables)
+            help = f"its variables are {', '.join(variables)}"
+            help = f"did you mean `{alike}`?" if alike else help
+            message = f"`{line.law}` has no variable `{name}`"
+            scope.say("L0603", message, span, help)
+            continue
+        if name in step.by:
+            message = f"`{name}` cannot be the same within a group and move to a point"
+            help = f"leave it out behind `by`, or behind `at`: a prediction has the `{name}` of its group"
+            scope.say("L0603", message, span, help)
+
+
+def _check_unused(scope: Scope) -> None:
+    if scope.lost:
+        return  # it may be used in a line that could not be read
+    for name, span in scope.own.items():
+        if name not in scope.used:
+            message = f"the {scope.symbols[name].kind} `{name}` is never used"
+            scope.say("L0309", message, span, "remove it", severity="warning")

@@ -1,0 +1,87 @@
+"""What a file is: the line that names its section, and the statements that may stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lawdsl.language import limits, tree, words
+from lawdsl.language.parsing import ANYTHING, long_name
+from lawdsl.language.scope import Scope
+from lawdsl.language.tree import Span
+
+PIPELINE = ("given", "step")  # the statements of a pipeline alone
+BOTH = ("source", "setting")
+
+
+def header_and_body(
+    scope: Scope, statements: Sequence[tree.Statement], kind: str
+) -> tuple[tree.Section | None, list[tree.Statement] | None]:
+    """The line that names the section, and the statements after it that may stand there.
+
+    Args:
+        scope: what is known of the file.
+        statements: all of it.
+        kind: law or pipeline, whichever it is read as.
+
+    Returns:
+        The line, if there is one, and the statements; None for them where they are not looked at.
+    """
+    header: tree.Section | None = None
+    body: list[tree.Statement] = []
+    for statement in statements:
+        if not isinstance(statement, tree.Section):
+            body.append(statement)
+        elif header is not None:
+            help = "write it to a file of its own"
+            message = f"the file has a second {_kind(statement, header)}"
+            scope.say("L0403", message, statement.span, help)
+            break
+        else:
+            header = statement
+            if body:
+                message = f"the `{header.kind}` line is not the first"
+                scope.say("L0401", message, statement.span, "move it to the top")
+            if len(header.name) > limits.NAME:
+                scope.add(long_name(header.span, scope.text))
+    if header is None and not scope.lost.intersection((*words.SECTIONS, ANYTHING)):
+        place = body[0].span if body else Span(0, 0)
+        help = f'begin with a line as: {kind} my_{kind} "what it says"'
+        scope.say("L0401", f"the file names no {kind}", place, help)
+    if header is not None and header.kind != kind:
+        scope.say("L0601", *_other_kind(header, kind))
+        return None, None
+    if len(body) > limits.DECLARATIONS:
+        message = f"the file has more than {limits.DECLARATIONS:,} statements"
+        place = body[limits.DECLARATIONS].span
+        scope.say("L0109", message, place, f"split it into several {kind}s")
+        return None, None
+    return header, [s for s in body if _belongs(scope, s, kind)]
+
+
+def _kind(second: tree.Section, first: tree.Section) -> str:
+    return second.kind if second.kind == first.kind else f"section, the {second.kind}"
+
+
+def _other_kind(header: tree.Section, wanted: str) -> tuple[str, Span, str]:
+    """The message for a section of another kind than the one that is asked for."""
+    help = "`lawdsl pipeline NAME TABLE` runs it, `lawdsl check --syntax` reads it"
+    if wanted == "pipeline":
+        help = "`lawdsl fit` fits a law; a pipeline begins `pipeline NAME`"
+    message = f"this is the {header.kind} `{header.name}`, where a {wanted} is wanted"
+    return message, header.span, help
+
+
+def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
+    """Whether a statement may stand in a section of that kind; a message where it may not."""
+    word = type(statement).__name__.lower()
+    if isinstance(statement, (tree.Declaration, tree.Definition)):
+        word = statement.kind
+    if word in BOTH or (word in PIPELINE) == (kind == "pipeline"):
+        return True
+    other = "law" if kind == "pipeline" else "pipeline"
+    help = "remove it, or write it to the file of a pipeline"
+    if kind == "pipeline":
+        help = "write it to the file of a law, and name that law in a step"
+    message = f"this line belongs to a {other}, not to a {kind}"
+    scope.say("L0602", message, statement.span, help)
+    return False

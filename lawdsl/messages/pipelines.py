@@ -1,0 +1,87 @@
+"""What each message about pipelines means, with an example."""
+
+from __future__ import annotations
+
+from lawdsl.messages.examples import law
+from lawdsl.messages.message import Message
+
+
+def _pipeline(*lines: str) -> str:
+    """A small pipeline of some lines."""
+    return "\n".join(("pipeline example", *lines, ""))
+
+
+_SIZE = "step mixing.size by mixture at N = 1e9"
+
+SECTIONS: dict[str, Message] = {
+    "L0601": Message(
+        "a section of another kind than is wanted",
+        "A file holds a law or a pipeline, as its first line says. A law is checked and fitted, a "
+        "pipeline is run, `lawdsl pipeline NAME TABLE`; a step names a law, `extends` does so too.",
+    ),
+    "L0602": Message(
+        "a statement of another section",
+        "`given` and `step` are statements of a pipeline; variables, parameters, equations, claims "
+        "and starts are those of a law, which a step names. `source` and `setting` stand in both.",
+        (
+            law("given N_target > 0"),
+            law("step mixing.size at N = 1e9"),
+            _pipeline("parameter A > 0", _SIZE),
+            _pipeline("L = 3", _SIZE),
+        ),
+        _pipeline(_SIZE),
+    ),
+    "L0603": Message(
+        "a step that cannot be carried out",
+        "Behind `by` stand columns in which the rows of a group are alike, each once and none of "
+        "them the output of the law. Behind `at` stand variables of the law without subscripts, "
+        "each with one value, and none that stands behind `by`. Every step but the last has such a "
+        "point: what it predicts there is the data of the next.",
+        (
+            _pipeline("step mixing.size by mixture at M = 1e9"),
+            _pipeline("step mixing.size by mixture, N at N = 1e9"),
+            _pipeline("step mixing.size by mixture, mixture at N = 1e9"),
+            _pipeline("step mixing.size by L at N = 1e9"),
+            _pipeline("step mixing.size by mixture at N = 1e9, N = 2e9"),
+            _pipeline("step mixing.size by mixture", "step mixing.two_domain"),
+        ),
+        _pipeline(_SIZE, "step mixing.two_domain"),
+    ),
+}
+
+RUNS: dict[str, Message] = {
+    "F0401": Message(
+        "a given without a value",
+        "A pipeline is told its givens where it is run, --set N_target=1e9, each inside the domain "
+        "that its line declares. A value with a unit is converted: --set N_target=1Gparam.",
+    ),
+    "F0402": Message(
+        "a prediction without a point",
+        "A step predicts one number a group, so that every variable of its law has one value there: "
+        "that behind `at`, or the one that all rows of the group have. Give the variable that the "
+        "message names a value behind `at`, or tell groups apart by it.",
+    ),
+    "F0403": Message(
+        "a step of which no group can be fitted",
+        "Each group has too few rows, or rows that its law cannot describe. Often a column behind "
+        "`by` tells every row from every other, or a condition leaves nearly none.",
+    ),
+    "F0404": Message(
+        "groups that are left out",
+        "A group that has fewer rows than the law has parameters, whose fit does not end in a "
+        "minimum or that does not determine the prediction hands nothing on; the others do. The "
+        "notes name the first of them, and --save-tables writes all.",
+    ),
+    "F0405": Message(
+        "predictions with unknown errors",
+        "Each group of the step has as many rows as its law has parameters, so that no row is left "
+        "to tell the noise. What it predicts counts alike in the next step, and the end has no "
+        "intervals but those of the last fits alone.",
+    ),
+    "F0406": Message(
+        "draws that led nowhere",
+        "Noise is drawn for what the first step predicts, and all later fits are repeated. Where "
+        "many of them do not end in a minimum, a law is nearly undetermined by its rows, and the "
+        "intervals are too short by what was lost.",
+    ),
+}

@@ -1,0 +1,1 @@
+"""Pipeline + table -> fits of each step, predictions handed on with their errors."""

@@ -1,0 +1,96 @@
+"""The rows of a step as its law sees them: in one part, or one for each label of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.binding import Runs, bind, chosen_rows
+from lawdsl.data.labels import labelled
+from lawdsl.data.table import Table, places
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.many import parts_of
+from lawdsl.language.instances.instance import row_indices
+from lawdsl.law import Law
+from lawdsl.pipelines.plan import Task
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that are fitted without the others, whatever their groups.
+
+    Attributes:
+        law: the law, without index sets.
+        table: the rows.
+        columns: variable or output -> column.
+        runs: the rows as the law sees them.
+        places: where each of them stands in the table of the step, shape (rows,).
+        labels: column -> the label that all rows have, of an index.
+        given: variable, output or set -> column, or pattern of columns, as its user gave them.
+    """
+
+    law: Law
+    table: Table
+    columns: Mapping[str, str]
+    runs: Runs
+    places: Rows
+    labels: Mapping[str, str]
+    given: Mapping[str, str]
+
+
+def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Iterator[Part]:
+    """The parts of a step.
+
+    Args:
+        task: the step.
+        table: its table.
+        where: conditions that rows must meet, in the words of the table.
+        drop_bad: leave bad rows out.
+
+    Raises:
+        LawdslError: a table that cannot be used.
+    """
+    law = task.law
+    rows, _ = chosen_rows(table, where, drop_bad)
+    if len(rows) == 0:
+        message = "no row is left" if where else "the table has no rows"
+        help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
+        raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
+    if not law.indexed:
+        columns = {q.name: task.column(q.name) for q in law.variables}
+        columns[law.output] = task.column(law.output)
+        yield _part(law, rows, columns, table, drop_bad)
+        return
+    given = _own_columns(task)
+    found = labelled(law.declarations, rows, given)
+    if len(np.unique(found.table.rows)) < len(found.table):
+        output = law.declarations.output
+        over = law.declarations.indices[output.indices[0]].over
+        message = f"the columns of `{output.text}` stand beside each other"
+        help = f"in a pipeline each row has one value and its label: {output.name}=COLUMN {over}=COLUMN"
+        raise LawdslError(Diagnostic("D0120", message, place=table.name, help=help))
+    for at in parts_of(law, found.instance):
+        own = law.at_labels(replace(found.instance, at=at))
+        sets = {index: law.declarations.indices[index].over for index in at}
+        labels = {task.column(sets[index]): label for index, label in at.items()}
+        part = _part(own, found.keep(at), found.columns, table, drop_bad)
+        yield replace(part, labels=labels, given=given)
+
+
+def _own_columns(task: Task) -> dict[str, str]:
+    """The bindings of a law with index sets: of its variables, its output and its sets."""
+    declared = task.law.declarations
+    names = [s.name for s in declared.symbols.values() if s.kind == "variable"]
+    names += [declared.output.name, *(declared.indices[i].over for i in row_indices(declared))]
+    return {name: task.columns[name] for name in names if name in task.columns}
+
+
+def _part(law: Law, rows: Table, columns: Mapping[str, str], table: Table, drop_bad: bool) -> Part:
+    positive = law.objective.log
+    runs = bind(law, rows, columns, drop_bad=drop_bad, positive=positive)
+    return Part(law, rows, columns, runs, places(table.rows, runs.rows), {}, columns)

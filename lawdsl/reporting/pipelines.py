@@ -1,0 +1,100 @@
+"""A pipeline as text on a terminal: what it needs, and what came of each step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from lawdsl.diagnostics import printable
+from lawdsl.reporting.terminal import STYLES, number, printable_lines, show_rows
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.fitted import Fit
+    from lawdsl.language.pipelines import Pipeline
+    from lawdsl.pipelines.records import Group, PipelineResult, StepResult
+
+MOST = 12  # groups of a step that are shown
+INTERVAL = "{:g} % interval"
+
+
+def show_needs(pipeline: Pipeline, out: Console) -> None:
+    """A pipeline as written, and what it is to be told."""
+    out.print(Text(printable_lines(pipeline.text.text)), end="")
+    out.print()
+    told = " ".join(f"--set {symbol.name}=…" for symbol in pipeline.of_kind("given"))
+    names = " ".join(f"{name}=COLUMN" for name in pipeline.names)
+    line = f"lawdsl pipeline {pipeline.name} TABLE {told}".rstrip()
+    out.print(Text(line, style="bold"), soft_wrap=True)
+    out.print(Text(f"columns of other names are bound by {names}"), soft_wrap=True)
+
+
+def show_pipeline(found: PipelineResult, out: Console, *, details: bool = True) -> None:
+    """What came of a pipeline: a block a step, and the verdicts on the last fits."""
+    title = f"{found.name} on {printable(found.data)}"
+    values = ", ".join(f"{name} = {number(x)}" for name, x in found.values.items())
+    out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)
+    for step in found.steps if details else found.steps[-1:]:
+        _show_step(step, found, out)
+    if found.draws:
+        out.print(
+            f"{100 * found.level:g} % intervals: noise drawn {found.draws} times and carried through"
+        )
+    verdicts = [fit.verdict for fit in found.fits]
+    for verdict in dict.fromkeys(verdicts):
+        line = Text("verdict: ") + Text(verdict, style=STYLES[verdict])
+        many = f", {verdicts.count(verdict)} of {len(verdicts)} fits" if len(verdicts) > 1 else ""
+        out.print(line + Text(many))
+
+
+def _show_step(step: StepResult, found: PipelineResult, out: Console) -> None:
+    out.print()
+    by = f" by {', '.join(step.by)}" if step.by else ""
+    fitted = len(step.groups) - len(step.left_out)
+    line = f": {fitted} of {len(step.groups)} groups{by}, {step.rows:,} rows"
+    out.print(Text(step.law, style="bold") + Text(printable(line)), soft_wrap=True)
+    if step.where:
+        out.print(Text(f"  where {printable(', '.join(step.where))}"), soft_wrap=True)
+    for name, to in step.at.items():
+        low, high = step.ranges[name]
+        times = f", {to / high:.3g} times the largest" if to > high > 0 else ""
+        out.print(
+            f"  fitted at {name} from {number(low)} to {number(high)}, predicts at {number(to)}{times}"
+        )
+    if step.scatter is not None and step.scatter > 1:
+        out.print(
+            f"  its rows scatter {step.scatter**0.5:.2g} times as far as their errors say,"
+            " and its own errors have grown by that"
+        )
+    level = INTERVAL.format(100 * found.level)
+    fits = iter(found.fits if step is found.steps[-1] else ())
+    rows = [
+        _row(group, step.output, None if group.left_out else next(fits, None), level)
+        for group in step.groups
+    ]
+    labels = [*step.groups[0].labels]
+    names = dict.fromkeys(name for group in step.groups for name in group.parameters)
+    ahead = [step.output, *([level] if found.draws else [])]
+    headers = [*labels, "rows", *names, *(ahead if step.at else [])]
+    show_rows(headers, [[row.get(h, "") for h in headers] for row in rows[:MOST]], out)
+    if len(rows) > MOST:
+        out.print(f"  and {len(rows) - MOST} more groups; --save-tables DIR has all")
+
+
+def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, str]:
+    """Header -> cell; values with their errors where they are known."""
+    row = {name: printable(label) for name, label in group.labels.items()}
+    row["rows"] = f"{group.rows:,}" if not group.left_out else "left out"
+    errors = fit.intervals.errors if fit else {}
+    row |= {name: _with_error(x, errors.get(name)) for name, x in group.parameters.items()}
+    if group.predicted is not None:
+        row[output] = _with_error(group.predicted, group.error)
+    if group.ends is not None:
+        low, high = map(number, group.ends)
+        row[level] = f"{low} to {high}"
+    return row
+
+
+def _with_error(value: float, error: float | None) -> str:
+    return f"{value:.5g} ± {error:.2g}" if error else f"{value:.5g}"
