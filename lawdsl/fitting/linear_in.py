@@ -11,24 +11,34 @@ from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
 
 
-def compared(law: Law, objective: Objective) -> tuple[sp.Expr, tuple[int, ...], bool]:
+def compared(
+    law: Law, objective: Objective, opaque: tuple[str, ...] = ()
+) -> tuple[sp.Expr, tuple[int, ...], bool]:
     """What a fit computes of a law: the law, or its logarithm where that is linear in more.
 
     exp(b1 - b2*x) is linear in neither parameter, its logarithm in both.
+
+    Args:
+        law: the law.
+        objective: what is minimised.
+        opaque: lets that stay symbols: columns are known of them.
 
     Returns:
         The expression, the numbers of the parameters in which it is linear all at once (but for
         those that are bounded on both sides), and whether it is the logarithm.
     """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
+    formula = law.declarations.output.formula
+    assert formula is not None
+    expression = law.to_sympy(formula, opaque) if opaque else law.expression
     with bounded(law.declarations):
-        linear = _linear(law.expression, symbols)
-        logarithm = _logarithm(law.expression) if objective.log else None
+        linear = _linear(expression, symbols)
+        logarithm = _logarithm(expression) if objective.log else None
         if logarithm is not None:
             more = _linear(logarithm, symbols)
             if len(more) > len(linear):
                 return logarithm, _numbers(law, more), True
-    return law.expression, _numbers(law, linear), False
+    return expression, _numbers(law, linear), False
 
 
 def linear_parameters(law: Law) -> tuple[int, ...]:
