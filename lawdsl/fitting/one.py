@@ -20,7 +20,7 @@ from lawdsl.fitting.identifiability import unseen
 from lawdsl.fitting.measures import metrics, objective_value, optimality
 from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
-from lawdsl.fitting.problem import Problem, on_arrays, problem_of
+from lawdsl.fitting.problem import Problem, is_large, problem_of
 from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Parameter
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
@@ -75,9 +75,9 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
-    unknowable = Freedom(certain=False) if on_arrays(law) else freedom(law)
+    unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
     task = _Task(law, problem, runs, unknowable, order.where, order.asked)
-    claims = (order.claims or order.enforce) and not on_arrays(law)
+    claims = (order.claims or order.enforce) and not is_large(law)
     for left in reversed(range(ROUNDS)):
         found = _fit_to(task, order.starts, claims, order.progress)
         changed = enforced(task.law, found.claims) if order.enforce and left else None

@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 
 __all__ = ["Near", "Points", "Problem", "Quadratic", "problem_of", "rho", "rho_bend", "rho_slope"]
 
+WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out to be computed
 PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
@@ -482,6 +483,11 @@ def rest_shares(law: Law) -> dict[str, list[str]]:
 def on_arrays(law: Law) -> bool:
     """Whether a law with index sets is computed on arrays, an axis for each index: one with few
     parameters has second derivatives where it is written out."""
+    return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
+
+
+def is_large(law: Law) -> bool:
+    """Whether a law with index sets has too many parameters for algebra about each of them."""
     return law.declarations.schema is not None and len(law.parameters) > MOST_SECOND
 
 
