@@ -189,8 +189,8 @@ class Grounding:
         said = f"{function}({print_formula(shown)} for {{}}{index})"
         name = said.format("other " if named else "")
         signs = known_of(self.declared.symbols, {}).sign(tree.Aggregate(function, body, (index,)))
-        if function == "sum" and named:
-            signs |= {0}  # there may be no other label
+        if named:
+            signs |= {0 if function == "sum" else 1}  # there may be no other label
         bounds: tuple[Relation, ...] = ()
         if -1 not in signs:
             bounds = ((">=" if 0 in signs else ">", ZERO),)
