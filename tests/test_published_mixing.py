@@ -139,7 +139,8 @@ def test_a_large_model_from_small_ones(shared_data: Path, record_property: Note)
 def test_explicit_and_implicit_aggregation_on_mixtures_that_no_fit_has_seen(
     shared_data: Path, tmp_path: Path, record_property: Note
 ):
-    """The overall loss of 70M models, each of ten times 6 of 26 mixtures held out."""
+    """The overall loss of 70M models, ten times with 6 of 26 mixtures held out. The paper's own
+    comparison is on mixtures that were fitted."""
     weights = json.loads((shared_data / "mixing_laws" / "valid_weight.json").read_text())
     table = five(shared_data)
     table = table[(table["size"] == "70M") & (table["S"] == 30_000)]
@@ -171,8 +172,8 @@ def test_explicit_and_implicit_aggregation_on_mixtures_that_no_fit_has_seen(
     mae = {name: float(np.mean(values)) for name, values in off.items()}
     shown = ", ".join(f"{name} {value:.4f}" for name, value in mae.items())
     record_property("figure", f"overall loss held out, MAE: {shown}")
-    assert mae["explicit"] < 0.3 * mae["mean"]
-    assert mae["implicit 2"] < 0.6 * mae["mean"]
+    assert mae["explicit"] < 0.5 * mae["mean"]
+    assert mae["implicit 2"] < 0.5 * mae["mean"]
 
 
 # RegMix: 17 shares, 13 losses
