@@ -154,7 +154,8 @@ def straightest(law: Law, problem: Problem, choice: Choice) -> Straightest:
             "and exponentials"
         )
         raise _refused(message, f"leave the choice out: `minimize squared({law.output})`")
-    columns = evaluate(compile_tape(linear, [q.symbol for q in law.variables]), problem.columns)
+    tape = compile_tape(linear, [q.symbol for q in law.variables])
+    columns = evaluate(tape, list(problem.columns))
     made = np.stack([np.broadcast_to(column, (problem.rows,)) for column in columns], axis=1)
     if not np.all(np.isfinite(made)):
         message = f"what {shown} is linear in has no value in some row"

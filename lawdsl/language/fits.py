@@ -57,7 +57,7 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
     if isinstance(formula, tree.Call) and formula.keywords:
         choice = read_choice(formula.keywords, output)
         found = read_objective(replace(formula, keywords=()), output)
-        return found and choice and replace(found, choice=choice)
+        return replace(found, choice=choice) if found and choice else None
     match formula:
         case tree.Call("huber", (of, delta), ()):
             try:

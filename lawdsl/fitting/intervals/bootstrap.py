@@ -82,7 +82,7 @@ def bootstrap(
     seed: int = 0,
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
-    first: Straightest | None = None,
+    before: Straightest | None = None,
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
@@ -96,7 +96,7 @@ def bootstrap(
         seed: of the draws; the same seed gives the same resamples.
         groups: which training run each row is of, shape (rows,): runs are drawn whole.
         progress: called with how many are done, and of how many.
-        first: what a parameter is chosen by, in each resample again, before the others are fitted.
+        before: what a parameter is chosen by, in each resample again, before the others are fitted.
     """
     rows = np.ones(problem.rows) if problem.weights is None else problem.weights
     if groups is None:
@@ -112,12 +112,12 @@ def bootstrap(
         last = min(first + width, resamples)
         weights = rng.gamma(copies, size=(last - first, count))[:, units] * within
         some = slice(first, last)
-        found[some], settled[some] = _fitted(problem, theta, weights, loose, first)
+        found[some], settled[some] = _fitted(problem, theta, weights, loose, before)
         if loose is not None:  # those that break a bound are fitted again under it
             outside = [k for k in range(first, last) if not keeps(problem.transforms, found[k])]
             if outside:
                 own = weights[np.array(outside) - first]
-                found[outside], settled[outside] = _fitted(problem, theta, own, None, first)
+                found[outside], settled[outside] = _fitted(problem, theta, own, None, before)
         if progress is not None:
             progress(last, resamples)
     short = np.ones(len(theta)) if groups is not None else _short(problem, theta, rows)
@@ -150,13 +150,13 @@ def _fitted(
     theta: Array,
     weights: Array,
     transforms: Transforms | None,
-    first: Straightest | None,
+    before: Straightest | None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     own = replace(problem, weights=weights, transforms=transforms or problem.transforms)
     start, fixed = np.repeat(theta[None], len(weights), axis=0), None
-    if first is not None:
-        start[:, first.number] = [first.value(w) for w in weights]
+    if before is not None:
+        start[:, before.number] = [before.value(w) for w in weights]
         fixed = np.zeros(start.shape, dtype=bool)
-        fixed[:, first.number] = True
+        fixed[:, before.number] = True
     free, _, settled = finely(own, to_free(own.transforms, start), fixed, settled_at=SETTLED)
     return to_parameters(own.transforms, free), settled
