@@ -36,6 +36,7 @@ EXPECTED = {
     "dcpt.l5",
     "dcpt.share",
     "kaplan",
+    "mixing.critical",
     "mixing.size",
     "mixing.step",
     "mixing.two_domain",
