@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lawdsl.data.binding import chosen_rows, no_row
 from lawdsl.data.covariates import with_measured
-from lawdsl.data.labels import Labelled, labelled
+from lawdsl.data.labels import labelled
 from lawdsl.data.tables import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
@@ -99,6 +99,3 @@ def _placed(diagnostic: Diagnostic, at: dict[str, str]) -> Diagnostic:
     label = ", ".join(at.values())
     place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     return replace(diagnostic, place=place or label)
-
-
-__all__ = ["Labelled", "fit_many", "parts_of"]

@@ -20,13 +20,7 @@ from lawdsl.language.fits import read_target
 from lawdsl.language.held.holding import hold
 from lawdsl.language.held.signs import known_of
 from lawdsl.language.instances.identities import Holding, identified
-from lawdsl.language.instances.instance import (
-    Differing,
-    Instance,
-    Place,
-    indicator,
-    row_indices,
-)
+from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
 from lawdsl.language.printing import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Formula
@@ -103,9 +97,7 @@ class Grounding:
         self.of: dict[str, str] = {}
         self.ties: list[Holding] = []
         self.rests: dict[str, Rest] = {}
-        self.rows: dict[str, Place] = {
-            name: instance.at.get(name) or Differing(name) for name in row_indices(declared)
-        }
+        self.rows = instance.rows(declared)
 
     def __call__(self, node: Formula, places: Mapping[str, Place]) -> Formula:
         """A formula in which indices stand for labels."""
