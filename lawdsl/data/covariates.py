@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from lawdsl.data.labelled import Asked, label_column
+from lawdsl.data.measure_rows import Asked, label_column
 from lawdsl.data.measuring import Measured, measured
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
