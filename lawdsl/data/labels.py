@@ -54,15 +54,19 @@ class Labelled:
 
     def keep(self, labels: Mapping[str, str]) -> Table:
         """The rows with some labels, and the columns that say which label a row has."""
-        rows = np.ones(len(self.table), dtype=bool)
-        for index, label in labels.items():
-            rows &= np.array(self.of_rows[index]) == label
         columns: dict[str, Any] = dict(self.table.columns)
         for index, own in self.of_rows.items():
             for label in self.sets[index] if index not in labels else ():
                 marks = np.array(own) == label
                 columns[indicator(index, label)] = pa.chunked_array([marks.astype(float)])
-        return replace(self.table, columns=columns).keep(rows)
+        return replace(self.table, columns=columns).keep(self.rows_with(labels))
+
+    def rows_with(self, labels: Mapping[str, str]) -> Mask:
+        """Which rows have some labels, index -> label; shape (rows,)."""
+        rows = np.ones(len(self.table), dtype=bool)
+        for index, label in labels.items():
+            rows &= np.array(self.of_rows[index]) == label
+        return rows
 
 
 def labelled(
