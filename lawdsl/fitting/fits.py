@@ -20,9 +20,9 @@ from lawdsl.fitting.keeping import (
     SEVERAL,
     VERDICTS,
     altered,
-    declarations,
     fields_of_several,
     load,
+    read_again,
     save,
 )
 from lawdsl.fitting.predicting import predicted
@@ -103,14 +103,7 @@ class Fits:
         Raises:
             LawdslError: the text is not the one that was fitted.
         """
-        law = Law(declarations(self.law))
-        if self.law.settings:
-            law = law.with_settings(**self.law.settings)
-        for bound in self.law.dropped:
-            law = law.without(bound)
-        for bound in self.law.added:
-            law = law.with_bound(bound)
-        law = law.holding(self.law.held)
+        law = read_again(self.law)
         if law.digest != self.law.digest:
             raise altered("its law is not the one that was fitted")
         self._check_parts(law)

@@ -56,11 +56,8 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
             fits.append(fit_one(own, found.keep(at), part))
         except LawdslError as error:
             raise LawdslError([_placed(d, at) for d in error.diagnostics]) from None
-    fitted = FittedLaw(
-        law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
-    )
     return Fits(
-        fitted,
+        FittedLaw.of(law),
         found.instance.labels,
         tuple(fits),
         dict(order.columns),
