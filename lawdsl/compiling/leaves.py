@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.language import tree
 from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.identities import CONSTANT, linear
-from lawdsl.language.instances.instance import Differing, Instance, Place, indicator, row_indices
+from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
 from lawdsl.language.printing import with_subscripts
 
 Array = NDArray[np.float64]
@@ -50,8 +50,7 @@ class Leaves:
     @cached_property
     def rows(self) -> dict[str, Place]:
         """What the indices of the rows stand for."""
-        at = self.instance.at
-        return {name: at.get(name) or Differing(name) for name in row_indices(self.declared)}
+        return self.instance.rows(self.declared)
 
     def axis(self, index: str) -> int:
         """The axis of an index, behind those of starts and rows."""
