@@ -16,8 +16,9 @@ import sympy as sp
 from lawdsl.algebra import derivative
 from lawdsl.formulas import text
 from lawdsl.language.declared import Declarations
-from lawdsl.language.instances.grounding import Grounding, Rest, renamed, written_out
+from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.sampling import general
+from lawdsl.language.instances.written import written_out
 
 if TYPE_CHECKING:
     from lawdsl.law import Law

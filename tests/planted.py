@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -94,7 +94,9 @@ SHARED = {
 }
 
 
-def _cross(hardness: Callable[[Mapping[str, Any]], Any], *measures: str, **weights: float) -> Planted:
+def _cross(
+    hardness: Callable[[Mapping[str, Any]], Any], *measures: str, **weights: float
+) -> Planted:
     """The cross-domain law with some coefficient K, of what is measured of each domain."""
 
     def loss(**v: Any) -> Any:
@@ -159,16 +161,14 @@ MIXING = {
         MIXTURES,
         {"c[i]": 1.1, **_of("k[i, *]", 0.5, 0.8, 0.3), **_of("t[i, *]", -2.0, -0.7, 0.9)},
         lambda **v: (
-            v["c[i]"]
-            + sum(v[f"k[i, {j}]"] * _exp(v[f"t[i, {j}]"] * v[f"r[{j}]"]) for j in LABELS)
+            v["c[i]"] + sum(v[f"k[i, {j}]"] * _exp(v[f"t[i, {j}]"] * v[f"r[{j}]"]) for j in LABELS)
         ),
     ),
     "mixing.m2": Planted(
         MIXTURES,
         {"c[i]": 1.1, "k[i]": 0.4, **_of("t[i, *]", -2.0, -0.7, 0.9)},
         lambda **v: (
-            v["c[i]"]
-            + v["k[i]"] * sum(_exp(v[f"t[i, {j}]"] * v[f"r[{j}]"]) for j in LABELS)
+            v["c[i]"] + v["k[i]"] * sum(_exp(v[f"t[i, {j}]"] * v[f"r[{j}]"]) for j in LABELS)
         ),
     ),
     "mixing.m3": Planted(  # only -11.34, the product of t, can be known
@@ -213,7 +213,9 @@ MIXING = {
         {f"r[{j}]": x for j, x in zip(("i", "a", "b"), STEPS.T, strict=True)} | STEPS_AXES,
         {"A[i]": 1.0, "alpha[i]": 0.12, "B[i]": 9.0, "beta[i]": 0.45, "C[i]": 1.6},
         lambda **v: (
-            v["A[i]"] / v["r[i]"] ** v["alpha[i]"] * (v["B[i]"] / v["S"] ** v["beta[i]"] + v["C[i]"])
+            v["A[i]"]
+            / v["r[i]"] ** v["alpha[i]"]
+            * (v["B[i]"] / v["S"] ** v["beta[i]"] + v["C[i]"])
         ),
     ),
     "mixing.additive": Planted(

@@ -37,6 +37,7 @@ EXPECTED = {
     "dcpt.l5",
     "dcpt.share",
     "kaplan",
+    "mixing.critical",
     "mixing.additive",
     "mixing.bimix",
     "mixing.explicit",

@@ -642,3 +642,19 @@ def test_a_document_has_the_mixtures_in_it(tmp_path: Path):
     assert len(result["rows"]) == 8 and result["candidates"] == 38
     assert result["largest"]["books"] == 0.26
     assert all(sum(row[1:]) == 1 for row in result["rows"])
+
+
+def test_mixtures_are_selected_for_all_outputs_of_a_law_with_index_sets(tmp_path: Path):
+    """Of two losses on nine mixtures, of which one was measured wrongly: it is not chosen."""
+    rng = np.random.default_rng(4)
+    shares = rng.dirichlet(np.ones(3), 9)
+    t = np.array([[1.0, -1.5, 0.5], [-0.4, 0.9, -0.5]])
+    losses = 1 + 0.5 * np.exp(shares @ t.T)
+    losses[5] *= 1.2
+    table = {f"r[d{j}]": column for j, column in enumerate(shares.T)}
+    table |= {f"L[v{i}]": column for i, column in enumerate(losses.T)}
+    found = select("mixing.m4", table, count=7, groups=36, starts=4)
+    assert found.of == 9 and len(found.mixtures) == 7
+    assert 6 not in found.table.rows  # counted from 1
+    assert len(found.table) == 7
+    assert found.error < found.median

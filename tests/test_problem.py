@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from planted import PLANTED, law_of, sample_of
 
-import lawdsl
 from lawdsl.fitting import problem as problems
 from lawdsl.fitting.problem import Problem, problem_of, rho, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters

@@ -204,7 +204,10 @@ OF_SHIPPED = {
     # shipped law: other lines in it, the symmetries that it then has, what to do about each
     "mixing.m3": (
         [],
-        ["t[i, a] -> s*t[i, a], t[i, b] -> t[i, b]/s", "t[i, a] -> s*t[i, a], t[i, c] -> t[i, c]/s"],
+        [
+            "t[i, a] -> s*t[i, a], t[i, b] -> t[i, b]/s",
+            "t[i, a] -> s*t[i, a], t[i, c] -> t[i, c]/s",
+        ],
         "identify",
     ),
     "mixing.m4": ([GAUGE], [shift("i")], "identify"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -187,19 +188,18 @@ class Indexed:
             for k, back in zip(
                 arguments, _backwards(op, own, found[number], pull, more), strict=True
             ):
-                if back is not None and self._moves(k):
+                if back is not None and self.moving[k]:
                     before = pulls[k]
                     pulls[k] = back if before is None else before + back
 
-    def _moves(self, number: int) -> bool:
-        """Whether a step depends on a parameter."""
-        if not hasattr(self, "_moving"):
-            moving: list[bool] = []
-            for op, arguments, more in self.steps:
-                leaf = op == "leaf" and self.leaves.is_parameter(more[0])  # type: ignore[index]
-                moving.append(leaf or any(moving[k] for k in arguments))
-            self._moving = moving
-        return self._moving[number]
+    @cached_property
+    def moving(self) -> tuple[bool, ...]:
+        """For each step, whether it depends on a parameter."""
+        found: list[bool] = []
+        for op, arguments, more in self.steps:
+            leaf = op == "leaf" and self.leaves.is_parameter(cast(Leaf, more)[0])
+            found.append(leaf or any(found[k] for k in arguments))
+        return tuple(found)
 
 
 def _backwards(

@@ -11,15 +11,17 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from lawdsl.language import tree
 from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.identities import CONSTANT, linear
-from lawdsl.language.instances.instance import Differing, Instance, Place, indicator, row_indices
+from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
 from lawdsl.language.printing import with_subscripts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 OUTER = 2  # axes before those of the indices: starts and rows
+NOTHING = 1e-12  # a share below it is rounding
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,7 @@ class Leaves:
     @cached_property
     def rows(self) -> dict[str, Place]:
         """What the indices of the rows stand for."""
-        at = self.instance.at
-        return {name: at.get(name) or Differing(name) for name in row_indices(self.declared)}
+        return self.instance.rows(self.declared)
 
     def axis(self, index: str) -> int:
         """The axis of an index, behind those of starts and rows."""
@@ -164,12 +165,15 @@ class Source:
         leaves = self.leaves
         if text in leaves.variables:
             return self.columns[leaves.variables.index(text)]
-        formula = leaves.grounded.symbols[text].formula
-        assert formula is not None
-        form = linear(formula, leaves.grounded.symbols)  # a share: 1 minus the others
+        form = linear(tree.Name(text), leaves.grounded.symbols)  # a share: 1 minus the others
         assert form is not None
-        made = np.full(self.columns.shape[1], float(form.get(CONSTANT, 0)))
-        for part, factor in form.items():
-            if part != CONSTANT:
-                made += float(factor) * self._column(part)
-        return made
+        others = [part for part in form if part != CONSTANT]
+        return rest_of(np.stack([self._column(part) for part in others]))
+
+
+def rest_of(shares: Array) -> Array:
+    """What shares of shape (shares, rows) leave of 1: shape (rows,). Rounding leaves no less than
+    0, and nothing where they are all."""
+    left = 1 - shares.sum(axis=0)
+    found: Array = np.where(left < NOTHING, 0.0, left)
+    return found

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lawdsl.data.evaluations import Codes, Found, coded, read_runs
-from lawdsl.data.labelled import Rows, no_column
 from lawdsl.data.measure_findings import Point, apart, elsewhere, unread
+from lawdsl.data.measure_rows import Rows, no_column
 from lawdsl.data.table import bad_rows
 from lawdsl.diagnostics import LawdslError
 from lawdsl.language import tree

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from lawdsl.data.labelled import Asked, label_column
+from lawdsl.data.labels import no_labels
+from lawdsl.data.measure_rows import Asked, label_column
 from lawdsl.data.measuring import Measured, measured
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.diagnostics import LawdslError
 from lawdsl.language.declared import Declarations, Measure
 
 
@@ -45,10 +46,14 @@ def with_measured(
     found = measured(
         declared, table, columns, run=run or None, drop_bad=drop_bad, settings=settings
     )
-    return with_columns(declared, table, columns, found.values), fitting(declared, columns), found
+    return (
+        with_columns(declared, table, columns, found.values),
+        without_readings(declared, columns),
+        found,
+    )
 
 
-def fitting(declared: Declarations, columns: Mapping[str, str]) -> dict[str, str]:
+def without_readings(declared: Declarations, columns: Mapping[str, str]) -> dict[str, str]:
     """The bindings without those of names that only readings have, as `step`."""
     readings = [r for m in declared.measures.values() for r in m.readings.values()]
     only = {name for reading in readings for name, _ in reading.conditions}
@@ -98,8 +103,5 @@ def _labels(
     except LawdslError:
         if len(own) == 1:
             return list(own) * len(table)
-        over = declared.indices[measure.index].over
-        message = f"no column says the label of each row over {over}"
-        help = f"name the column: {over}=COLUMN"
-        raise LawdslError(Diagnostic("D0104", message, place=table.name, help=help)) from None
+        raise LawdslError(no_labels(declared, measure.index, table)) from None
     return table.texts(column)

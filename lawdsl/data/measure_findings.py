@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lawdsl.data.evaluations import Codes, Mask
-from lawdsl.data.labelled import Rows
+from lawdsl.data.measure_rows import Rows
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.language.declared import Measure, Reading
 from lawdsl.language.printing import print_formula

@@ -12,8 +12,8 @@ from lawdsl.data.averaging import Means, means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.conditions import RELATIONS
 from lawdsl.data.evaluations import rounded
-from lawdsl.data.labelled import Asked, label_column, no_column, rows_of, rows_with_labels
 from lawdsl.data.measure_findings import Point, averaged, interpolated
+from lawdsl.data.measure_rows import Asked, label_column, no_column, rows_of, rows_with_labels
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.declared import Declarations, Measure

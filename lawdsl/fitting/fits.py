@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.data.covariates import fitting, with_columns
-from lawdsl.data.labels import Labelled, labelled, no_labels
-from lawdsl.data.measuring import Measured, measured
-from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.measuring import Measured
+from lawdsl.diagnostics import Diagnostic
 from lawdsl.files import plain
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.gathering import gathered, label_of
@@ -23,11 +20,12 @@ from lawdsl.fitting.keeping import (
     SEVERAL,
     VERDICTS,
     altered,
-    declarations,
     fields_of_several,
     load,
+    read_again,
     save,
 )
+from lawdsl.fitting.predicting import predicted
 from lawdsl.fitting.records import FittedLaw, Held, Parameter
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.law import Law
@@ -105,14 +103,7 @@ class Fits:
         Raises:
             LawdslError: the text is not the one that was fitted.
         """
-        law = Law(declarations(self.law))
-        if self.law.settings:
-            law = law.with_settings(**self.law.settings)
-        for bound in self.law.dropped:
-            law = law.without(bound)
-        for bound in self.law.added:
-            law = law.with_bound(bound)
-        law = law.holding(self.law.held)
+        law = read_again(self.law)
         if law.digest != self.law.digest:
             raise altered("its law is not the one that was fitted")
         self._check_parts(law)
@@ -155,41 +146,7 @@ class Fits:
         self, table: Any, /, *, runs: Any = None, **columns: str
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
         """The same, and a warning for each variable that leaves the range it was fitted on."""
-        law = self.read_law()
-        rows = read_table(table)
-        bound = {**self._columns(law, rows.columns), **columns}
-        more: tuple[Diagnostic, ...] = ()
-        if self.measured is not None:
-            values, more = self._measured(law, runs, columns)
-            rows = with_columns(law.declarations, rows, bound, values)
-            bound = fitting(law.declarations, bound)
-        asked = self.asked(law)
-        free = {law.declarations.indices[i].over for i in row_indices(law.declarations)}
-        free -= {law.declarations.indices[i].over for i in asked}
-        known = {over: labels for over, labels in self.labels.items() if over not in free}
-        found = labelled(law.declarations, rows, bound, target=False, known=known)
-        missing = [index for index in asked if index not in found.of_rows]
-        if not missing:
-            predicted, warnings = self._by_rows(found)
-            return predicted, (*more, *warnings)
-        if missing != list(law.declarations.output.indices) or not self.apart:
-            raise LawdslError(no_labels(law.declarations, missing[0], rows))
-        made = [self._part(part, found, {}) for part in self.parts]
-        said = tuple(dict.fromkeys(d for _, own in made for d in own))
-        return np.stack([values for values, _ in made], axis=1), (*found.warnings, *said)
-
-    def _measured(
-        self, law: Law, runs: Any, columns: Mapping[str, str]
-    ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
-        """What is known of each domain, or of those of further runs, measured at the same points."""
-        assert self.measured is not None
-        if runs is None:
-            return self.measured.values, ()
-        table = read_table(runs)
-        there = {n: c for n, c in self.columns.items() if c in table.columns}
-        points = self.measured.points
-        found = measured(law.declarations, table, {**there, **columns}, points=points)
-        return found.values, found.warnings
+        return predicted(self, table, runs, columns)
 
     @property
     def apart(self) -> tuple[str, ...]:
@@ -211,38 +168,6 @@ class Fits:
     def outputs(self) -> list[str]:
         """The labels of the columns that `predict` gives where rows have none."""
         return [label_of(part) for part in self.parts]
-
-    def _columns(self, law: Law, there: Mapping[str, Any]) -> dict[str, str]:
-        """The columns that were fitted, as far as the table has such."""
-        found = {}
-        for name, column in self.columns.items():
-            before, star, after = column.partition("*")
-            alike = any(c.startswith(before) and c.endswith(after) for c in there)
-            if name != law.output and (column in there or (star and alike)):
-                found[name] = column
-        return found
-
-    def _by_rows(self, found: Labelled) -> tuple[Array, tuple[Diagnostic, ...]]:
-        """Each row with the part of its label."""
-        predicted = np.full(len(found.table), np.nan)
-        warnings: list[Diagnostic] = list(found.warnings)
-        for part in self.parts:
-            instance = part.law.instance
-            assert instance is not None
-            mine = np.ones(len(found.table), dtype=bool)
-            for index, label in instance.at.items():
-                mine &= np.array(found.of_rows[index]) == label
-            if mine.any():
-                predicted[mine], more = self._part(part, found, instance.at)
-                warnings += more
-        return predicted, tuple(dict.fromkeys(warnings))
-
-    def _part(
-        self, part: Fit, found: Labelled, at: Mapping[str, str]
-    ) -> tuple[Array, tuple[Diagnostic, ...]]:
-        values, warnings = part.predict_with_warnings(found.keep(at), **found.columns)
-        label = label_of(part)  # ranges are those of the table, trust is of a part
-        return values, tuple(replace(d, place=label) if d.code == "F0110" else d for d in warnings)
 
     def to_json(self) -> dict[str, Any]:
         """The fits as plain data; the keys are stable."""

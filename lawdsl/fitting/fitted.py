@@ -19,9 +19,9 @@ from lawdsl.fitting.keeping import (
     SCHEMA,
     SEVERAL,
     altered,
-    declarations,
     fields,
     load,
+    read_again,
     save,
 )
 from lawdsl.fitting.problem import problem_of
@@ -91,15 +91,7 @@ class Fit:
         Raises:
             LawdslError: the text is not the one that was fitted.
         """
-        law = Law(declarations(self.law))
-        if self.law.settings:
-            law = law.with_settings(**self.law.settings)
-        for bound in self.law.dropped:
-            law = law.without(bound)
-        for bound in self.law.added:
-            law = law.with_bound(bound)
-        if self.law.held:
-            law = law.holding(self.law.held)
+        law = read_again(self.law)
         if self.law.instance is not None:
             try:
                 law = law.at_labels(self.law.instance)

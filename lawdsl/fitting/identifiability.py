@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.linear_in import linear_parameters
-from lawdsl.fitting.problem import Problem, on_arrays
+from lawdsl.fitting.problem import Problem, is_large, on_arrays
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 from lawdsl.symmetries import Freedom
@@ -102,12 +102,12 @@ def unseen(
     count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
     seen = problem.parameters - unknowable.lost - max(len(directions), count)
     groups = _merged([*directions, *structural])
-    causes = _causes(law, problem) if groups and not on_arrays(law) else []
+    causes = _causes(law, problem) if groups and not is_large(law) else []
     findings = [
         _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", causes)
         for group in groups
     ]
-    ties = [] if on_arrays(law) else _tied(law, problem)
+    ties = [] if is_large(law) else _tied(law, problem)
     return findings or ties, unknowable.parameters.union(*groups)
 
 

@@ -29,6 +29,7 @@ from lawdsl.fitting.records import (
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.parsing import parse
 from lawdsl.language.resolving import Declarations, resolve
+from lawdsl.law import Law
 
 SCHEMA = 2
 SEVERAL = "fits 1"  # the schema of a law with index sets
@@ -169,6 +170,22 @@ def _measured(content: Mapping[str, Any] | None) -> Measured | None:
         for name, own in content["points"].items()
     }
     return Measured(values, points)
+
+
+def read_again(fitted: FittedLaw) -> Law:
+    """The law that was fitted, but for its labels: set, changed and held as it was then.
+
+    Raises:
+        LawdslError: its texts do not make that law.
+    """
+    law = Law(declarations(fitted))
+    if fitted.settings:
+        law = law.with_settings(**fitted.settings)
+    for bound in fitted.dropped:
+        law = law.without(bound)
+    for bound in fitted.added:
+        law = law.with_bound(bound)
+    return law.holding(fitted.held)
 
 
 def declarations(law: FittedLaw) -> Declarations:

@@ -11,24 +11,34 @@ from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
 
 
-def compared(law: Law, objective: Objective) -> tuple[sp.Expr, tuple[int, ...], bool]:
+def compared(
+    law: Law, objective: Objective, opaque: tuple[str, ...] = ()
+) -> tuple[sp.Expr, tuple[int, ...], bool]:
     """What a fit computes of a law: the law, or its logarithm where that is linear in more.
 
     exp(b1 - b2*x) is linear in neither parameter, its logarithm in both.
+
+    Args:
+        law: the law.
+        objective: what is minimised.
+        opaque: lets that stay symbols: columns are known of them.
 
     Returns:
         The expression, the numbers of the parameters in which it is linear all at once (but for
         those that are bounded on both sides), and whether it is the logarithm.
     """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
+    formula = law.declarations.output.formula
+    assert formula is not None
+    expression = law.to_sympy(formula, opaque) if opaque else law.expression
     with bounded(law.declarations):
-        linear = _linear(law.expression, symbols)
-        logarithm = _logarithm(law.expression) if objective.log else None
-        if logarithm is not None:
-            more = _linear(logarithm, symbols)
+        linear = _linear(expression, symbols)
+        of = logarithm(expression) if objective.log else None
+        if of is not None:
+            more = _linear(of, symbols)
             if len(more) > len(linear):
-                return logarithm, _numbers(law, more), True
-    return law.expression, _numbers(law, linear), False
+                return of, _numbers(law, more), True
+    return expression, _numbers(law, linear), False
 
 
 def linear_parameters(law: Law) -> tuple[int, ...]:
@@ -49,14 +59,14 @@ def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]
     return chosen
 
 
-def _logarithm(expression: sp.Expr) -> sp.Expr | None:
+def logarithm(expression: sp.Expr) -> sp.Expr | None:
     """The logarithm of a product of powers, all of them known to be positive."""
     if isinstance(expression, sp.exp):
         return expression.args[0]
     if expression.is_Pow and expression.base.is_positive:
-        inner = _logarithm(expression.base)
+        inner = logarithm(expression.base)
         return expression.exp * (sp.log(expression.base) if inner is None else inner)
     if expression.is_Mul and all(factor.is_positive for factor in expression.args):
-        parts = [(_logarithm(factor), factor) for factor in expression.args]
+        parts = [(logarithm(factor), factor) for factor in expression.args]
         return sp.Add(*(sp.log(factor) if part is None else part for part, factor in parts))
     return None

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lawdsl.data.binding import chosen_rows, no_row
 from lawdsl.data.covariates import with_measured
-from lawdsl.data.labels import Labelled, labelled
+from lawdsl.data.labels import labelled
 from lawdsl.data.tables import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
@@ -56,11 +56,8 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
             fits.append(fit_one(own, found.keep(at), part))
         except LawdslError as error:
             raise LawdslError([_placed(d, at) for d in error.diagnostics]) from None
-    fitted = FittedLaw(
-        law.name, law.digest, law.texts, dict(law.given), law.dropped, law.added, law.held
-    )
     return Fits(
-        fitted,
+        FittedLaw.of(law),
         found.instance.labels,
         tuple(fits),
         dict(order.columns),
@@ -99,6 +96,3 @@ def _placed(diagnostic: Diagnostic, at: dict[str, str]) -> Diagnostic:
     label = ", ".join(at.values())
     place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     return replace(diagnostic, place=place or label)
-
-
-__all__ = ["Labelled", "fit_many", "parts_of"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.array_model import ArrayModel, ArrayValues
 from lawdsl.compiling.indexed import Indexed
-from lawdsl.compiling.leaves import Leaves
+from lawdsl.compiling.leaves import Leaves, rest_of
 from lawdsl.compiling.linearity import linear_in
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
 from lawdsl.compiling.parts import MOST_SECOND, parts_of
@@ -28,6 +28,7 @@ from lawdsl.fitting.transforms import (
     turned,
     with_slopes,
 )
+from lawdsl.language.printing import with_subscripts
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
 
@@ -35,6 +36,7 @@ Array = NDArray[np.float64]
 
 __all__ = ["Near", "Points", "Problem", "Quadratic", "problem_of", "rho", "rho_bend", "rho_slope"]
 
+WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out to be computed
 PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
@@ -88,6 +90,7 @@ class Problem:
         objective: the loss, and whether residuals are those of logarithms.
         weights: of the rows, shape (rows,), or (starts, rows) where each start has its own; None
             where all are 1.
+        variables: how many of the model's columns are variables of the law; None for all.
     """
 
     model: Model | ArrayModel
@@ -96,6 +99,7 @@ class Problem:
     objective: Objective
     weights: Array | None = None
     exponential: bool = False
+    variables: int | None = None
 
     @cached_property
     def goal(self) -> Array:
@@ -122,7 +126,7 @@ class Problem:
     @property
     def columns(self) -> Array:
         """The variables, shape (variables, rows), in the law's units."""
-        return self.model.columns
+        return self.model.columns[: self.variables]
 
     @property
     def rows(self) -> int:
@@ -142,7 +146,7 @@ class Problem:
     def subset(self, rows: NDArray[Any]) -> Problem:
         """The same problem on some of the rows."""
         weights = None if self.weights is None else self.weights[..., rows]
-        model = self.model.on(self.columns[:, rows])
+        model = self.model.on(self.model.columns[:, rows])
         return replace(self, model=model, target=self.target[rows], weights=weights)
 
     def of_starts(self, chosen: NDArray[Any]) -> Problem:
@@ -446,19 +450,44 @@ def problem_of(
         return Problem(model, transforms_of(law), target, objective, weights)
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
-    expression, linear, exponential = compared(law, objective)
+    rests = rest_shares(law)
+    expression, linear, exponential = compared(law, objective, tuple(rests))
+    known = len(variables)
+    for name, others in rests.items():
+        numbers = [variables.index(law.symbols[other]) for other in others]
+        columns = np.vstack([columns, rest_of(columns[numbers])])
+        variables.append(law.symbols[name])
     parts = parts_of(expression, variables, parameters, list(settings), linear)
     values = [v for v in settings.values() if v is not None]
     one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
     parts = replace(parts, tapes=(one, two, three))
     return Problem(
-        Model(parts, columns), transforms_of(law), target, objective, weights, exponential
+        Model(parts, columns), transforms_of(law), target, objective, weights, exponential, known
     )
+
+
+def rest_shares(law: Law) -> dict[str, list[str]]:
+    """Shares that are 1 minus the others -> these."""
+    schema, instance = law.declarations.schema, law.declarations.instance
+    if schema is None or instance is None:
+        return {}
+    found = {}
+    for name, left in instance.left_out.items():
+        labels = instance.of(schema, schema.symbols[name].indices[-1])
+        shares = {label: with_subscripts(name, (label,)) for label in labels}
+        if shares[left] in law.declarations.symbols:
+            found[shares[left]] = [share for label, share in shares.items() if label != left]
+    return found
 
 
 def on_arrays(law: Law) -> bool:
     """Whether a law with index sets is computed on arrays, an axis for each index: one with few
     parameters has second derivatives where it is written out."""
+    return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
+
+
+def is_large(law: Law) -> bool:
+    """Whether a law with index sets has too many parameters for algebra about each of them."""
     return law.declarations.schema is not None and len(law.parameters) > MOST_SECOND
 
 

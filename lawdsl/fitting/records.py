@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lawdsl.language.instances.instance import Instance
+
+if TYPE_CHECKING:
+    from lawdsl.law import Law
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,20 @@ class FittedLaw:
     added: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     instance: Instance | None = None
+
+    @classmethod
+    def of(cls, law: Law) -> FittedLaw:
+        """What there is to keep of a law."""
+        return cls(
+            law.name,
+            law.digest,
+            law.texts,
+            dict(law.given),
+            law.dropped,
+            law.added,
+            law.held,
+            law.declarations.instance,
+        )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lawdsl.data.labels import called
+from lawdsl.data.elements import called
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.declared import Symbol

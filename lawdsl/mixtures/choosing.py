@@ -8,8 +8,8 @@ is the one that larger models are trained on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,15 @@ from lawdsl import __version__
 from lawdsl.choices import check_seed
 from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.trials import best
+from lawdsl.data.binding import chosen_rows
+from lawdsl.data.labels import labelled
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
-from lawdsl.fitting.fit import chosen_objective
+from lawdsl.fitting.fit import in_one_step
+from lawdsl.fitting.many import parts_of
 from lawdsl.fitting.problem import Problem, problem_of
 from lawdsl.law import Law, load
 from lawdsl.mixtures.groups import Error, Rows, drawn_groups, tried
@@ -143,33 +146,49 @@ def select(
     check_seed(seed)
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
-    where = (where,) if isinstance(where, str) else tuple(where)
-    chosen = chosen_objective(law, objective, delta)
-    data = measured(
-        (law,),
-        runs,
+    chosen = in_one_step(law, objective, delta)
+    asked = _Asked(
         {**(columns or {}), **named_columns},
-        where=where,
-        drop_bad=drop_bad,
-        positive=chosen.log,
+        (where,) if isinstance(where, str) else tuple(where),
+        (by,) if isinstance(by, str) else tuple(by),
+        drop_bad,
+        chosen.log,
     )
-    problem = problem_of(law, data.columns[0], data.target, chosen)
-    told = _told_apart(data, (by,) if isinstance(by, str) else tuple(by))
-    label, names = _labels(data, told)
+    parts = list(_parts(law, runs, asked))
+    told = parts[0].told
+    names = sorted({name for part in parts for name in part.names})
     drawn = drawn_groups(len(names), count, groups, seed, runs.name)
-    error = error_of(law, problem, seed, starts)
-    everything = error(np.arange(data.rows))
-    errors, failed = tried(error, label, drawn, progress)
-    found = drawn[int(np.argmin(errors))]
-    rows = data.table.rows[np.isin(label, found)]
+    place = {name: number for number, name in enumerate(names)}
+    errors_of = [
+        error_of(part.law, problem_of(part.law, part.columns, part.target, chosen), seed, starts)
+        for part in parts
+    ]
+    labels = [np.array([place[n] for n in part.names])[part.label] for part in parts]
+
+    def error(mixtures: Rows) -> float:
+        """The mean over the labels of the rows."""
+        found = [
+            one(np.flatnonzero(np.isin(label, mixtures)))
+            for one, label in zip(errors_of, labels, strict=True)
+        ]
+        return float(np.mean(found))
+
+    everything = error(np.arange(len(names)))
+    errors, failed = tried(error, np.arange(len(names)), drawn, progress)
+    best_group = drawn[int(np.argmin(errors))]
+    rows = [
+        part.data.table.rows[np.isin(label, best_group)]
+        for part, label in zip(parts, labels, strict=True)
+    ]
     summary = (
         f"mean absolute error of {law.output} on all {len(names)}: fit to these "
         f"{errors.min():.4g}, median of {len(drawn)} groups "
         f"{np.median(errors[np.isfinite(errors)]):.4g}, fit to all {everything:.4g}"
     )
+    said = dict.fromkeys(d for part in parts for d in part.data.warnings)
     return Chosen(
-        table=data.table.at(np.sort(rows)),
-        mixtures=tuple(names[i] for i in found),
+        table=runs.at(np.unique(np.concatenate(rows))),
+        mixtures=tuple(names[i] for i in best_group),
         of=len(names),
         by=told,
         errors=errors,
@@ -181,8 +200,64 @@ def select(
             f"{law.name} is best fitted to, seed {seed}",
             summary,
         ),
-        warnings=(*data.warnings, *failed),
+        warnings=(*said, *failed),
     )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How a table is to be read."""
+
+    columns: Mapping[str, str]
+    where: tuple[str, ...]
+    by: tuple[str, ...]
+    drop_bad: bool
+    positive: bool
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one label, or all: each with the number of its mixture among `names`."""
+
+    law: Law
+    data: Measured
+    told: tuple[str, ...]
+    label: Rows
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> Array:
+        return self.data.columns[0]
+
+    @property
+    def target(self) -> Array:
+        return self.data.target
+
+
+def _parts(law: Law, runs: Table, asked: _Asked) -> Iterator[_Part]:
+    """A law on a table; one with index sets once for each label that has a fit of its own."""
+    if not law.indexed:
+        yield _part(law, runs, asked.columns, asked)
+        return
+    rows, _ = chosen_rows(runs, asked.where, asked.drop_bad)
+    found = labelled(law.declarations, rows, asked.columns, drop_bad=asked.drop_bad)
+    for at in parts_of(law, found.instance):
+        own = law.at_labels(replace(found.instance, at=at))
+        yield _part(own, found.keep(at), found.columns, asked)
+
+
+def _part(law: Law, table: Table, columns: Mapping[str, str], asked: _Asked) -> _Part:
+    data = measured(
+        (law,),
+        table,
+        columns,
+        where=asked.where,
+        drop_bad=asked.drop_bad,
+        positive=asked.positive,
+    )
+    told = _told_apart(data, asked.by)
+    label, names = _labels(data, told)
+    return _Part(law, data, told, label, names)
 
 
 def error_of(law: Law, problem: Problem, seed: int, starts: int) -> Error:

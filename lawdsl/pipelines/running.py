@@ -17,7 +17,7 @@ from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
-from lawdsl.fitting.records import FittedLaw, Intervals
+from lawdsl.fitting.records import Intervals
 from lawdsl.fitting.uncertainty import LEVELS
 from lawdsl.pipelines.draws import Drawn, drawn
 from lawdsl.pipelines.plan import tasks_of
@@ -269,10 +269,8 @@ def _together(made: Stage, fits: tuple[Fit, ...]) -> Fits | None:
     if not law.indexed or not fits or task.by or len(fits) < len(made.groups):
         return None
     known = fits[0].law
-    told = FittedLaw(
-        law.name, law.digest, law.texts, known.settings, known.dropped, known.added, known.held
-    )
     assert known.instance is not None
+    told = replace(known, digest=law.digest, instance=None)  # parts differ from it in these alone
     return Fits(told, known.instance.labels, fits, made.parts[0].given)
 
 

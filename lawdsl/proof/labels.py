@@ -16,8 +16,9 @@ from lawdsl.diagnostics import LawdslError
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim, Declarations
 from lawdsl.language.instances.claims import MOST, claim_at, coincidences, labels_of
-from lawdsl.language.instances.grounding import Grounding, Rest, renamed, written_out
+from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.language.instances.written import written_out
 from lawdsl.language.printing import print_formula
 from lawdsl.law import Law
 from lawdsl.proof.claims import CLAIM_SECONDS, check_claim
@@ -42,9 +43,7 @@ def check_labelled(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Ve
 
 def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
     declared = law.declarations
-    names = labels_of(declared, claim)
-    for index in row_indices(declared):
-        names.setdefault(index, declared.indices[index].over)
+    names = _names(declared, claim)
     if len(names) > MOST:
         return undecided(f"it names more than {MOST} labels")
     places = list(islice(_places(declared, claim, names), MOST + 1))
@@ -64,6 +63,19 @@ def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
     return undecided(worst.blame or "not decided for sets of any size")
 
 
+def _names(declared: Declarations, claim: Claim) -> dict[str, str]:
+    """The names that stand for labels in a claim, and in the law of one row -> the sets that they
+    are of."""
+    rows = {index: declared.indices[index].over for index in row_indices(declared)}
+    found = labels_of(declared, claim)
+    return found | {index: over for index, over in rows.items() if index not in found}
+
+
+def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
+    """Set that is listed -> its labels."""
+    return {s.over: s.listed for s in declared.indices.values() if s.listed}
+
+
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     found = max(verdicts, key=lambda v: ORDER.index(v.verdict))
     return replace(found, seconds=sum(v.seconds for v in verdicts))
@@ -73,11 +85,11 @@ def _places(
     declared: Declarations, claim: Claim, names: Mapping[str, str]
 ) -> Iterator[dict[str, str]]:
     """What the names of a claim stand for: labels of a listed set, or any labels."""
-    lists = {s.over: s.listed for s in declared.indices.values() if s.listed}
+    lists = _listed(declared)
     free = {name: over for name, over in names.items() if over not in lists}
     bound = [name for name, over in names.items() if over in lists]
     for labels in coincidences(declared, free):
-        for place in _listed(labels, bound, names, lists):
+        for place in _at_listed(labels, bound, names, lists):
             if not _with_itself(claim, place):
                 yield place
 
@@ -95,23 +107,25 @@ def _with_itself(claim: Claim, places: Mapping[str, str]) -> bool:
     return labels[0] == labels[1]
 
 
-def _listed(
+def _at_listed(
     labels: dict[str, str],
     left: Sequence[str],
     names: Mapping[str, str],
     lists: Mapping[str, tuple[str, ...]],
 ) -> Iterator[dict[str, str]]:
+    """What names stand for with each label of the listed sets that are left."""
     if not left:
         yield labels
         return
     for label in lists[names[left[0]]]:
-        yield from _listed({**labels, left[0]: label}, left[1:], names, lists)
+        yield from _at_listed({**labels, left[0]: label}, left[1:], names, lists)
 
 
 # For sets of any size
 
 
 def _general(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) -> Verdict:
+    """The verdict for sets of any size, sums of other labels being numbers of known sign."""
     ground = _ground(law, claim, places, spare=False)
     stated = claim_at(ground, claim, places)
     if stated is None:
@@ -167,6 +181,7 @@ def _moved(claim: tree.Claim) -> set[str]:
 
 
 def _special(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) -> Verdict:
+    """The verdict for sets with as few labels as there can be."""
     try:
         ground = _ground(law, claim, places, spare=True)
         stated = claim_at(ground, claim, places)
@@ -187,14 +202,12 @@ def _ground(
 ) -> Grounding:
     """The law at the labels of a claim; with `spare`, of sets that have no more than they must."""
     declared = law.declarations
-    names = {**labels_of(declared, claim), **(more or {})}
-    for index in row_indices(declared):
-        names.setdefault(index, declared.indices[index].over)
+    names = {**_names(declared, claim), **(more or {})}
     labels: dict[str, tuple[str, ...]] = {}
     for over in {s.over: None for s in declared.indices.values()}:
         here = [places[name] for name, of in names.items() if of == over]
         labels[over] = tuple(dict.fromkeys(here))
-    lists = {s.over: s.listed for s in declared.indices.values() if s.listed}
+    lists = _listed(declared)
     labels |= lists
     counts = {s.over: len(s.labels) for s in declared.indices.values() if s.labels}
     if spare:

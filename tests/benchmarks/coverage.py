@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 from planted import PLANTED, grid, sample_of
 from rich.console import Console
 
-import lawdsl
 from lawdsl.fitting.diagnosis import at_bounds
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta

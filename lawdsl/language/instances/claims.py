@@ -9,8 +9,9 @@ from itertools import product
 
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim, Declarations
-from lawdsl.language.instances.grounding import Grounding, written_out
+from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
+from lawdsl.language.instances.written import written_out
 from lawdsl.language.tree import Formula, Named
 
 MOST = 24  # ways in which the names of one claim may stand for labels
@@ -119,18 +120,18 @@ class _Stated:
         self.places = {**ground.rows, **places}
 
     def claim(self, claim: Claim) -> Claim | None:
-        before = dict(self.ground.symbols), dict(self.ground.of), list(self.ground.ties)
+        before = self.ground.collected()
         try:
             stated = self._claim(claim.claim)
             conditions = tuple(
                 (self._name(named), tuple((r, self._formula(at)) for r, at in relations))
                 for named, relations in claim.conditions
             )
-            new = [s for n, s in self.ground.symbols.items() if n not in before[0]]
+            new = [s for n, s in self.ground.symbols.items() if n not in before.symbols]
             if not self.ground.instance.open and any(s.kind == "parameter" for s in new):
                 raise _Absent
         except _Absent:
-            self.ground.symbols, self.ground.of, self.ground.ties = before
+            self.ground.back_to(before)
             return None
         return replace(claim, claim=stated, conditions=conditions)
 

@@ -1,5 +1,5 @@
-"""Declarations with index sets and an instance -> declarations without: `t[i, j]` becomes the
-parameters `t[github, web]`, `t[github, code]`, …, a sum over an index a sum of terms.
+"""Formulas with index sets and an instance -> formulas without: `t[i, j]` becomes the parameters
+`t[github, web]`, `t[github, code]`, …, a sum over an index a sum of terms.
 
 Only what the law of those rows is made of is written out, so that the rows of one label need the
 parameters of that label alone. All of it is syntax; what comes out is a law like any other.
@@ -10,62 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import cast
+from typing import NamedTuple, cast
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import Declarations, Relation, Symbol
-from lawdsl.language.declaring import remember, sort_symbols
-from lawdsl.language.fits import read_target
-from lawdsl.language.held.holding import hold
 from lawdsl.language.held.signs import known_of
-from lawdsl.language.instances.identities import Holding, identified
-from lawdsl.language.instances.instance import (
-    Differing,
-    Instance,
-    Place,
-    indicator,
-    row_indices,
-)
+from lawdsl.language.instances.identities import Holding
+from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
 from lawdsl.language.printing import print_formula, with_subscripts
-from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Formula
 
 ZERO, ONE = tree.Number("0"), tree.Number("1")
 UNIT: tuple[Relation, ...] = ((">=", ZERO), ("<=", ONE))
-
-
-def written_out(ground: Grounding) -> Declarations:
-    """The law of the rows that a grounding is about, without indices and without claims.
-
-    Raises:
-        LawdslError: an `identify` that is not linear in parameters.
-    """
-    declared, instance = ground.declared, ground.instance
-    output = declared.output
-    assert output.formula is not None
-    formula = ground(output.formula, ground.rows)
-    order = {name: place for place, name in enumerate(declared.symbols)}
-    found = ground.symbols
-    symbols = {n: found[n] for n in sorted(found, key=lambda n: order.get(ground.of[n], -1))}
-    holds = [*ground.ties]
-    if not instance.open:  # else other labels share in what is identified
-        holds += identified(declared, instance, ground, symbols)
-    symbols = _held(declared.text, symbols, holds)
-    own = Symbol(output.name, "output", output.span, unit=output.unit, doc=output.doc)
-    return replace(
-        declared,
-        symbols={**symbols, output.name: replace(own, formula=formula)},
-        output=replace(own, formula=formula),
-        claims=(),
-        grids=() if instance.open else tuple(_grids(declared, ground, symbols)),
-        points=() if instance.open else tuple(_points(declared, ground, symbols)),
-        indices={},
-        identities=(),
-        instance=instance,
-        schema=declared,
-    )
 
 
 @dataclass(frozen=True)
@@ -87,6 +44,15 @@ class Rest:
     depends: frozenset[str]
 
 
+class Collected(NamedTuple):
+    """What a grounding has collected; `Grounding` says what each is."""
+
+    symbols: dict[str, Symbol]
+    of: dict[str, str]
+    ties: list[Holding]
+    rests: dict[str, Rest]
+
+
 class Grounding:
     """Formulas with index sets -> formulas without; collects the symbols that they need.
 
@@ -105,9 +71,7 @@ class Grounding:
         self.ties: list[Holding] = []
         self.rests: dict[str, Rest] = {}
         self.terms = 0  # that are written out so far
-        self.rows: dict[str, Place] = {
-            name: instance.at.get(name) or Differing(name) for name in row_indices(declared)
-        }
+        self.rows = instance.rows(declared)
 
     def __call__(self, node: Formula, places: Mapping[str, Place]) -> Formula:
         """A formula in which indices stand for labels."""
@@ -134,6 +98,14 @@ class Grounding:
                 at = tuple((name, self(value, places)) for name, value in keywords)
                 return tree.Call(function, own, at, span=node.span)
         return node  # a number
+
+    def collected(self) -> Collected:
+        """What has been collected so far."""
+        return Collected(dict(self.symbols), dict(self.of), list(self.ties), dict(self.rests))
+
+    def back_to(self, before: Collected) -> None:
+        """Forget what has been collected since."""
+        self.symbols, self.of, self.ties, self.rests = before
 
     def element(self, name: str, labels: Sequence[Place]) -> Formula:
         """One element of what has subscripts; where rows differ in its label, a sum over the
@@ -194,8 +166,8 @@ class Grounding:
         said = f"{function}({print_formula(shown)} for {{}}{index})"
         name = said.format("other " if named else "")
         signs = known_of(self.declared.symbols, {}).sign(tree.Aggregate(function, body, (index,)))
-        if function == "sum" and named:
-            signs |= {0}  # there may be no other label
+        if named:
+            signs |= {0 if function == "sum" else 1}  # there may be no other label
         bounds: tuple[Relation, ...] = ()
         if -1 not in signs:
             bounds = ((">=" if 0 in signs else ">", ZERO),)
@@ -300,77 +272,7 @@ def _depends(
         yield from _depends(declared, instance, renamed(symbol.formula, own), index)
 
 
-def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> dict[str, Symbol]:
-    """The symbols in an order in which each follows those that it is made of, some held."""
-    scope = Scope(text, lambda name: _nothing(name), frozenset(), symbols=symbols)
-    for symbol in symbols.values():
-        remember(scope, symbol)
-    sort_symbols(scope)
-    hold(scope, [_hold(name, formula) for name, formula in holds])
-    if scope.errors:
-        raise LawdslError(scope.diagnostics)
-    return scope.symbols
-
-
-def _hold(name: str, formula: Formula) -> tree.Hold:
-    number = formula.operand if isinstance(formula, tree.Negative) else formula
-    kind = "fix" if isinstance(number, tree.Number) else "tie"
-    return tree.Hold(kind, ((name, formula),))
-
-
 def _too_many(declared: Declarations) -> LawdslError:
     message = f"its sums have more than {limits.TERMS:,} terms at these labels"
     help = "sum over fewer indices in each other, or over fewer labels"
     return LawdslError(Diagnostic("L0105", message, text=declared.text, help=help))
-
-
-def _nothing(name: str) -> Declarations:
-    raise KeyError(name)  # formulas of parameters name no law
-
-
-def _grids(
-    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
-) -> list[tree.StartGrid]:
-    """The grids of what has one element here: a grid of many would have too many points."""
-    found = []
-    for grid in declared.grids:
-        targets = []
-        for formula in grid.targets:
-            target = read_target(formula)
-            assert target is not None
-            names = _elements(declared, ground, symbols, target.name)
-            if len(names) == 1:
-                places = dict(zip(target.subscripts, names[0][1], strict=True))
-                targets.append(ground(formula, places))
-        if targets:
-            found.append(replace(grid, targets=tuple(targets)))
-    return found
-
-
-def _points(
-    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
-) -> list[tree.StartPoint]:
-    found = []
-    for point in declared.points:
-        values = [
-            (name, ground(formula, {}))
-            for named, formula in point.values
-            for name, _ in _elements(declared, ground, symbols, tree.name_of(named))
-        ]
-        if values:
-            found.append(replace(point, values=tuple(values)))
-    return found
-
-
-def _elements(
-    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol], of: str
-) -> list[tuple[str, tuple[str, ...]]]:
-    """The free parameters that are elements of a name, with their labels."""
-    own = declared.symbols[of]
-    sets = [ground.instance.of(declared, index) for index in own.indices]
-    texts = ((with_subscripts(of, labels), labels) for labels in product(*sets))
-    return [
-        (text, labels)
-        for text, labels in texts
-        if text in symbols and symbols[text].kind == "parameter"
-    ]

@@ -40,13 +40,13 @@ def identified(
     for identity in declared.identities:
         free = _free(declared, identity)
         for place in instance.places(declared, free):
-            before = dict(ground.symbols), dict(ground.of), list(ground.ties)
+            before = ground.collected()
             difference = tree.Sum(
                 (("+", ground(identity.left, place)), ("-", ground(identity.right, place)))
             )
-            new = ground.symbols.keys() - before[0].keys()
+            new = ground.symbols.keys() - before.symbols.keys()
             if new:  # of parameters that the law of these rows does not have
-                ground.symbols, ground.of, ground.ties = before
+                ground.back_to(before)
                 continue
             form = linear(difference, symbols)
             if form is None:

@@ -33,6 +33,10 @@ class Instance:
         """The labels that an index runs over."""
         return self.labels[declared.indices[index].over]
 
+    def rows(self, declared: Declarations) -> dict[str, Place]:
+        """What the indices of the rows stand for."""
+        return {name: self.at.get(name) or Differing(name) for name in row_indices(declared)}
+
     def places(self, declared: Declarations, indices: Sequence[str]) -> Iterator[dict[str, str]]:
         """Every way to give indices labels."""
         for labels in product(*(self.of(declared, name) for name in indices)):

@@ -1,0 +1,199 @@
+"""Which columns of a table are what in a law with index sets.
+
+`r[j]` is in the columns `r[web]`, `r[code]`, … or in those that a pattern names (`r=r_*`); the output
+in such columns too, or in one column beside a column of labels (`validation=valid_domain`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lawdsl.data.table import Table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.instances.instance import row_indices
+from lawdsl.language.words import nearest
+
+STAR = "*"  # in a binding, what stands for the label
+SHOWN = 12  # columns that a message lists
+SOME = 8  # and labels
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Where a table has the elements of a law's variables.
+
+    Attributes:
+        labels: set -> its labels, of those that the law, a fit or columns say.
+        by_label: index of the rows -> the column of their labels, None where there is none.
+        wide: variable or output -> label -> column.
+        by_row: variables with subscripts whose value each row says, in one column.
+    """
+
+    labels: Mapping[str, tuple[str, ...]]
+    by_label: Mapping[str, str | None]
+    wide: Mapping[str, Mapping[str, str]]
+    by_row: tuple[str, ...]
+
+
+def elements(
+    declared: Declarations,
+    table: Table,
+    columns: Mapping[str, str],
+    known: Mapping[str, tuple[str, ...]],
+    *,
+    target: bool,
+) -> Elements:
+    """Find the columns of a law with index sets.
+
+    Args:
+        declared: the law.
+        table: the table.
+        columns: variable, output or set -> column, or pattern of columns.
+        known: set -> labels that a fit has.
+        target: whether the output is looked for too.
+
+    Raises:
+        LawdslError: columns that are missing or do not fit each other; D0104, D0116, D0120.
+    """
+    search = _Search(declared, table, columns, known)
+    rows, output = row_indices(declared), declared.output
+    by_label = {name: search.column_of_labels(name) for name in rows}
+    search.check_names(rows)
+    for symbol in declared.symbols.values():
+        if symbol.kind == "variable" and symbol.indices:
+            search.variable(symbol, rows)
+    if output.indices and target and by_label[output.indices[0]] is None:
+        search.wide_columns(output)
+    if search.problems:
+        raise LawdslError(search.problems)
+    return Elements(search.labels, by_label, search.wide, tuple(search.by_row))
+
+
+class _Search:
+    """A search for columns, and what it has found so far."""
+
+    def __init__(
+        self,
+        declared: Declarations,
+        table: Table,
+        columns: Mapping[str, str],
+        known: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.declared, self.table, self.bound, self.known = declared, table, columns, known
+        self.problems: list[Diagnostic] = []
+        self.labels: dict[str, tuple[str, ...]] = {
+            s.over: s.labels for s in declared.indices.values() if s.labels is not None
+        }
+        self.labels |= known
+        self.wide: dict[str, dict[str, str]] = {}
+        self.by_row: list[str] = []
+
+    def _say(self, code: str, message: str, help: str) -> None:
+        self.problems.append(Diagnostic(code, message, place=self.table.name, help=help))
+
+    def check_names(self, rows: tuple[str, ...]) -> None:
+        """Refuse bindings of what is neither a variable, nor the output, nor a set."""
+        declared = self.declared
+        sets = [declared.indices[name].over for name in rows]
+        known = [s.name for s in declared.symbols.values() if s.kind == "variable"]
+        known += [declared.output.name, *(s for s in (*sets, *rows) if s not in known)]
+        for name in self.bound:
+            if name not in known:
+                alike = nearest(name, known)
+                help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(known)}"
+                message = f"`{declared.name}` has no variable and no set `{name}`"
+                self._say("D0116", message, help)
+
+    def column_of_labels(self, index: str) -> str | None:
+        """The column that says each row's label of an index; None where there is none."""
+        over = self.declared.indices[index].over
+        own = self.bound.get(index, called(self.declared, index))
+        column = self.bound.get(over, own)
+        if column in self.table.columns:
+            return column
+        if over in self.bound or index in self.bound:
+            listed = f"the columns are {', '.join(self.table.columns)}"
+            message = f"there is no column `{column}` for the labels of {over}"
+            self._say("D0104", message, listed)
+        return None
+
+    def variable(self, symbol: Symbol, rows: tuple[str, ...]) -> None:
+        """The columns of one variable: one that each row has its own value in, or one a label."""
+        sets = [self.declared.indices[name].over for name in rows]
+        own = [self.declared.indices[name].over for name in symbol.indices]
+        column = self.bound.get(symbol.name, symbol.name)
+        by_row = all(over in sets for over in own) and not symbol.simplex
+        if by_row and STAR not in column and column in self.table.columns:
+            self.by_row.append(symbol.name)
+            return
+        self.wide_columns(symbol)
+
+    def wide_columns(self, symbol: Symbol) -> None:
+        """The columns of the elements of a variable, or of the output."""
+        if len(symbol.indices) != 1:
+            message = (
+                f"`{symbol.text}` has {len(symbol.indices)} subscripts, a column has one label"
+            )
+            self._say("D0120", message, "give such a variable one subscript")
+            return
+        over = self.declared.indices[symbol.indices[0]].over
+        pattern = self.bound.get(symbol.name, f"{symbol.name}[{STAR}]")
+        found = self._matching(pattern)
+        if not found:
+            self._missing(symbol, pattern)
+            return
+        known = self.labels.get(over)
+        if known is None:
+            self.labels[over] = tuple(found)
+        elif set(known) != set(found):
+            lacking = [label for label in known if label not in found]
+            other = [label for label in found if label not in known]
+            if lacking or over not in self.known:
+                what = f"no `{lacking[0]}`" if lacking else f"also `{other[0]}`"
+                message = f"the labels of {over} are {some(known)}; `{pattern}` has {what}"
+                help = "give all columns over one set the same labels"
+                self._say("D0120", message, help)
+                return
+        self.wide[symbol.name] = found
+
+    def _matching(self, pattern: str) -> dict[str, str]:
+        """Label -> column, of the columns that a pattern names."""
+        if pattern.count(STAR) != 1:
+            return {}
+        before, after = map(re.escape, pattern.split(STAR))
+        spaced = before.replace(r"\[", r"\[\s*"), after.replace(r"\]", r"\s*\]")
+        shape = re.compile(f"{spaced[0]}(.+?){spaced[1]}", re.DOTALL)
+        found = {}
+        for column in self.table.columns:
+            match = shape.fullmatch(column)
+            if match:
+                found[match[1].strip()] = column
+        return found
+
+    def _missing(self, symbol: Symbol, pattern: str) -> None:
+        """What is said where a pattern names no column."""
+        listed = ", ".join(list(self.table.columns)[:SHOWN])
+        more = ", …" if len(self.table.columns) > SHOWN else ""
+        kind = "output" if symbol.kind == "output" else "variable"
+        ways = f"name the columns by a pattern: {symbol.name}=PREFIX*"
+        if symbol.kind == "output":
+            ways += f", or say which column has the labels: {called(self.declared, symbol.indices[0])}=COLUMN"
+        message = f"there are no columns `{pattern}` for the {kind} `{symbol.text}`"
+        if STAR not in pattern:
+            message = f"`{pattern}` is no pattern of columns for the {kind} `{symbol.text}`"
+        self._say("D0104", message, f"{ways}; the columns are {listed}{more}")
+
+
+def called(declared: Declarations, index: str) -> str:
+    """By which name a column of labels is bound: that of the set, or of the index of a set that is
+    listed."""
+    over = declared.indices[index].over
+    return over if over.isidentifier() else index
+
+
+def some(labels: Sequence[str]) -> str:
+    """Labels in a message: the first of them."""
+    return ", ".join(labels[:SOME]) + (", …" if len(labels) > SOME else "")

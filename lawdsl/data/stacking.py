@@ -1,0 +1,53 @@
+"""Columns of the output, one for each label, as one column: a table several times below itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lawdsl.data.table import Table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.declared import Symbol
+
+
+def stacked(
+    output: Symbol, table: Table, columns: Mapping[str, str]
+) -> tuple[Table, tuple[str, ...]]:
+    """A table once for each column of the output.
+
+    Args:
+        output: what was measured.
+        table: with a column of it for each label.
+        columns: label -> column.
+
+    Returns:
+        The long table, with a column that is called like the output, and the label of each row.
+
+    Raises:
+        LawdslError: columns in several units; D0112.
+    """
+    rows = np.tile(np.arange(len(table)), len(columns))
+    made: dict[str, Any] = {n: c.take(pa.array(rows)) for n, c in table.columns.items()}
+    values = [chunk for name in columns.values() for chunk in _chunks(table.columns[name])]
+    try:
+        made[output.name] = pa.chunked_array(values)
+    except (pa.ArrowInvalid, TypeError):  # numbers in one column, text in another
+        texts = [text for name in columns.values() for text in table.texts(name)]
+        made[output.name] = pa.chunked_array([pa.array(texts)])
+    units = dict(table.units)
+    own = {table.units[name] for name in columns.values() if name in table.units}
+    if len(own) > 1:
+        message = f"the columns of `{output.text}` have several units"
+        raise LawdslError(Diagnostic("D0112", message, place=table.name, help="use one"))
+    if own:
+        units[output.name] = own.pop()
+    labels = tuple(np.repeat(np.array(list(columns)), len(table)).tolist())
+    return replace(table, columns=made, units=units, rows=table.rows[rows]), labels
+
+
+def _chunks(column: Any) -> list[Any]:
+    return list(column.chunks) if isinstance(column, pa.ChunkedArray) else [column]

@@ -1,0 +1,113 @@
+"""Fits of a law with index sets on the rows of a table: each row by the fit of its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.covariates import with_columns, without_readings
+from lawdsl.data.elements import STAR
+from lawdsl.data.labels import Labelled, labelled, no_labels
+from lawdsl.data.measuring import measured
+from lawdsl.data.tables import read_table
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.gathering import label_of
+from lawdsl.language.instances.instance import row_indices
+from lawdsl.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.fits import Fits
+
+Array = NDArray[np.float64]
+Predicted = tuple[Array, tuple[Diagnostic, ...]]  # and what is odd about it
+
+
+def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> Predicted:
+    """The fitted law on the rows of a table.
+
+    Args:
+        fits: of the law.
+        table: as `Fits.predict` takes it.
+        runs: a table of runs of further domains, or None.
+        columns: variable or set -> column, or pattern of columns.
+
+    Returns:
+        Shape (rows,) where rows say their labels or the law predicts one number, else
+        (rows, labels); and the warnings.
+
+    Raises:
+        LawdslError: a table that cannot be used.
+    """
+    law = fits.read_law()
+    declared, rows = law.declarations, read_table(table)
+    bound = {**_columns(fits, law, rows.columns), **columns}
+    more: tuple[Diagnostic, ...] = ()
+    if fits.measured is not None:
+        values, more = _measured(fits, law, runs, columns)
+        rows = with_columns(declared, rows, bound, values)
+        bound = without_readings(declared, bound)
+    asked = fits.asked(law)
+    free = {declared.indices[i].over for i in row_indices(declared)}
+    free -= {declared.indices[i].over for i in asked}
+    known = {over: labels for over, labels in fits.labels.items() if over not in free}
+    found = labelled(declared, rows, bound, target=False, known=known)
+    missing = [index for index in asked if index not in found.of_rows]
+    if not missing:
+        values_of_rows, warnings = _by_rows(fits, found)
+        return values_of_rows, (*more, *warnings)
+    if missing != list(declared.output.indices) or not fits.apart:
+        raise LawdslError(no_labels(declared, missing[0], rows))
+    made = [_part(part, found, {}) for part in fits.parts]
+    said = tuple(dict.fromkeys(d for _, own in made for d in own))
+    return np.stack([values for values, _ in made], axis=1), (*found.warnings, *said)
+
+
+def _columns(fits: Fits, law: Law, there: Mapping[str, Any]) -> dict[str, str]:
+    """The columns that were fitted, as far as the table has such."""
+    found = {}
+    for name, column in fits.columns.items():
+        before, star, after = column.partition(STAR)
+        alike = any(c.startswith(before) and c.endswith(after) for c in there)
+        if name != law.output and (column in there or (star and alike)):
+            found[name] = column
+    return found
+
+
+def _measured(
+    fits: Fits, law: Law, runs: Any, columns: Mapping[str, str]
+) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
+    """What is known of each domain, or of those of further runs, measured at the same points."""
+    assert fits.measured is not None
+    if runs is None:
+        return fits.measured.values, ()
+    table = read_table(runs)
+    there = {n: c for n, c in fits.columns.items() if c in table.columns}
+    points = fits.measured.points
+    found = measured(law.declarations, table, {**there, **columns}, points=points)
+    return found.values, found.warnings
+
+
+def _by_rows(fits: Fits, found: Labelled) -> Predicted:
+    """Each row with the part of its label."""
+    values = np.full(len(found.table), np.nan)
+    warnings: list[Diagnostic] = list(found.warnings)
+    for part in fits.parts:
+        instance = part.law.instance
+        assert instance is not None
+        mine = found.rows_with(instance.at)
+        if mine.any():
+            values[mine], more = _part(part, found, instance.at)
+            warnings += more
+    return values, tuple(dict.fromkeys(warnings))
+
+
+def _part(part: Fit, found: Labelled, at: Mapping[str, str]) -> Predicted:
+    """The rows with some labels by one part."""
+    values, warnings = part.predict_with_warnings(found.keep(at), **found.columns)
+    label = label_of(part)  # ranges are those of the table, trust is of a part
+    return values, tuple(replace(d, place=label) if d.code == "F0110" else d for d in warnings)
