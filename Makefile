@@ -18,6 +18,8 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_proofs.py
 	$(BIN)/python tests/benchmarks/bench_runner.py
+	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
+	$(BIN)/python tests/benchmarks/bench_mixing.py
 
 lint: $(VENV)/.tested
 	$(BIN)/ruff check lawdsl runners tests

@@ -96,7 +96,8 @@ class Law:
     @cached_property
     def general(self) -> General:
         """The algebra of a law with index sets, at labels that are called like its indices."""
-        return general_of(self, self.declarations)
+        with bounded(self.declarations):
+            return general_of(self, self.declarations)
 
     @cached_property
     def sample(self) -> Law:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import mpmath
 import numpy as np
 
 from lawdsl.diagnostics import Text
-from lawdsl.law import Law
+from lawdsl.language.instances.instance import row_indices
+from lawdsl.law import Law, load
 from lawdsl.library import declared
 
 
@@ -19,6 +21,11 @@ def law_of(text: str, name: str = "example") -> Law:
     """A law from the lines below its header."""
     declarations, _ = declared(Text(f"{name}.law", f"law {name}\n{text}\n"), Path())
     return Law(declarations)
+
+
+def sample_of(name: str) -> Law:
+    """A shipped law; one with index sets at a few labels, as its planted table has them."""
+    return load(name).sample
 
 
 def grid(**axes: Any) -> dict[str, np.ndarray]:
@@ -59,17 +66,185 @@ class Planted:
         return {**{k: v.copy() for k, v in self.columns.items()}, self.output: exact * factor}
 
 
+def as_measured(name: str) -> dict[str, np.ndarray]:
+    """The planted table of a law with index sets as a user has it: with a column of labels."""
+    declared, table = load(name).declarations, PLANTED[name].table()
+    rows = len(table[PLANTED[name].output])
+    labels = {"d": np.char.add("domain", DOMAINS["domain"].astype(str)), "i": np.repeat("i", rows)}
+    of_rows = {declared.indices[i].over: labels[i] for i in row_indices(declared)}
+    return {n.removesuffix("[d]"): column for n, column in table.items()} | of_rows
+
+
 # N, D and r as they were measured: sizes in billions, shares from 0 to 1
 CPT = grid(N=[0.5, 1.8, 4.0, 7.0], D=[0.2, 1.0, 3.0, 8.0, 26.0], r=np.linspace(0, 1, 9))
-# a smaller grid in each of several domains, which differ in two numbers
+# a smaller grid in each of several domains, which differ in three numbers
 DOMAINS = grid(
-    N=[0.5, 1.8, 4.0], D=[0.2, 1.0, 3.0, 26.0], r=[0.0, 0.25, 0.5, 0.75, 1.0], k1=range(6)
+    N=[0.5, 1.8, 4.0], D=[0.2, 1.0, 3.0, 26.0], r=[0.0, 0.25, 0.5, 0.75, 1.0], domain=range(6)
 )
-DOMAINS |= {
-    "k1": np.array([1.1, 1.7, 2.4, 3.0, 3.6, 4.5])[DOMAINS["k1"]],
-    "k2": np.array([0.3, 0.05, 0.6, 0.15, 0.9, 0.4])[DOMAINS["k1"]],
+MEASURED = {
+    "k1[d]": np.array([1.1, 1.7, 2.4, 3.0, 3.6, 4.5]),
+    "k2[d]": np.array([0.3, 0.05, 0.6, 0.15, 0.9, 0.4]),
+    "k3[d]": np.array([0.2, 0.35, 0.05, 0.1, 0.5, 0.15]),
 }
 LOTS = np.linspace(15, 100, 20)
+
+SHARED = {
+    **{"E": 1.2, "A": 0.3, "alpha": 0.5, "B": 0.2, "beta": 0.4, "eta": 1.5, "gamma": 0.6},
+    **{"epsilon": 0.1, "C": 1.6, "F": 0.5, "mu": 0.8},
+}
+
+
+def _cross(
+    hardness: Callable[[Mapping[str, Any]], Any], *measures: str, **weights: float
+) -> Planted:
+    """The cross-domain law with some coefficient K, of what is measured of each domain."""
+
+    def loss(**v: Any) -> Any:
+        return (
+            v["E"]
+            + v["A"] / v["N"] ** v["alpha"]
+            + v["B"] * v["r"] ** v["eta"] / v["D"] ** v["beta"]
+            + v["C"] / (v["r"] + v["epsilon"]) ** v["gamma"]
+            + v["F"] / hardness(v) ** v["mu"]
+        )
+
+    columns = {name: DOMAINS[name] for name in ("N", "D", "r")}
+    columns |= {name: MEASURED[name][DOMAINS["domain"]] for name in measures}
+    return Planted(columns, SHARED | weights, loss)
+
+
+# shares of three domains, of which some may be 0, and of which none is
+SHARES = np.array([(i, j, 5 - i - j) for i in range(6) for j in range(6 - i)]) / 5
+INNER = np.array([(i, j, 9 - i - j) for i in range(1, 8) for j in range(1, 9 - i)]) / 9
+LABELS = ("a", "b", "c")
+MIXTURES = {f"r[{j}]": share for j, share in zip(LABELS, SHARES.T, strict=True)}
+
+
+def _crossed(shares: np.ndarray, **axes: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Every mixture with every combination of the values of some columns."""
+    rest = grid(**axes)
+    count = len(next(iter(rest.values())))
+    tiled = {name: np.tile(values, len(shares)) for name, values in rest.items()}
+    return np.repeat(shares, count, axis=0), tiled
+
+
+def _of(name: str, *values: float) -> dict[str, float]:
+    """`_of("t[i, *]", 1, 2, 3)`: one number for each label."""
+    return {name.replace("*", j): x for j, x in zip(LABELS, values, strict=True)}
+
+
+def _dot(v: Mapping[str, Any], left: str, right: str) -> Any:
+    return sum(v[left.replace("*", j)] * v[right.replace("*", j)] for j in LABELS)
+
+
+def _times(v: Mapping[str, Any], left: str, right: str) -> Any:
+    found: Any = 1
+    for j in LABELS:
+        found = found * v[left.replace("*", j)] * v[right.replace("*", j)]
+    return found
+
+
+def _shukor(v: Mapping[str, Any]) -> Any:
+    """What the laws of Shukor et al. have in common: floor, and the price of a poor mixture."""
+    return v["E[i]"] + 1 / sum(
+        v[f"C[i, {j}]"] * v[f"h[{j}]"] ** v[f"gamma[i, {j}]"] for j in LABELS
+    )
+
+
+SIZED, SIZED_AXES = _crossed(INNER, N=[0.2, 0.9, 3.0], D=[2.0, 9.0, 60.0])
+SIZED_MIXTURES = {f"h[{j}]": x for j, x in zip(LABELS, SIZED.T, strict=True)} | SIZED_AXES
+STEPS, STEPS_AXES = _crossed(INNER[::2], S=[1e3, 4e3, 3e4])
+WEIGHED = np.array([*product(SHARES[::2], INNER[::4])])  # mixtures, and weights of outputs
+
+MIXING = {
+    "mixing.m1": Planted(
+        MIXTURES,
+        {"c[i]": 1.1, **_of("k[i, *]", 0.5, 0.8, 0.3), **_of("t[i, *]", -2.0, -0.7, 0.9)},
+        lambda **v: (
+            v["c[i]"] + sum(v[f"k[i, {j}]"] * _exp(v[f"t[i, {j}]"] * v[f"r[{j}]"]) for j in LABELS)
+        ),
+    ),
+    "mixing.m2": Planted(
+        MIXTURES,
+        {"c[i]": 1.1, "k[i]": 0.4, **_of("t[i, *]", -2.0, -0.7, 0.9)},
+        lambda **v: (
+            v["c[i]"] + v["k[i]"] * sum(_exp(v[f"t[i, {j}]"] * v[f"r[{j}]"]) for j in LABELS)
+        ),
+    ),
+    "mixing.m3": Planted(  # only -11.34, the product of t, can be known
+        MIXTURES,
+        {"c[i]": 1.1, "k[i]": 0.4, **_of("t[i, *]", -2.7, 2.8, 1.5)},
+        lambda **v: v["c[i]"] + v["k[i]"] * _exp(_times(v, "t[i, *]", "r[*]")),
+    ),
+    "mixing.m4": Planted(
+        MIXTURES,
+        {"c[i]": 1.1, "k[i]": 0.4, **_of("t[i, *]", -1.3, 0.4, 0.9)},
+        lambda **v: v["c[i]"] + v["k[i]"] * _exp(_dot(v, "t[i, *]", "r[*]")),
+    ),
+    "mixing.explicit": Planted(
+        {f"r[{j}]": x for j, x in zip(LABELS, WEIGHED[:, 0].T, strict=True)}
+        | {f"s[{i}]": x for i, x in zip(LABELS, WEIGHED[:, 1].T, strict=True)},
+        {
+            **_of("c[*]", 1.1, 0.7, 1.9),
+            **_of("k[*]", 0.4, 0.6, 0.3),
+            **_of("t[a, *]", -1.3, 0.4, 0.9),
+            **_of("t[b, *]", 0.5, -1.6, 1.1),
+            **_of("t[c, *]", 0.2, 0.8, -1.0),
+        },
+        lambda **v: sum(
+            v[f"s[{i}]"] * (v[f"c[{i}]"] + v[f"k[{i}]"] * _exp(_dot(v, f"t[{i}, *]", "r[*]")))
+            for i in LABELS
+        ),
+    ),
+    "mixing.implicit": Planted(
+        {f"r[{j}]": x for j, x in zip(LABELS, INNER.T, strict=True)},
+        {
+            **{"c": 0.9},
+            **_of("k[*]", 0.4, 0.6, 0.3),
+            **_of("t[a, *]", -2.3, 0.9, 1.4),
+            **_of("t[b, *]", 1.5, -3.1, 1.6),
+            **_of("t[c, *]", 1.2, 1.8, -3.0),
+        },
+        lambda **v: (
+            v["c"] + sum(v[f"k[{i}]"] * _exp(_dot(v, f"t[{i}, *]", "r[*]")) for i in LABELS)
+        ),
+    ),
+    "mixing.bimix": Planted(
+        {f"r[{j}]": x for j, x in zip(("i", "a", "b"), STEPS.T, strict=True)} | STEPS_AXES,
+        {"A[i]": 1.0, "alpha[i]": 0.12, "B[i]": 9.0, "beta[i]": 0.45, "C[i]": 1.6},
+        lambda **v: (
+            v["A[i]"]
+            / v["r[i]"] ** v["alpha[i]"]
+            * (v["B[i]"] / v["S"] ** v["beta[i]"] + v["C[i]"])
+        ),
+    ),
+    "mixing.additive": Planted(
+        SIZED_MIXTURES,
+        {
+            **{"E[i]": 0.8, "A[i]": 0.5, "alpha[i]": 0.4, "B[i]": 0.7, "beta[i]": 0.3},
+            **_of("C[i, *]", 2.0, 0.9, 1.4),
+            **_of("gamma[i, *]", 0.6, 1.5, 0.9),
+        },
+        lambda **v: (
+            _shukor(v) + v["A[i]"] / v["N"] ** v["alpha[i]"] + v["B[i]"] / v["D"] ** v["beta[i]"]
+        ),
+    ),
+    "mixing.joint": Planted(
+        SIZED_MIXTURES,
+        {
+            **{"E[i]": 0.8, "alpha[i]": 0.4, "kappa[i]": 0.7, "beta[i]": 0.3, "lambda[i]": 1.4},
+            **_of("A[i, *]", 0.3, 0.8, 0.5),
+            **_of("B[i, *]", 0.9, 0.4, 0.6),
+            **_of("C[i, *]", 2.0, 0.9, 1.4),
+            **_of("gamma[i, *]", 0.6, 1.5, 0.9),
+        },
+        lambda **v: (
+            _shukor(v)
+            + _dot(v, "A[i, *]", "h[*]") ** v["kappa[i]"] / v["N"] ** v["alpha[i]"]
+            + _dot(v, "B[i, *]", "h[*]") ** v["lambda[i]"] / v["D"] ** v["beta[i]"]
+        ),
+    ),
+}
 
 PLANTED = {
     "chinchilla": Planted(
@@ -157,20 +332,18 @@ PLANTED = {
             E + A / N**alpha + B / (r * D + (1 - r) * sigma) ** beta
         ),
     ),
-    "dcpt.cross_k3": Planted(
-        DOMAINS,
-        {
-            **{"E": 1.2, "A": 0.3, "alpha": 0.5, "B": 0.2, "beta": 0.4, "eta": 1.5, "gamma": 0.6},
-            **{"epsilon": 0.1, "C": 1.6, "F": 0.5, "mu": 0.8, "w2": 2.0},
-        },
-        lambda N, D, r, k1, k2, E, A, alpha, B, beta, eta, gamma, epsilon, C, F, mu, w2: (
-            E
-            + A / N**alpha
-            + B * r**eta / D**beta
-            + C / (r + epsilon) ** gamma
-            + F / (1 / k1 + w2 * k2) ** mu
-        ),
+    "dcpt.cross_k1": _cross(lambda v: 1 / v["k1[d]"], "k1[d]"),
+    "dcpt.cross_k2": _cross(lambda v: v["k2[d]"], "k2[d]"),
+    "dcpt.cross_k3": _cross(
+        lambda v: 1 / v["k1[d]"] + v["w2"] * v["k2[d]"], "k1[d]", "k2[d]", w2=2.0
     ),
+    "dcpt.cross_k4": _cross(
+        lambda v: 1 / v["k1[d]"] + v["w2"] * v["k2[d]"] + v["w3"] / v["k3[d]"],
+        *MEASURED,
+        w2=2.0,
+        w3=0.07,
+    ),
+    **MIXING,
     "mixing.size": Planted(
         {"N": np.geomspace(7e7, 1e9, 8)},
         {"E": 1.9, "A": 320.0, "alpha": 0.33},

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from judging import claims_on
+from judging import HERE, claims_on
 from proving import decide
 
 import lawdsl
 from lawdsl.proof import check_claim
+from lawdsl.proof.labels import check_labelled
 
 CASES = [
     # law, claim, the face
@@ -56,21 +59,30 @@ def test_the_face_of_equality(law: str, claim: str, face: str):
     assert not found.witness and not found.never
 
 
+CROSS = HERE / "fixtures" / "extends" / "cross_k3.law"  # of one domain
 PAPERS = [
     # law, claim, the face
     ("dcpt.l3", "∂L/∂D < 0", "r = 0"),
     ("dcpt.l3", "∂²L/∂D∂r < 0", "r = 0"),
     ("dcpt.l5", "∂L/∂D < 0", "r = 0"),
-    ("dcpt.cross_k3", "∂L/∂D < 0", "r = 0"),
+    (CROSS, "∂L/∂D < 0", "r = 0"),
 ]
 
 
 @pytest.mark.parametrize(("name", "claim", "face"), PAPERS)
-def test_the_faces_of_the_papers(name: str, claim: str, face: str):
+def test_the_faces_of_the_papers(name: str | Path, claim: str, face: str):
     _, (stated,) = claims_on(lawdsl.load(name).declarations.text.text, claim)
     found = check_claim(lawdsl.load(name), stated, seconds=5)
 
     assert (found.verdict, found.face) == ("inside", face)
+
+
+def test_the_face_of_a_law_with_index_sets():
+    """Of any domain, as the claim of a law without."""
+    law, (stated,) = claims_on(lawdsl.load("dcpt.cross_k3").declarations.text.text, "∂L/∂D < 0")
+    found = check_labelled(law, stated, seconds=5)
+
+    assert (found.verdict, found.face) == ("inside", "r = 0")
 
 
 def test_the_corner_of_l3_without_its_strict_bound():

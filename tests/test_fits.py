@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from planted import law_of
+from planted import INNER, LABELS, MIXING, PLANTED, as_measured, law_of, sample_of
 from rich.console import Console
 
 import lawdsl
@@ -109,6 +110,65 @@ def test_each_part_is_the_fit_of_a_law_written_without_indices(noisy: Fits):
             assert part.values[text] == pytest.approx(alone.values[short], rel=1e-6)
         assert part.objective.sum == pytest.approx(alone.objective.sum, rel=1e-9)
         assert part.metrics.mae == pytest.approx(alone.metrics.mae, rel=1e-9)
+
+
+SHIPPED = ["dcpt.cross_k1", "dcpt.cross_k2", "dcpt.cross_k3", "dcpt.cross_k4", *MIXING]
+APART = ("mixing.m3", "mixing.bimix", "mixing.implicit")  # each below
+FEW_AGREE = {"mixing.joint": ["F0104"]}  # most starts end in other minima
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in APART])
+def test_what_is_planted_in_a_shipped_law_is_recovered(name: str):
+    found = lawdsl.fit(name, as_measured(name))
+
+    assert found.values == pytest.approx(PLANTED[name].parameters, rel=1e-10)
+    assert [d.code for d in found.diagnostics] == FEW_AGREE.get(name, [])
+    assert found.verdict == ("caution" if name in FEW_AGREE else "trusted")
+
+
+def test_of_m3_the_product_of_its_factors_is_recovered():
+    name = "mixing.m3"
+    found, planted = lawdsl.fit(name, as_measured(name)), PLANTED[name].parameters
+
+    assert found.values["c[i]"] == pytest.approx(planted["c[i]"], rel=1e-10)
+    assert found.values["k[i]"] == pytest.approx(planted["k[i]"], rel=1e-10)
+    factors = [[values[f"t[i, {j}]"] for j in LABELS] for values in (found.values, planted)]
+    assert np.prod(factors[0]) == pytest.approx(np.prod(factors[1]), rel=1e-10)
+    assert [d.code for d in found.diagnostics] == ["F0114"] * 2
+    assert found.verdict == "not trusted"
+
+
+def test_hidden_domains_are_recovered_in_any_order():
+    """With three of them, where the shipped law has thirty."""
+    law, p = sample_of("mixing.implicit"), PLANTED["mixing.implicit"]
+    found = lawdsl.fit(law, p.table())
+    assert isinstance(found, lawdsl.Fit)
+
+    def domains(values: Mapping[str, float]) -> list[list[float]]:
+        return sorted([values[f"k[{i}]"], *(values[f"t[{i}, {j}]"] for j in "ab")] for i in LABELS)
+
+    np.testing.assert_allclose(domains(found.values), domains(p.parameters), rtol=1e-6)
+    assert found.values["c"] == pytest.approx(p.parameters["c"], rel=1e-6)
+
+
+def test_bimix_is_recovered_for_each_domain():
+    steps, shares = np.repeat([1e3, 4e3, 3e4], len(INNER)), np.tile(INNER, (3, 1))
+    planted = {
+        "alpha": (0.12, 0.3, 0.05),
+        "B": (9.0, 30.0, 4.0),
+        "beta": (0.45, 0.6, 0.3),
+        "C": (1.6, 0.8, 2.2),
+    }
+    table = {f"r[{j}]": x for j, x in zip(LABELS, shares.T, strict=True)} | {"S": steps}
+    for i, (alpha, B, beta, C), share in zip(
+        LABELS, zip(*planted.values(), strict=True), shares.T, strict=True
+    ):
+        table[f"L[{i}]"] = share**-alpha * (B / steps**beta + C)
+    found = lawdsl.fit("mixing.bimix", table)
+    names = {f"{n}[{i}]": x for n, xs in planted.items() for i, x in zip(LABELS, xs, strict=True)}
+
+    assert found.values == pytest.approx(names | dict.fromkeys(("A[a]", "A[b]", "A[c]"), 1.0))
+    assert (found.verdict, [*found.diagnostics]) == ("trusted", [])
 
 
 GROUPED = (

@@ -98,6 +98,22 @@ def test_a_refutation_is_a_point_of_a_law_with_few_labels(tmp_path: Path):
     assert dict(found.witness)["r[j]"] != "0"
 
 
+@pytest.mark.parametrize(
+    ("claim", "blame"),
+    [
+        (" + ".join(f"t[i, a{k}]" for k in range(2_000)) + " > 0", "it names more than 24 labels"),
+        (
+            " + ".join(f"t[i, a{k}]*t[i, j]*t[i, m]" for k in range(5)) + " > 0",
+            "its names stand for labels in more than 24 ways",
+        ),
+    ],
+)
+def test_a_claim_about_many_labels_is_undecided(claim: str, blame: str, tmp_path: Path):
+    law = claimed(HEAD + "index m over training\n" + M4, claim, tmp_path)
+    (found,) = lawdsl.check(law).claims
+    assert (found.verdict, found.blame) == ("undecided", blame)
+
+
 def test_a_law_that_may_have_no_value_is_warned_of(tmp_path: Path):
     law = claimed(HEAD + "L = sum(log(t[i, j]) for i, j)", "A > 0", tmp_path)
     assert [d.code for d in lawdsl.check(law).warnings] == ["L0503"]

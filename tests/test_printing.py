@@ -52,6 +52,15 @@ def test_any_statement_is_read_back_as_itself(statement: tree.Statement):
     assert read(print_statement(statement) + "\n").statements == (statement,)
 
 
+def test_at_is_a_name_in_a_derivative_and_a_word_behind_one():
+    (step,) = read("step a where b < ∂²at/∂x² at x = 1\n").statements
+
+    assert isinstance(step, tree.Step)
+    assert [name for name, _ in step.at] == ["x"]
+    (chosen,) = step.where
+    assert chosen.value == tree.Derivative("at", ("x", "x"), 2)
+
+
 @settings(max_examples=200, deadline=None)
 @given(strategies.documents())
 def test_any_document_is_read_back_as_itself_and_printed_the_same(document: tree.Document):

@@ -7,9 +7,8 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
-from planted import PLANTED, law_of
+from planted import PLANTED, law_of, sample_of
 
-import lawdsl
 from lawdsl.fitting import problem as problems
 from lawdsl.fitting.problem import Problem, problem_of, rho, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
@@ -26,14 +25,14 @@ OBJECTIVES = [
 
 def posed(name: str, objective: Objective | None = None) -> Problem:
     """The fit of a shipped law to its planted table, with noise: no residual is 0."""
-    law, table = lawdsl.load(name), PLANTED[name].table(0.01, seed=1)
+    law, table = sample_of(name), PLANTED[name].table(0.01, seed=1)
     columns = np.array([table[q.name] for q in law.variables])
     return problem_of(law, columns, table[law.output], objective or law.objective)
 
 
 def planted(name: str) -> np.ndarray:
     """The planted parameters in the order of the law, shape (1, parameters)."""
-    law = lawdsl.load(name)
+    law = sample_of(name)
     return np.array([[PLANTED[name].parameters[q.name] for q in law.parameters]])
 
 
@@ -54,7 +53,7 @@ def test_predictions_equal_the_formula_at_50_digits(name: str):
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_jacobian_equals_central_differences_at_random_points(name: str):
-    law, problem = lawdsl.load(name), posed(name)
+    law, problem = sample_of(name), posed(name)
     rng = np.random.default_rng(3)
     for _ in range(3):
         free = to_free(problem.transforms, planted(name))

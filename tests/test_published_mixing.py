@@ -139,7 +139,8 @@ def test_a_large_model_from_small_ones(shared_data: Path, record_property: Note)
 def test_explicit_and_implicit_aggregation_on_mixtures_that_no_fit_has_seen(
     shared_data: Path, tmp_path: Path, record_property: Note
 ):
-    """The overall loss of 70M models, each of ten times 6 of 26 mixtures held out."""
+    """The overall loss of 70M models, ten times with 6 of 26 mixtures held out. The paper's own
+    comparison is on mixtures that were fitted."""
     weights = json.loads((shared_data / "mixing_laws" / "valid_weight.json").read_text())
     table = five(shared_data)
     table = table[(table["size"] == "70M") & (table["S"] == 30_000)]
@@ -157,22 +158,28 @@ def test_explicit_and_implicit_aggregation_on_mixtures_that_no_fit_has_seen(
         hidden[count].write_text(own, encoding="utf-8")
     rng = np.random.default_rng(0)
     off: dict[str, list[float]] = {"explicit": [], "implicit 2": [], "implicit 3": [], "mean": []}
+    misled = []  # fits that are worse than none, and what was said of them
     for _ in range(10):
         held = np.isin(np.arange(len(runs)), rng.choice(len(runs), 6, replace=False))
         seen, unseen = runs[~held], runs[held]
+        off["mean"].append(float(np.abs(seen["L"].mean() - unseen["L"]).mean()))
         parts = fitted("mixing.m4", seen.drop(columns="L"), columns={"r": "r_*", "L": "L_*"})
         order = [parts.outputs.index(name) for name in wide.columns]
         explicit = parts.predict(unseen, r="r_*")[:, order] @ s
-        off["explicit"] += list(np.abs(explicit - unseen["L"]))
+        off["explicit"].append(float(np.abs(explicit - unseen["L"]).mean()))
         for count, path in hidden.items():
             found = fitted(path, seen[[*shares, "L"]], columns={"r": "r_*"})
-            off[f"implicit {count}"] += list(np.abs(found.predict(unseen, r="r_*") - unseen["L"]))
-        off["mean"] += list(np.abs(seen["L"].mean() - unseen["L"]))
-    mae = {name: float(np.mean(values)) for name, values in off.items()}
-    shown = ", ".join(f"{name} {value:.4f}" for name, value in mae.items())
-    record_property("figure", f"overall loss held out, MAE: {shown}")
-    assert mae["explicit"] < 0.3 * mae["mean"]
-    assert mae["implicit 2"] < 0.6 * mae["mean"]
+            own = float(np.abs(found.predict(unseen, r="r_*") - unseen["L"]).mean())
+            off[f"implicit {count}"].append(own)
+            misled += [found.verdict] if own > off["mean"][-1] else []
+    shown = ", ".join(
+        f"{name} {np.median(values):.4f} (worst {max(values):.2g})" for name, values in off.items()
+    )
+    record_property("figure", f"overall loss held out, median MAE of 10 splits: {shown}")
+    assert np.median(off["explicit"]) < 0.5 * np.median(off["mean"])
+    assert np.median(off["implicit 2"]) < np.median(off["mean"])
+    assert max(off["explicit"]) < max(off["mean"])
+    assert "trusted" not in misled  # one that leads astray says so
 
 
 # RegMix: 17 shares, 13 losses

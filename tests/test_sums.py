@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import sympy as sp
+from labelled import apart, element
 
 import lawdsl
 from lawdsl.formulas import text
@@ -76,19 +76,12 @@ class Values:
         return sum(parts) if whole.function == "sum" else float(np.prod(parts))
 
 
-def element(name: str, places: dict[str, str]) -> str:
-    """`t[i, j]` at labels: `t[v, a]`."""
-    base, bracket, inside = name.partition("[")
-    labels = [places.get(s, s) for s in inside.rstrip("]").split(", ")]
-    return f"{base}[{', '.join(labels)}]" if bracket else name
-
-
 @pytest.mark.parametrize("name", INDEXED)
 def test_derivatives_are_those_of_the_law_written_out(name: str):
     law = lawdsl.load(f"mixing.{name}")
     declared = law.declarations
     rows = {index: SETS[declared.indices[index].over][0] for index in declared.output.indices}
-    plain = _apart(law.at_labels(Instance(SETS, rows)))
+    plain = apart(law.at_labels(Instance(SETS, rows)))
     places = {i.name: SETS[i.over][0] for i in declared.indices.values()}
     values = Values(law, seed=3)
     for q in (*law.variables, *law.parameters):
@@ -96,18 +89,6 @@ def test_derivatives_are_those_of_the_law_written_out(name: str):
         numbers = {s: values.of(s.name) for s in plain.symbols.values()}
         derived = plain.derivative(own).evalf(30, subs=numbers)
         assert values(law.derivative(q.name), places) == pytest.approx(float(derived), rel=1e-12)
-
-
-def _apart(law: Law) -> Law:
-    """The law with every parameter and every share a number of its own."""
-    kinds = {n: s.kind for n, s in lawdsl.load(law.name).declarations.symbols.items()}
-    symbols = {
-        name: replace(s, kind=kinds[name.partition("[")[0]], formula=None, held="")
-        if kinds.get(name.partition("[")[0]) in ("parameter", "variable")
-        else s
-        for name, s in law.declarations.symbols.items()
-    }
-    return replace(law, declarations=replace(law.declarations, symbols=symbols))
 
 
 @pytest.mark.parametrize("name", INDEXED)

@@ -13,7 +13,7 @@ from lawdsl.comparing.records import Comparison, Comparisons
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.fit import chosen_objective
+from lawdsl.fitting.fit import in_one_step
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law, load
 
@@ -172,7 +172,7 @@ def _check_starts(starts: int) -> None:
 
 def _one_objective(laws: Sequence[Law], objective: str | None, delta: float | None) -> Objective:
     """The objective of all fits."""
-    found = [chosen_objective(law, objective, delta) for law in laws]
+    found = [in_one_step(law, objective, delta) for law in laws]
     for law, other in zip(laws, found, strict=True):
         if other.name != found[0].name:
             message = (

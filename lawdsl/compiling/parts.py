@@ -76,7 +76,12 @@ def parts_of(
 
     columns = [found.sum([(ONE, own)]) for own in terms]
     counts = [len(found.each)]
-    slopes = {k: [[_derivative(t, parameters[k]) for t in own] for own in terms] for k in moving}
+    within = {term: term.free_symbols for own in terms for term in own}
+
+    def slope(term: sp.Expr, k: int) -> sp.Expr:
+        return derivative(term, parameters[k]) if parameters[k] in within[term] else sp.S.Zero
+
+    slopes = {k: [[slope(term, k) for term in own] for own in terms] for k in moving}
     gradient = dict(zip(linear, columns[1:], strict=True))
     gradient |= {k: found.sum(zip(factors, slopes[k], strict=True)) for k in moving}
     counts.append(len(found.each))

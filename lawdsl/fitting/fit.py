@@ -118,6 +118,21 @@ def fit(
     return fit_many(law, read, order) if law.indexed else fit_one(law, read, order)
 
 
+def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objective:
+    """The same for what fits parts of a table again and again, and does not choose anew in each.
+
+    Raises:
+        LawdslError: the same; or a parameter that is chosen before the others are fitted.
+    """
+    found = chosen_objective(law, objective, delta)
+    if found.choice is not None:
+        message = f"`{law.name}` chooses {found.choice.name} before it fits the rest: that takes two steps"
+        scale = "log" if found.log else "raw"
+        help = f"choose an objective of one step: --objective '{found.loss}({scale})'"
+        raise LawdslError(Diagnostic("F0124", message, help=help))
+    return found
+
+
 def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Objective:
     """The law's objective, or another one of the four kinds; `squared` alone is squared(raw).
 
@@ -125,13 +140,15 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
         LawdslError: no such objective, or a delta that is not above 0.
     """
     found = law.objective
+    if found.choice is not None and found.choice.name not in {q.name for q in law.parameters}:
+        found = replace(found, choice=None)  # it is held: there is nothing to choose
     if objective is not None:
         name = SHORT.get(objective, objective)
         if name not in OBJECTIVES:
             help = "the objectives are " + ", ".join(OBJECTIVES)
             raise LawdslError(Diagnostic("L0404", f"`{objective}` is no objective", help=help))
         loss, _, scale = name.rstrip(")").partition("(")
-        found = replace(found, loss=loss, log=scale == "log")
+        found = replace(found, loss=loss, log=scale == "log", choice=None)
     if delta is not None:
         if found.loss != "huber":
             help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"

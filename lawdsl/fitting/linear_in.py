@@ -33,11 +33,11 @@ def compared(
     expression = law.to_sympy(formula, opaque) if opaque else law.expression
     with bounded(law.declarations):
         linear = _linear(expression, symbols)
-        logarithm = _logarithm(expression) if objective.log else None
-        if logarithm is not None:
-            more = _linear(logarithm, symbols)
+        of = logarithm(expression) if objective.log else None
+        if of is not None:
+            more = _linear(of, symbols)
             if len(more) > len(linear):
-                return logarithm, _numbers(law, more), True
+                return of, _numbers(law, more), True
     return expression, _numbers(law, linear), False
 
 
@@ -59,14 +59,14 @@ def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]
     return chosen
 
 
-def _logarithm(expression: sp.Expr) -> sp.Expr | None:
+def logarithm(expression: sp.Expr) -> sp.Expr | None:
     """The logarithm of a product of powers, all of them known to be positive."""
     if isinstance(expression, sp.exp):
         return expression.args[0]
     if expression.is_Pow and expression.base.is_positive:
-        inner = _logarithm(expression.base)
+        inner = logarithm(expression.base)
         return expression.exp * (sp.log(expression.base) if inner is None else inner)
     if expression.is_Mul and all(factor.is_positive for factor in expression.args):
-        parts = [(_logarithm(factor), factor) for factor in expression.args]
+        parts = [(logarithm(factor), factor) for factor in expression.args]
         return sp.Add(*(sp.log(factor) if part is None else part for part, factor in parts))
     return None

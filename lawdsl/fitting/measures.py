@@ -44,7 +44,7 @@ def objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> Ob
         return Loss(known(found.sum), known(found.mean))
 
     count = problem.rows if weights is None else float(np.sum(weights))
-    name = problem.objective.name.replace("L", law.output)
+    name = problem.objective.text(law.output)
     return ObjectiveValue(name, loss, loss / count, of(log=True), of(log=False))
 
 

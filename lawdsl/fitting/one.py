@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from lawdsl.fitting.measures import metrics, objective_value, optimality
 from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.problem import Problem, is_large, problem_of
-from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Parameter
+from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Intervals, Parameter
 from lawdsl.fitting.starts import chosen_starts
+from lawdsl.fitting.straightest import Straightest, straightest
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.fitting.uncertainty import Asked
 from lawdsl.fitting.uncertainty import intervals as intervals_of
@@ -75,8 +77,13 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
     impossible = diagnosis.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    first = None
+    if order.objective.choice is not None:
+        first = _First.of(straightest(law, problem, order.objective.choice), law, problem)
+        law = law.with_held({first.by.choice.name: first.value}, {})
+        problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
     unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
-    task = _Task(law, problem, runs, unknowable, order.where, order.asked)
+    task = _Task(law, problem, runs, unknowable, order.where, order.asked, first)
     claims = (order.claims or order.enforce) and not is_large(law)
     for left in reversed(range(ROUNDS)):
         found = _fit_to(task, order.starts, claims, order.progress)
@@ -86,6 +93,32 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
         problem = problem_of(changed, runs.columns, runs.target, order.objective, runs.weights)
         task = replace(task, law=changed, problem=problem)
     return replace(found, diagnostics=(*found.diagnostics, *failures(task.law, found.claims)))
+
+
+@dataclass(frozen=True)
+class _First:
+    """A parameter that was chosen before the fit, which holds it.
+
+    Attributes:
+        by: what it was chosen by.
+        value: what was chosen.
+        law: the law in which it is free.
+        problem: the fit of that.
+    """
+
+    by: Straightest
+    value: float
+    law: Law
+    problem: Problem
+
+    @classmethod
+    def of(cls, by: Straightest, law: Law, problem: Problem) -> _First:
+        """The choice made."""
+        return cls(by, by.value(), law, problem)
+
+    def also(self, others: NDArray[Any], own: Any) -> NDArray[Any]:
+        """An array of the parameters that were fitted, and of this one."""
+        return np.insert(others, self.by.number, own)
 
 
 @dataclass(frozen=True)
@@ -99,6 +132,7 @@ class _Task:
         unknowable: what no data could tell of the law.
         where: the conditions that rows met.
         asked: which intervals are asked for.
+        first: the parameter that was chosen before, if one was.
     """
 
     law: Law
@@ -107,6 +141,7 @@ class _Task:
     unknowable: Freedom
     where: tuple[str, ...]
     asked: Asked
+    first: _First | None = None
 
 
 def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None) -> Fit:
@@ -131,11 +166,8 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
     bound_notes, bounds = diagnosis.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
     on_bound = np.isin(names, list(bounds))
-    groups = task.runs.groups
     open_ones = np.isin(names, list(lost)) & ~on_bound
-    known, lower, doubts = intervals_of(
-        law, problem, theta, on_bound, open_ones, asked, groups, progress
-    )
+    known, lower, doubts = _intervals(task, theta, on_bound, open_ones, progress)
     found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *doubts]
     found += diagnosis.no_spare_rows(problem)
     found += diagnosis.worse_than_constant(problem, theta)
@@ -156,16 +188,53 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
         law=FittedLaw.of(law),
         data=_data(task),
         seed=asked.seed,
-        held=held_values(law, dict(zip(names, theta, strict=True))),
+        held=_held(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, on_bound),
         intervals=known,
     )
     return fit, lower
 
 
+def _intervals(
+    task: _Task,
+    theta: Array,
+    on_bound: NDArray[np.bool_],
+    open_ones: NDArray[np.bool_],
+    progress: Progress | None,
+) -> tuple[Intervals, Array | None, list[Diagnostic]]:
+    """The intervals of the parameters, of one that was chosen before too."""
+    asked, groups, first = task.asked, task.runs.groups, task.first
+    if first is None:
+        return intervals_of(
+            task.law, task.problem, theta, on_bound, open_ones, asked, groups, progress
+        )
+    return intervals_of(
+        first.law,
+        first.problem,
+        first.also(theta, first.value),
+        first.also(on_bound, False),
+        first.also(open_ones, False),
+        asked,
+        groups,
+        progress,
+        first.by,
+    )
+
+
+def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:
+    """The parameters that are held, with how one was chosen."""
+    found = held_values(task.law, values)
+    if task.first is not None:
+        choice = task.first.by.choice
+        found[choice.name] = Held(task.first.value, choice.text(task.law.output))
+    return found
+
+
 def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
     """What there is to say of the data, the law and the way to the minimum."""
     found = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
+    if task.first is not None:
+        found += task.first.by.findings(task.first.value)
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         found.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))

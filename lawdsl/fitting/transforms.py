@@ -153,10 +153,10 @@ def _limit(law: Law, q: Quantity, lower: bool) -> Limit | None:
     limits = [_in_parameters(law, q, b) for b in bounds]
     limit = (sp.Max if lower else sp.Min)(*limits)
     closed = all(not b.strict for b in bounds)
-    symbols = [p.symbol for p in law.parameters]
-    formula = Model(parts_of(limit, (), symbols), NO_ROWS)
     if limit.is_number:
-        return Limit(float(formula.value(np.zeros((1, len(symbols))))[0, 0]), None, closed)
+        number = Model(parts_of(limit, (), ()), NO_ROWS)
+        return Limit(float(number.value(np.zeros((1, 0)))[0, 0]), None, closed)
+    formula = Model(parts_of(limit, (), [p.symbol for p in law.parameters]), NO_ROWS)
     return Limit(np.nan, formula, closed, bool(limit.is_positive))
 
 

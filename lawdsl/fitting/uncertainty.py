@@ -17,6 +17,7 @@ from lawdsl.fitting.intervals.noise import Groups
 from lawdsl.fitting.intervals.profile import profile
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Intervals
+from lawdsl.fitting.straightest import Straightest
 from lawdsl.fitting.transforms import relaxed
 from lawdsl.law import Law
 
@@ -73,6 +74,7 @@ def intervals(
     asked: Asked,
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
+    first: Straightest | None = None,
 ) -> tuple[Intervals, Array | None, list[Diagnostic]]:
     """Intervals of the parameters of a fit.
 
@@ -86,6 +88,7 @@ def intervals(
         asked: of what kind.
         groups: which training run each row is of, shape (rows,).
         progress: called with how many resamples are done, and of how many.
+        first: what a parameter is chosen by before the others are fitted.
 
     Returns:
         The intervals; parameters at which the objective is lower than at the fit, where the
@@ -95,6 +98,8 @@ def intervals(
     names = [q.name for q in law.parameters]
     doubt = _too_few(problem, int(np.sum(~on_bound)), asked, groups)
     by = "rows" if groups is None else "runs"
+    if doubt is None and first is not None and asked.method != "bootstrap":
+        doubt = [_chosen_before(problem, int(np.sum(~on_bound)), first, groups)]
     if doubt is not None:
         return Intervals(asked.method, asked.level, by, {}, {}), None, doubt
     lower, notes, failed = None, list[Diagnostic](), 0
@@ -104,7 +109,7 @@ def intervals(
         found = profile(loose, theta, on_bound, asked.level, groups)
         low, high, lower = found.low, found.high, found.lower
     elif asked.method == "bootstrap":
-        drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress)
+        drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
         low, high = drawn.ends(asked.level, int(np.sum(~on_bound)))
         errors = drawn.errors()
         failed = int(np.sum(~drawn.settled))
@@ -146,6 +151,19 @@ def _too_few(
         help = "ask for --intervals profile, or measure more"
         return [Diagnostic("F0122", message, "warning", help=help)]
     return None
+
+
+def _chosen_before(
+    problem: Problem, parameters: int, first: Straightest, groups: Groups
+) -> Diagnostic:
+    """Why there are no intervals where a parameter was chosen by something else than the fit."""
+    name = first.choice.name
+    message = (
+        f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
+    )
+    few = _too_few(problem, parameters, Asked("bootstrap"), groups)
+    help = "measure more, and ask" if few else "ask"
+    return Diagnostic("F0122", message, "warning", help=f"{help} for --intervals bootstrap")
 
 
 def _in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:

@@ -66,18 +66,45 @@ class Symbol:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """`c = straightest(log(L - c), 1000)`: a parameter that is chosen before the others are fitted.
+
+    Of `count` values that are evenly spaced from its lower bound to the smallest measured L, which
+    is left out, it is that at which log(L - c) is nearest to linear; of all where that is None.
+    """
+
+    name: str
+    count: int | None = None
+
+    def text(self, output: str) -> str:
+        """How it is chosen, as it stands in a law."""
+        count = "" if self.count is None else f", {self.count}"
+        return f"straightest(log({output} - {self.name}){count})"
+
+
+@dataclass(frozen=True)
 class Objective:
-    """What a fit minimises: the sum over rows of a loss of log or raw residuals."""
+    """What a fit minimises: the sum over rows of a loss of log or raw residuals.
+
+    `choice` is a parameter that is chosen before, and held.
+    """
 
     loss: str = "huber"  # huber | squared
     log: bool = True
     delta: float = 1e-3  # Huber's delta
+    choice: Choice | None = None
 
     @property
     def name(self) -> str:
-        scale = "log({})" if self.log else "{}"
+        return self.text("L")
+
+    def text(self, output: str) -> str:
+        """As it stands in a law whose output is called so."""
+        scale = f"log({output})" if self.log else output
         tail = f", {self.delta:g}" if self.loss == "huber" else ""
-        return f"{self.loss}({scale.format('L')}{tail})"
+        if self.choice is not None:
+            tail += f", {self.choice.name} = {self.choice.text(output)}"
+        return f"{self.loss}({scale}{tail})"
 
 
 @dataclass(frozen=True)

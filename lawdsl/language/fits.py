@@ -9,12 +9,14 @@ from fractions import Fraction
 
 from lawdsl.language import limits, tree, words
 from lawdsl.language.checking import check_formula
-from lawdsl.language.declared import Objective, Target
+from lawdsl.language.declared import Choice, Objective, Target
 from lawdsl.language.numbers import TooLarge, Undefined, value
 from lawdsl.language.printing import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.tree import Formula, Span
+
+FEWEST, MOST = 10, 1_000_000  # values among which a parameter is chosen
 
 
 def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Objective | None:
@@ -24,12 +26,38 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         forms = ("huber(log({}), 1e-3)", "huber({}, d)", "squared(log({}))", "squared({})")
         *most, last = (form.format(output) for form in forms)
         help = f"write {', '.join(most)} or {last}"
+        if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
+            name, _ = statement.objective.keywords[0]
+            help = f"write squared({output}, {name} = {Choice(name).text(output)})"
         scope.say("L0404", "this is no objective", statement.span, help)
+    elif found.choice is not None and not _can_be_chosen(scope, found.choice, statement.span):
+        return None
     return found
+
+
+def _can_be_chosen(scope: Scope, choice: Choice, span: Span) -> bool:
+    """Whether it is of a parameter without subscripts; if not, a message."""
+    at = scope.within(span, choice.name)
+    symbol = scope.use(choice.name, at, ANY)
+    if symbol is None:
+        return False
+    if symbol.kind != "parameter" and not symbol.held:
+        message = f"`{choice.name}` is {words.a(symbol.kind)}; only a parameter is chosen by a fit"
+        scope.say("L0404", message, at, "remove it, or name a parameter")
+        return False
+    if symbol.indices:
+        message = f"`{symbol.text}` has a value for each label; only one value can be chosen"
+        scope.say("L0404", message, at, "remove it, or name a parameter without subscripts")
+        return False
+    return True
 
 
 def read_objective(formula: Formula, output: str) -> Objective | None:
     """`huber(log(L), 1e-3)` and its like as an objective; None where it is something else."""
+    if isinstance(formula, tree.Call) and formula.keywords:
+        choice = read_choice(formula.keywords, output)
+        found = read_objective(replace(formula, keywords=()), output)
+        return replace(found, choice=choice) if found and choice else None
     match formula:
         case tree.Call("huber", (of, delta), ()):
             try:
@@ -49,6 +77,30 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
         case tree.Call("log", (tree.Name(name),), ()) if name == output:
             return loss
     return None
+
+
+def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> Choice | None:
+    """`c = straightest(log(L - c), 1000)` as a choice; None where it is something else."""
+    match keywords:
+        case ((name, tree.Call("straightest", (tree.Call("log", (of,), ()), *count), ())),):
+            pass
+        case _:
+            return None
+    match of:
+        case tree.Sum((("+", tree.Name(whole)), ("-", tree.Name(part)))):
+            if (whole, part) != (output, name):
+                return None
+        case _:
+            return None
+    if not count:
+        return Choice(name)
+    try:
+        size = value(count[0])
+    except (Undefined, TooLarge):
+        return None
+    if count[1:] or size is None or size != int(size):
+        return None
+    return Choice(name, int(size)) if FEWEST <= size <= MOST else None
 
 
 def read_target(formula: Formula) -> Target | None:

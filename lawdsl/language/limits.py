@@ -13,6 +13,7 @@ UNIT_POWER = 9  # magnitude of a power of a unit
 INDICES = 8  # of a law
 SUBSCRIPTS = 3  # of a name
 LABELS = 100  # of a set that a law numbers or lists
+TERMS = 50_000  # of the sums of a law at given labels
 STARTS = 1_000_000  # of all grids crossed
 FILES = 64  # laws that one law is built on
 CHAIN = 16  # laws each built on the next

@@ -176,7 +176,8 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
     for token in tokens:
         statements, behind = PLACED.get(token.value, ((), ()))
         if token.type == "NAME" and found and tokens[0].value in statements:
-            if found[-1].type in behind:
+            of_derivative = [t.type for t in found[-2:]] == ["DEL", "ORDER"]  # ∂²at/∂x²
+            if found[-1].type in behind and not of_derivative:
                 token = token.update(type=token.value.upper())
         elif not found and leads(tokens):
             token = token.update(type=token.value.upper())

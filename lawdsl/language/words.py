@@ -57,7 +57,7 @@ FUNCTIONS = {
 
 AGGREGATES = ("sum", "prod")  # over indices
 CONSTANTS = ("pi", "oo")
-SPECIAL = ("diff", "huber", "squared")
+SPECIAL = ("diff", "huber", "squared", "straightest")
 RESERVED = frozenset((*FUNCTIONS, *AGGREGATES, *CONSTANTS, *SPECIAL))
 
 VERDICTS = ("proved", "inside", "conditional", "refuted", "undecided")

@@ -176,13 +176,23 @@ FITS: dict[str, Message] = {
         "too little for intervals",
         "A bootstrap draws rows or training runs again; where there are hardly more of them than "
         "parameters, most draws determine nothing, and the scatter of the others says nothing of "
-        "the truth. Of a single run no interval by runs can be made at all.",
+        "the truth. Of a single run no interval by runs can be made at all. Where a parameter is "
+        "chosen before the others are fitted, slopes at the fit say nothing of how far it is off: "
+        "only a bootstrap repeats the choice.",
     ),
     "F0123": Message(
         "claims of many labels that cannot be enforced",
         "`--enforce` adds bounds of parameters that keep what a law claims. Of a law with index sets "
         "the claims are decided, but no bounds of its elements are known that keep them. Leave it "
         "out, and declare bounds in the law where a claim must hold.",
+    ),
+    "F0124": Message(
+        "a parameter that cannot be chosen before the fit",
+        "`minimize squared(L, c = straightest(log(L - c)))` first chooses c, from its lower bound to "
+        "the smallest measured L, where log(L - c) is nearest to linear, and then fits the rest. So c "
+        "needs a number as its lower bound, below all measurements, and the law is c plus a product "
+        "of powers and exponentials, whose logarithm is linear: c + k*exp(t*r), c + A/N^alpha. "
+        "Comparisons and choices of groups fit in one step: give them another --objective.",
     ),
 }
 

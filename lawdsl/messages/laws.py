@@ -29,7 +29,7 @@ NAMES: dict[str, Message] = {
     "L0303": Message(
         "a name that has a fixed meaning",
         "The names of functions (exp, log, max, …), of constants (pi, oo) and of objectives "
-        "(huber, squared) cannot be declared. `E`, `I`, `N`, `S`, `beta` and `lambda` can.",
+        "(huber, squared, straightest) cannot be declared. `E`, `I`, `N`, `S`, `beta` and `lambda` can.",
         (law("parameter exp > 0"), law("let pi = 3")),
         law("parameter lambda > 0", "L = A/N^alpha + lambda"),
     ),
@@ -156,8 +156,16 @@ MEANING: dict[str, Message] = {
     "L0404": Message(
         "no objective",
         "A fit minimises the sum over the rows of a loss of the residuals, log or raw: Huber's "
-        "with its delta, or the square. Huber's delta is a number above 0.",
-        (law("minimize mse(L)"), law("minimize huber(log(L), 0)")),
+        "with its delta, or the square. Huber's delta is a number above 0. One parameter, without "
+        "subscripts, may be chosen before the others are fitted: where log(L - c) is nearest to "
+        "linear, of 10 to 1,000,000 values if a number is given.",
+        (
+            law("minimize mse(L)"),
+            law("minimize huber(log(L), 0)"),
+            law("minimize squared(L, N = straightest(log(L - N)))"),
+            law("minimize squared(L, A = straightest(log(L - alpha)))"),
+            law("minimize squared(L, A = straightest(log(L - A), 2.5))"),
+        ),
         law("minimize huber(log(L), 1e-3)"),
     ),
     "L0405": Message(

@@ -27,7 +27,7 @@ from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
-from lawdsl.fitting.fit import chosen_objective
+from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.many import parts_of
 from lawdsl.fitting.problem import Problem, problem_of
 from lawdsl.law import Law, load
@@ -146,7 +146,7 @@ def select(
     check_seed(seed)
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
-    chosen = chosen_objective(law, objective, delta)
+    chosen = in_one_step(law, objective, delta)
     asked = _Asked(
         {**(columns or {}), **named_columns},
         (where,) if isinstance(where, str) else tuple(where),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from lawdsl.diagnostics import LawdslError
 from lawdsl.language import tree
@@ -33,14 +34,19 @@ def check_labelled(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Ve
     """Decide a claim of a law with index sets, for all sets and all labels that it speaks of."""
     shown = claim_text(claim)
     line, _ = claim.text.position(claim.span.start)
-    found = _decided(law, claim, seconds)
+    try:
+        found = _decided(law, claim, seconds)
+    except LawdslError as error:  # too large at the labels that it names
+        found = undecided(error.diagnostics[0].message)
     return replace(found, claim=shown, expect=claim.expect, place=(claim.text.name, line))
 
 
 def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
     declared = law.declarations
     names = _names(declared, claim)
-    places = list(_places(declared, claim, names))
+    if len(names) > MOST:
+        return undecided(f"it names more than {MOST} labels")
+    places = list(islice(_places(declared, claim, names), MOST + 1))
     if len(places) > MOST:
         return undecided(f"its names stand for labels in more than {MOST} ways")
     general = [_general(law, claim, place, seconds) for place in places]

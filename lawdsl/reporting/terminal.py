@@ -191,7 +191,9 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         rows.append((name, p.value, error, interval(*ends) if ends else "", ", ".join(notes)))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
-        rows.append((name, h.value, "", "", note))
+        ends = known.ends.get(name)
+        error = f"± {known.errors[name]:.2g}" if name in known.errors else ""
+        rows.append((name, h.value, error, interval(*ends) if ends else "", note))
     headers = ["parameter", "value", "", interval_of(known), " "]
     if not any(row[-1] for row in rows):
         headers = headers[:-1]

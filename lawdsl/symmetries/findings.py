@@ -7,7 +7,7 @@ from lawdsl.law import Law
 from lawdsl.symmetries.records import Freedom, Symmetry
 
 IDENTIFY = "say in the law which are meant, `identify sum(t[i, j] for j) = 0`, or write fewer"
-"""What to do in a law with index sets, whose parameters are fixed for all labels at once."""
+"""What to do about elements of a law with index sets, which are fixed for all labels at once."""
 
 
 def findings(
@@ -30,7 +30,7 @@ def findings(
             severity,
             text=text,
             notes=_notes(symmetry),
-            help=IDENTIFY if law.declarations.instance else symmetry.fixing,
+            help=IDENTIFY if "[" in symmetry.held else symmetry.fixing,
         )
         for symmetry in freedom.symmetries
     ]

@@ -32,7 +32,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from planted import PLANTED, grid
+from planted import PLANTED, grid, sample_of
 from rich.console import Console
 from rivals import CHINCHILLA, DCPT, Rival, published, tuned
 
@@ -93,12 +93,17 @@ def measured(law: str, columns: Columns, parameters: Mapping[str, float]) -> Col
 
 def whole_fit(law: lawdsl.Law, table: Columns, seed: int, starts: Starts = AUTO) -> float:
     """All that a user gets: the fit, its diagnostics, and the certificates of the law's claims."""
-    return lawdsl.fit(law, table, seed=seed, starts=starts).objective.sum
+    return lawdsl.fit(law, table, seed=seed, starts=starts, columns=bound(law)).objective.sum
+
+
+def bound(law: lawdsl.Law) -> dict[str, str]:
+    """Variable -> column: that of `k1[d]`, whose domain is the row's, is `k1`."""
+    return {q.name: q.name.removesuffix("[d]") for q in law.variables}
 
 
 def posed(law: lawdsl.Law, table: Columns) -> Problem:
     """The problem of fitting a law to a table that has been read."""
-    runs = bind(law, read_table(table), {})
+    runs = bind(law, read_table(table), bound(law))
     assert runs.target is not None
     return problem_of(law, runs.columns, runs.target, chosen_objective(law, None, None))
 
@@ -312,16 +317,17 @@ LAWS = ("dcpt.share", "chinchilla", "dcpt.l5", "dcpt.l1", "dcpt.l3", "dcpt.cross
 
 def of_law(name: str) -> tuple[object, ...]:
     """The cost of a law on the sweep, its loss planted, in the mean of three seeds."""
-    law, planted = lawdsl.load(name), PLANTED[name]
+    law, planted = sample_of(name), PLANTED[name]
     columns = sweep()
     if name == "chinchilla":  # in parameters and tokens, not in billions
         columns |= {"N": columns["N"] * 1e9, "D": columns["D"] * 1e9}
     domain = np.arange(len(columns["N"])) % 6
     columns |= {
-        "k1": np.linspace(1.1, 4.5, 6)[domain],
-        "k2": np.array([3, 1, 6, 2, 9, 4])[domain] / 10,
+        "k1[d]": np.linspace(1.1, 4.5, 6)[domain],
+        "k2[d]": np.array([3, 1, 6, 2, 9, 4])[domain] / 10,
     }
     table = measured(name, {q.name: columns[q.name] for q in law.variables}, planted.parameters)
+    table = {name.removesuffix("[d]"): column for name, column in table.items()}
     search = search_alone(law, table)
     whole_fit(law, table, 0)
     alone = attempts(name, search, range(3)).cost

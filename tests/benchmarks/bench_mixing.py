@@ -1,6 +1,7 @@
 """What fits of a mixing law cost beside a search in float32 with torch, in the same run.
 
     python tests/benchmarks/bench_mixing.py [--starts 6000] [--rival 12] [--data 5Mix.parquet]
+    python tests/benchmarks/bench_mixing.py --hidden
 
 M4 with 5 training and 22 validation domains on 26 mixtures: made from a known law, or measured
 (the 5-domain runs of Data Mixing Laws, Ye et al. 2024). The rival has the settings of that paper's
@@ -29,7 +30,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import lawdsl
+from lawdsl import library
+from lawdsl.diagnostics import Text
 from lawdsl.fitting.fits import Fits
+from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.transforms import to_parameters
+from lawdsl.language.instances.instance import Instance
+from lawdsl.law import Law
 from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]
@@ -37,6 +44,17 @@ Array = NDArray[np.float64]
 DOMAINS, OUTPUTS, MIXTURES = 5, 22, 26
 DELTA = 0.01
 OPTIONS = {"starts": 1, "objective": "huber(raw)", "delta": DELTA, "claims": False}
+
+LEARNT = """\
+law learnt
+index i over 1..{count}
+index j over training
+variable r[j] in simplex
+parameter s[i] in simplex
+parameter c[i] >= 0, k[i] > 0, t[i, j]
+L = sum(s[i]*(c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))) for i)
+identify sum(t[i, j] for j) = 0
+"""
 
 out = Console(highlight=False, width=120)
 
@@ -114,12 +132,40 @@ def ours(runs: Runs, starts: int | str) -> tuple[float, list[float]]:
     return time.process_time() - begun, [part.objective.sum for part in found.parts]
 
 
+def hidden() -> None:
+    """How a law with hidden domains grows: the paper's form, with shares that are learnt too."""
+    rows = []
+    rng = np.random.default_rng(0)
+    for training, count in ((5, 5), (5, 30), (10, 30), (22, 30)):
+        shares = rng.dirichlet(np.ones(training), 1000)
+        text = LEARNT.format(count=count)
+        begun = time.process_time()
+        declared, _ = library.declared(Text("learnt.law", text), Path())
+        labels = {f"1..{count}": tuple(str(k + 1) for k in range(count))}
+        labels["training"] = tuple(f"d{j}" for j in range(training))
+        law = Law(declared).at_labels(Instance(labels))
+        objective = law.objective
+        problem = problem_of(law, shares.T[:-1], np.full(1000, 2.0), objective)
+        compiled = time.process_time() - begun
+        theta = to_parameters(problem.transforms, np.zeros((1, problem.parameters)))
+        begun = time.process_time()
+        problem.model.slopes(theta)
+        once = time.process_time() - begun
+        rows.append((training, count, problem.parameters, compiled, once))
+    headers = ("training", "hidden", "parameters", "s to compile", "s for 1000 rows with slopes")
+    show_rows(headers, rows, out)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--starts", type=int, default=6000)
     parser.add_argument("--rival", type=int, default=12, help="starts of the rival that are timed")
     parser.add_argument("--data", type=Path, help="measured runs in place of made ones")
+    parser.add_argument("--hidden", action="store_true", help="how a law with hidden domains grows")
     asked = parser.parse_args()
+    if asked.hidden:
+        hidden()
+        return
     torch.set_num_threads(1)
     runs = measured(asked.data) if asked.data else planted()
     ours(runs, 1)  # what is loaded once

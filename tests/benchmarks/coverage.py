@@ -31,10 +31,9 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from planted import PLANTED, grid
+from planted import PLANTED, grid, sample_of
 from rich.console import Console
 
-import lawdsl
 from lawdsl.fitting.diagnosis import at_bounds
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
@@ -122,7 +121,7 @@ LAWS = {
     "dcpt.cross_k3": family(
         "dcpt.cross_k3",
         parameters={**PLANTED["dcpt.cross_k3"].parameters, "C": 2.4},
-        beyond={**CPT_BEYOND, "k1": 5.5, "k2": 1.2},
+        beyond={**CPT_BEYOND, "k1[d]": 5.5, "k2[d]": 1.2},
     ),
     "dcpt.share": family(
         "dcpt.share", 0.003, columns={"r": np.linspace(0, 1, 16)}, beyond={"r": 0.03}
@@ -193,7 +192,7 @@ class Simulated:
 
 
 def simulated(family: Family, seed: int) -> Simulated:
-    law = lawdsl.load(family.law)
+    law = sample_of(family.law)
     columns = np.array([family.columns[q.name] for q in law.variables], dtype=float)
     objective = law.objective
     errors = family.errors(np.random.default_rng([seed, 0xC0FE]))
@@ -268,7 +267,7 @@ def covered(
     family: Family, simulations: int, methods: Sequence[str], level: float, resamples: int
 ) -> Covered:
     """Simulate tables, fit them, and count."""
-    law = lawdsl.load(family.law)
+    law = sample_of(family.law)
     names = [q.name for q in law.parameters]
     rows = {k: np.append(v[len(v) // 2], family.beyond[k]) for k, v in family.columns.items()}
     truth = np.append([family.parameters[name] for name in names], family.exact(rows))

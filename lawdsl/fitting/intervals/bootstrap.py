@@ -17,6 +17,7 @@ from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.search import finely
+from lawdsl.fitting.straightest import Straightest
 from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -81,6 +82,7 @@ def bootstrap(
     seed: int = 0,
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
+    before: Straightest | None = None,
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
@@ -94,6 +96,7 @@ def bootstrap(
         seed: of the draws; the same seed gives the same resamples.
         groups: which training run each row is of, shape (rows,): runs are drawn whole.
         progress: called with how many are done, and of how many.
+        before: what a parameter is chosen by, in each resample again, before the others are fitted.
     """
     rows = np.ones(problem.rows) if problem.weights is None else problem.weights
     if groups is None:
@@ -109,12 +112,12 @@ def bootstrap(
         last = min(first + width, resamples)
         weights = rng.gamma(copies, size=(last - first, count))[:, units] * within
         some = slice(first, last)
-        found[some], settled[some] = _fitted(problem, theta, weights, loose)
+        found[some], settled[some] = _fitted(problem, theta, weights, loose, before)
         if loose is not None:  # those that break a bound are fitted again under it
             outside = [k for k in range(first, last) if not keeps(problem.transforms, found[k])]
             if outside:
                 own = weights[np.array(outside) - first]
-                found[outside], settled[outside] = _fitted(problem, theta, own, None)
+                found[outside], settled[outside] = _fitted(problem, theta, own, None, before)
         if progress is not None:
             progress(last, resamples)
     short = np.ones(len(theta)) if groups is not None else _short(problem, theta, rows)
@@ -143,9 +146,17 @@ def _short(problem: Problem, theta: Array, rows: Array) -> Array:
 
 
 def _fitted(
-    problem: Problem, theta: Array, weights: Array, transforms: Transforms | None
+    problem: Problem,
+    theta: Array,
+    weights: Array,
+    transforms: Transforms | None,
+    before: Straightest | None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     own = replace(problem, weights=weights, transforms=transforms or problem.transforms)
-    start = to_free(own.transforms, theta[None])
-    free, _, settled = finely(own, np.repeat(start, len(weights), axis=0), settled_at=SETTLED)
+    start, fixed = np.repeat(theta[None], len(weights), axis=0), None
+    if before is not None:
+        start[:, before.number] = [before.value(w) for w in weights]
+        fixed = np.zeros(start.shape, dtype=bool)
+        fixed[:, before.number] = True
+    free, _, settled = finely(own, to_free(own.transforms, start), fixed, settled_at=SETTLED)
     return to_parameters(own.transforms, free), settled

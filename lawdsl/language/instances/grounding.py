@@ -7,11 +7,13 @@ parameters of that label alone. All of it is syntax; what comes out is a law lik
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
-from lawdsl.language import tree, words
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.held.signs import known_of
 from lawdsl.language.instances.identities import Holding
@@ -68,6 +70,7 @@ class Grounding:
         self.of: dict[str, str] = {}
         self.ties: list[Holding] = []
         self.rests: dict[str, Rest] = {}
+        self.terms = 0  # that are written out so far
         self.rows = instance.rows(declared)
 
     def __call__(self, node: Formula, places: Mapping[str, Place]) -> Formula:
@@ -137,6 +140,9 @@ class Grounding:
     def _written_out(
         self, function: str, body: Formula, over: tuple[str, ...], places: Mapping[str, Place]
     ) -> Formula:
+        self.terms += math.prod(len(self.instance.of(self.declared, name)) for name in over)
+        if self.terms > limits.TERMS:
+            raise _too_many(self.declared)
         sets = [self.declared.indices[name].over for name in over]
         if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
             inner = tree.Aggregate(function, body, over[1:])
@@ -160,8 +166,8 @@ class Grounding:
         said = f"{function}({print_formula(shown)} for {{}}{index})"
         name = said.format("other " if named else "")
         signs = known_of(self.declared.symbols, {}).sign(tree.Aggregate(function, body, (index,)))
-        if function == "sum" and named:
-            signs |= {0}  # there may be no other label
+        if named:
+            signs |= {0 if function == "sum" else 1}  # there may be no other label
         bounds: tuple[Relation, ...] = ()
         if -1 not in signs:
             bounds = ((">=" if 0 in signs else ">", ZERO),)
@@ -264,3 +270,9 @@ def _depends(
     if symbol.formula is not None:
         own = dict(zip(symbol.indices, subscripts, strict=False))
         yield from _depends(declared, instance, renamed(symbol.formula, own), index)
+
+
+def _too_many(declared: Declarations) -> LawdslError:
+    message = f"its sums have more than {limits.TERMS:,} terms at these labels"
+    help = "sum over fewer indices in each other, or over fewer labels"
+    return LawdslError(Diagnostic("L0105", message, text=declared.text, help=help))
