@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,40 @@ def test_a_claim_about_many_labels_is_undecided(claim: str, blame: str, tmp_path
     law = claimed(HEAD + "index m over training\n" + M4, claim, tmp_path)
     (found,) = lawdsl.check(law).claims
     assert (found.verdict, found.blame) == ("undecided", blame)
+
+
+OF_SHARES = [
+    # law, claim, verdict at labels: shares that sum to more than 1 refute nothing
+    ("L = A*sum(sqrt(r[j]) for j)", "L finite", "proved"),
+    ("L = A + prod(r[j] for j)", "L >= A", "proved"),
+    ("L = A + sum(t[x, j]*r[j] for j)", "∂L/∂t[x, z] >= 0", "proved"),
+    ("L = A", "1 - r[x] - r[y] >= 0", "proved"),
+    ("L = A", "r[x] + r[y] <= 0.9", "refuted"),
+    ("L = A", "r[x] + r[y] + r[z] <= 1", "proved"),
+    ("L = A + r[x]*r[y]", "L <= A + 0.25", "undecided"),
+    ("L = A + r[x]*r[y]", "L <= A + 0.24", "refuted"),
+]
+LISTED = "law example\nindex j over {x, y, z}\nvariable r[j] in simplex\nparameter A > 0, t[j]\n"
+
+
+@pytest.mark.parametrize(("text", "claim", "verdict"), OF_SHARES)
+def test_claims_at_labels_are_of_shares_that_sum_to_one(
+    text: str, claim: str, verdict: str, tmp_path: Path
+):
+    law = claimed(LISTED + text.replace("t[x, ", "t["), claim.replace("t[x, ", "t["), tmp_path)
+    for found in (*lawdsl.check(law).claims, *lawdsl.check(law.sample).claims):
+        assert found.verdict == verdict, found
+        assert sum(Fraction(x) for name, x in found.witness if name.startswith("r")) <= 1
+
+
+def test_shares_of_many_domains_are_found(tmp_path: Path):
+    """Of numbers from 0 to 1 for twenty, none would sum to less than 1."""
+    labels = ", ".join(f"x{k}" for k in range(20))
+    law = claimed(
+        LISTED.replace("x, y, z", labels) + "L = A + sum(r[j]^2 for j)", "L > A + 0.5", tmp_path
+    )
+    (found,) = lawdsl.check(law).claims
+    assert found.verdict == "refuted"
 
 
 def test_a_law_that_may_have_no_value_is_warned_of(tmp_path: Path):

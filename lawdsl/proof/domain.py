@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 import sympy as sp
@@ -38,13 +38,12 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
     for symbol, names in fresh.items():
         of = [(*given.get(n, ()), *_conditions(law, claim).get(n, ())) for n in names]
         found.add(symbol, tuple(b for bounds in of for b in bounds), varies=True)
-    for name in opaque_lets(law, claim):
+    for name in dict.fromkeys((*opaque_lets(law, claim), *_last_shares(law))):
         formula = law.to_sympy(tree.Name(name))
-        bounds = tuple(narrowed.get(name, ()))
-        stands_for = [s for s, names in fresh.items() if name in names]
-        found.add_let(law.symbols[name], formula, bounds)
-        for symbol in stands_for:
-            found.add_let(symbol, formula, bounds)
+        own = tuple(_stated(law, name))
+        bounds = (*own, *narrowed.get(name, ()))
+        for symbol in (law.symbols[name], *(s for s, names in fresh.items() if name in names)):
+            found.add_let(symbol, formula, bounds, share=bool(own))
     return found.box()
 
 
@@ -77,6 +76,18 @@ def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
     kinds = law.declarations.symbols
     plain = map(tree.name_of, names)
     return [name for name in dict.fromkeys(plain) if kinds[name].kind == "let"]
+
+
+def _last_shares(law: Law) -> list[str]:
+    """The shares that two or more others leave of 1: of one other, its own domain says all."""
+    shares = [s.name for s in law.declarations.symbols.values() if s.kind == "let" and s.bounds]
+    return [name for name in shares if len(law.to_sympy(tree.Name(name)).free_symbols) > 1]
+
+
+def _stated(law: Law, name: str) -> Iterator[Bound]:
+    """The domain of a let: only shares have one."""
+    for relation, limit in law.declarations.symbols[name].bounds:
+        yield Bound(relation, law.to_sympy(limit), print_formula(limit))
 
 
 def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
@@ -190,10 +201,13 @@ class _Collected:
         self.slack[symbol] = bound.limit + s if bound.lower else bound.limit - s
         self.meaning[s] = symbol - bound.limit if bound.lower else bound.limit - symbol
 
-    def add_let(self, symbol: sp.Symbol, formula: sp.Expr, bounds: tuple[Bound, ...]) -> None:
-        """A let as a symbol: at least of its formula's sign, and within the claim's conditions."""
+    def add_let(
+        self, symbol: sp.Symbol, formula: sp.Expr, bounds: tuple[Bound, ...], *, share: bool
+    ) -> None:
+        """A let as a symbol: at least of its formula's sign, and within the claim's conditions. That
+        of a share is known, while the sign of 1 minus many others takes long to find."""
         so_far = self.box()
-        sign = Signs(so_far).sign(so_far.independent(formula))
+        sign = Sign.REAL if share else Signs(so_far).sign(so_far.independent(formula))
         stated = tuple(_relation(formula, bound) for bound in bounds)
         self.relations[symbol] = self.relations.get(symbol, ()) + stated
         self.lets[symbol] = formula

@@ -220,7 +220,7 @@ class Grounding:
                 continue
             self._add(own, symbol.name)
         if variable:
-            own = replace(plain, name=names[left_out], kind="let", formula=rest)
+            own = replace(plain, name=names[left_out], kind="let", bounds=UNIT, formula=rest)
             self._add(own, symbol.name)
         else:
             self.ties.append((names[left_out], rest))

@@ -80,6 +80,7 @@ def find_point(
     rng = np.random.default_rng(seed)
     for draw in (draw_round, draw_wide):
         columns = [draw(box, s, rng, POINTS) for s in exact.drawn]
+        _keep_to_simplexes(box, exact.drawn, columns)
         found = np.ones(POINTS, dtype=bool)
         values = evaluate(tape, [*columns, *numbers])
         for w, seen in zip(exact.wanted, values, strict=False):
@@ -92,6 +93,21 @@ def find_point(
             if rational is not None:
                 return rational
     return None
+
+
+def _keep_to_simplexes(
+    box: Box, symbols: Sequence[sp.Symbol], columns: list[NDArray[np.float64]]
+) -> None:
+    """Make shares that sum to more than 1 smaller: of many, hardly any would sum to less."""
+    for formula in box.lets.values():
+        parts = formula.as_coefficients_dict()
+        shares = [s for s in parts if s != 1]
+        if parts[sp.S.One] != 1 or any(parts[s] != -1 or s not in symbols for s in shares):
+            continue
+        places = [symbols.index(s) for s in shares]
+        total = np.sum([columns[k] for k in places], axis=0)
+        for k in places:
+            columns[k] = columns[k] / np.maximum(1, np.ceil(total))
 
 
 def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
