@@ -48,7 +48,8 @@ class General:
     Attributes:
         law: without index sets; what a sum has beside the term of its index is a variable.
         rests: name of such a variable -> the sum that it is of.
-        wholes: symbol -> the sum that it stands for.
+        wholes: symbol -> the sum that it stands for; derivatives of sums are added as they come up.
+        places: symbol of such a variable -> the whole sum without the named terms.
     """
 
     law: Law

@@ -11,7 +11,7 @@ from lawdsl.data.binding import chosen_rows, no_row
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.table import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.many import parts_of
+from lawdsl.fitting.many import parts_of, within
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law import Law
 
@@ -50,7 +50,7 @@ def compare_many(laws: Sequence[Law], table: Table, order: Order) -> Comparisons
         ]
         kept = [one.keep(place) for one, place in zip(read, at, strict=True)]
         columns = {name: column for one in kept for name, column in one.columns.items()}
-        part = replace(asked, progress=order.within(number, len(places[0])))
+        part = replace(asked, progress=within(order.progress, number, len(places[0])))
         try:
             parts[label] = compare_one(own, replace(kept[0], columns=columns), part)
         except LawdslError as error:

@@ -34,13 +34,6 @@ class Order:
     seed: int
     progress: Callable[[int, int], None] | None
 
-    def within(self, number: int, parts: int) -> Callable[[int, int], None] | None:
-        """The progress of one of several comparisons as that of all."""
-        report = self.progress
-        if report is None:
-            return None
-        return lambda done, of: report(number * of + done, parts * of)
-
 
 def compare_one(laws: Sequence[Law], table: Table, order: Order) -> Comparison:
     """Compare laws without index sets on a table.

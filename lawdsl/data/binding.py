@@ -16,7 +16,7 @@ from lawdsl.data.grouping import (
     check_columns,
     counting,
     groups_of,
-    labelled,
+    of_known_runs,
     with_weights,
 )
 from lawdsl.data.oddities import duplicates, two_scales
@@ -109,7 +109,7 @@ def bind(
         table, more = counting(table, weighted, drop_bad)
         dropped += more
     if run:
-        table, more = labelled(table, run, drop_bad)
+        table, more = of_known_runs(table, run, drop_bad)
         dropped += more
     if drop_bad:
         table, more = readable_rows(table, list(bound.values()))

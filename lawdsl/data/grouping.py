@@ -87,7 +87,7 @@ def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
     return table.keep(used), dropped
 
 
-def labelled(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
+def of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
     """The rows that say which run they come from, and how many others were left out.
 
     Raises:

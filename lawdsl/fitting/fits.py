@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 from lawdsl.data.measuring import Measured
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.files import plain
+from lawdsl.fitting.fields import SEVERAL, VERDICTS, fields_of_several
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.gathering import gathered, label_of
-from lawdsl.fitting.keeping import (
-    SEVERAL,
-    VERDICTS,
-    altered,
-    fields_of_several,
-    load,
-    read_again,
-    save,
-)
+from lawdsl.fitting.keeping import altered, load, read_again, save
 from lawdsl.fitting.predicting import predicted
 from lawdsl.fitting.records import FittedLaw, Held, Parameter
 from lawdsl.language.instances.instance import Instance, row_indices

@@ -15,15 +15,8 @@ from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
-from lawdsl.fitting.keeping import (
-    SCHEMA,
-    SEVERAL,
-    altered,
-    fields,
-    load,
-    read_again,
-    save,
-)
+from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
+from lawdsl.fitting.keeping import altered, load, read_again, save
 from lawdsl.fitting.problem import problem_of
 from lawdsl.fitting.records import (
     Agreement,

@@ -50,7 +50,7 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
         part = replace(
             order,
             columns=found.columns,
-            progress=_within(order.progress, number, len(places)),
+            progress=within(order.progress, number, len(places)),
         )
         try:
             fits.append(fit_one(own, found.keep(at), part))
@@ -85,8 +85,8 @@ def _apart(law: Law, instance: Instance, index: str) -> bool:
     return True
 
 
-def _within(progress: Progress | None, number: int, parts: int) -> Progress | None:
-    """The progress of one part as that of all."""
+def within(progress: Progress | None, number: int, parts: int) -> Progress | None:
+    """The progress of one of several parts as that of all."""
     if progress is None:
         return None
     return lambda done, of: progress(number * of + done, parts * of)

@@ -2,8 +2,9 @@
 
 Points of Sobol's sequence, scrambled, become shares domain by domain: each share is the quantile of
 its distribution given those before it, all mixtures of the grid being equally likely (for no caps
-and a fine grid the transformation of Fang and Wang 1994, Number-theoretic Methods in Statistics). These distributions are counts of mixtures, whole numbers that are exact whatever the
-caps, so nothing is drawn in vain, rounded or put back inside.
+and a fine grid the transformation of Fang and Wang 1994, Number-theoretic Methods in Statistics).
+These distributions are counts of mixtures, whole numbers that are exact whatever the caps, so
+nothing is drawn in vain, rounded or put back inside.
 """
 
 from __future__ import annotations
