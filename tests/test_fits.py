@@ -114,7 +114,6 @@ def test_each_part_is_the_fit_of_a_law_written_without_indices(noisy: Fits):
 
 SHIPPED = ["dcpt.cross_k1", "dcpt.cross_k2", "dcpt.cross_k3", "dcpt.cross_k4", *MIXING]
 APART = ("mixing.m3", "mixing.bimix", "mixing.implicit")  # each below
-FEW_AGREE = {"mixing.joint": ["F0104"]}  # most starts end in other minima
 
 
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name not in APART])
@@ -122,8 +121,8 @@ def test_what_is_planted_in_a_shipped_law_is_recovered(name: str):
     found = lawdsl.fit(name, as_measured(name))
 
     assert found.values == pytest.approx(PLANTED[name].parameters, rel=1e-10)
-    assert [d.code for d in found.diagnostics] == FEW_AGREE.get(name, [])
-    assert found.verdict == ("caution" if name in FEW_AGREE else "trusted")
+    assert found.diagnostics == ()
+    assert found.verdict == "trusted"
 
 
 def test_of_m3_the_product_of_its_factors_is_recovered():
@@ -470,7 +469,7 @@ def test_the_keys_of_the_file_are_stable(noisy: Fits):
 
     assert list(made) == [
         *("schema", "verdict", "labels", "values", "objective", "columns", "warnings", "dropped"),
-        *("measured", "parts", "law"),
+        *("measured", "rests", "parts", "law"),
     ]
     assert made["schema"] == "fits 1"
     assert made["parts"][0]["law"]["instance"]["at"] == {"i": "github"}
@@ -615,7 +614,7 @@ def test_outside_the_fitted_range_is_said_once(noisy: Fits):
     _, warnings = noisy.predict_with_warnings(corner)
 
     assert {d.code for d in warnings} == {"F0109"}
-    assert len({d.message for d in warnings}) == len(warnings) <= 3
+    assert len({d.message for d in warnings}) == len(warnings) <= 4
 
 
 def test_labels_of_shared_parameters_must_be_said():
