@@ -114,7 +114,7 @@ def _cross(
 
 
 # shares of three domains, of which some may be 0, and of which none is
-SHARES = np.array([(i, j, 5 - i - j) for i in range(6) for j in range(6 - i)]) / 5
+SHARES = np.array([(i, j, 8 - i - j) for i in range(9) for j in range(9 - i)]) / 8  # exactly
 INNER = np.array([(i, j, 9 - i - j) for i in range(1, 8) for j in range(1, 9 - i)]) / 9
 LABELS = ("a", "b", "c")
 MIXTURES = {f"r[{j}]": share for j, share in zip(LABELS, SHARES.T, strict=True)}
@@ -216,6 +216,22 @@ MIXING = {
             v["A[i]"]
             / v["r[i]"] ** v["alpha[i]"]
             * (v["B[i]"] / v["S"] ** v["beta[i]"] + v["C[i]"])
+        ),
+    ),
+    "mixing.powers": Planted(
+        MIXTURES,
+        {
+            **{"E[i]": 0.8, "w[i]": 0.3},
+            **_of("C[i, *]", 2.0, 0.9, 1.4),
+            **_of("gamma[i, *]", 0.6, 1.5, 0.9),
+        },
+        lambda **v: (
+            v["E[i]"]
+            + 1
+            / (
+                v["w[i]"]
+                + sum(v[f"C[i, {j}]"] * v[f"r[{j}]"] ** v[f"gamma[i, {j}]"] for j in LABELS)
+            )
         ),
     ),
     "mixing.additive": Planted(
@@ -353,6 +369,11 @@ PLANTED = {
         {"S": np.geomspace(1e3, 1e5, 8)},
         {"E": 2.1, "B": 18.0, "beta": 0.4},
         lambda S, E, B, beta: E + B / S**beta,
+    ),
+    "mixing.critical": Planted(
+        {"r": np.linspace(0, 1, 7)},
+        {"c": 2.6, "k": 0.4, "t": -1.8},
+        lambda r, c, k, t: c + k * _exp(t * r),
     ),
     "mixing.two_domain": Planted(
         {"r": np.linspace(0, 1, 7)},
