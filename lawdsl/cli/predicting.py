@@ -59,8 +59,10 @@ def predict(
     if table is not None:
         data = read_table(table)
         predicted, warnings = read.predict_with_warnings(data, **more, **bindings(pairs))
-        names, behind = list(data.columns), " predicted"
-        points = list(zip(*(data.texts(name) for name in names), strict=True))
+        points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
+        units = data.units
+        names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
+        behind = " predicted"
     else:
         columns = _points(asked, bindings(pairs), measured=bool(runs))
         predicted, warnings = read.predict_with_warnings(columns, **more)
@@ -68,6 +70,9 @@ def predict(
         points = list(zip(*columns.values(), strict=True))
     labels = asked.outputs if predicted.ndim == 2 else ()
     outputs = [f"{asked.output}[{label}]{behind}" for label in labels] or [asked.output + behind]
+    twice = next((name for name in outputs if name in names), None)
+    if twice is not None:
+        raise click.UsageError(f"the table has a column {twice!r} already: remove it first")
     values = predicted.reshape(len(points), len(outputs)).tolist()
     headers = [*names, *outputs]
     rows = [[*point, *own] for point, own in zip(points, values, strict=True)]

@@ -178,9 +178,10 @@ def _labels_of_rows(
         labels[over] = tuple(sorted(set(own) - {""}))
         return tuple(own)
     other = np.array([bool(label) and label not in known for label in own], dtype=bool)
-    named = own[int(np.argmax(other))]
-    message = f"column {column}: `{named}` is none of {over}: {some(known)}"
-    usable.without(column, other, message)
+    if other.any():
+        named = own[int(np.argmax(other))]
+        message = f"column {column}: `{named}` is none of {over}: {some(known)}"
+        usable.without(column, other, message)
     return tuple(own)
 
 

@@ -91,6 +91,7 @@ def fields_of_several(content: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": tuple(_diagnostic(d) for d in content["warnings"]),
         "dropped": int(content["dropped"]),
         "measured": _measured(content["measured"]),
+        "rests": {n: (_number(e[0]), _number(e[1])) for n, e in content["rests"].items()},
     }
 
 

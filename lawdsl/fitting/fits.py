@@ -40,6 +40,7 @@ class Fits:
         warnings: what there is to say of the table as a whole.
         dropped: rows without a label, or whose shares are none, that were left out of all parts.
         measured: what the law measures of each domain, and at which points.
+        rests: share that is 1 minus the others -> its smallest and largest value.
     """
 
     law: FittedLaw = field(repr=False)
@@ -49,6 +50,7 @@ class Fits:
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
     dropped: int = 0
     measured: Measured | None = None
+    rests: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -174,6 +176,7 @@ class Fits:
             "warnings": [d.to_json() for d in self.warnings],
             "dropped": self.dropped,
             "measured": self.measured and self.measured.to_json(),
+            "rests": {name: list(ends) for name, ends in self.rests.items()},
             "parts": [part.to_json() for part in self.parts],
             "law": {
                 "name": self.law.name,

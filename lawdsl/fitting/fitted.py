@@ -138,24 +138,9 @@ class Fit:
         return [Diagnostic("F0110", message, "warning", help=help)]
 
     def _outside(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
-        found = []
+        found: list[Diagnostic] = []
         for q, values in zip(law.variables, columns, strict=True):
-            low, high = self.data.ranges[q.name]
-            below, above = float(np.min(values)), float(np.max(values))
-            factors = []
-            if high > 0 and above > high * OUTSIDE:
-                factors.append(
-                    f"{above:g} is {above / high:.3g} times the largest fitted, {high:g}"
-                )
-            elif above > high + abs(high) * (OUTSIDE - 1):
-                factors.append(f"{above:g} is above the largest fitted, {high:g}")
-            if below < low - abs(low) * (OUTSIDE - 1):
-                ratio = f"{low / below:.3g} times below" if below > 0 < low else "below"
-                factors.append(f"{below:g} is {ratio} the smallest fitted, {low:g}")
-            for factor in factors:
-                message = f"{q.name} leaves the fitted range: {factor}"
-                help = "measure there before you rely on it"
-                found.append(Diagnostic("F0109", message, "warning", help=help))
+            found += beyond(q.name, values, self.data.ranges[q.name])
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -211,3 +196,22 @@ class Fit:
             help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
             raise LawdslError(Diagnostic("F0108", message, help=help))
         return cls(**fields(content))
+
+
+def beyond(name: str, values: NDArray[np.float64], fitted: tuple[float, float]) -> list[Diagnostic]:
+    """A warning for each end of the fitted range that values of a variable leave."""
+    low, high = fitted
+    below, above = float(np.min(values)), float(np.max(values))
+    factors = []
+    if high > 0 and above > high * OUTSIDE:
+        factors.append(f"{above:g} is {above / high:.3g} times the largest fitted, {high:g}")
+    elif above > high + abs(high) * (OUTSIDE - 1):
+        factors.append(f"{above:g} is above the largest fitted, {high:g}")
+    if below < low - abs(low) * (OUTSIDE - 1):
+        ratio = f"{low / below:.3g} times below" if below > 0 < low else "below"
+        factors.append(f"{below:g} is {ratio} the smallest fitted, {low:g}")
+    help = "measure there before you rely on it"
+    return [
+        Diagnostic("F0109", f"{name} leaves the fitted range: {factor}", "warning", help=help)
+        for factor in factors
+    ]

@@ -7,18 +7,21 @@ once, with a variable for each label that is 1 in its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lawdsl.data.binding import chosen_rows, no_row
 from lawdsl.data.covariates import with_measured
-from lawdsl.data.labels import labelled
+from lawdsl.data.grouping import with_weights
+from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.tables import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.one import Order, Progress, fit_one
 from lawdsl.fitting.records import FittedLaw
 from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.language.printing import with_subscripts
+from lawdsl.language.words import nearest
 from lawdsl.law import Law
 
 
@@ -31,6 +34,8 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
     if order.enforce:
         message = "claims of a law with index sets are certified, but not enforced"
         raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
+    table, weights = with_weights(table, order.weights)
+    order = replace(order, weights=weights)
     table, columns, known = with_measured(
         law.declarations,
         table,
@@ -55,7 +60,8 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
         try:
             fits.append(fit_one(own, found.keep(at), part))
         except LawdslError as error:
-            raise LawdslError([_placed(d, at) for d in error.diagnostics]) from None
+            labels = [", ".join(other.values()) for other in places if other != at]
+            raise LawdslError([_placed(d, at, labels) for d in error.diagnostics]) from None
     return Fits(
         FittedLaw.of(law),
         found.instance.labels,
@@ -64,7 +70,15 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
         (*(known.warnings if known else ()), *found.warnings),
         lost + found.dropped,
         known and replace(known, warnings=()),
+        _rests(found),
     )
+
+
+def _rests(found: Labelled) -> dict[str, tuple[float, float]]:
+    """The shares that are 1 minus the others, and their ranges."""
+    names = [with_subscripts(n, (label,)) for n, label in found.instance.left_out.items()]
+    values = {name: found.table.numbers(name) for name in names if name in found.table.columns}
+    return {name: (float(own.min()), float(own.max())) for name, own in values.items()}
 
 
 def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
@@ -92,7 +106,10 @@ def within(progress: Progress | None, number: int, parts: int) -> Progress | Non
     return lambda done, of: progress(number * of + done, parts * of)
 
 
-def _placed(diagnostic: Diagnostic, at: dict[str, str]) -> Diagnostic:
+def _placed(diagnostic: Diagnostic, at: Mapping[str, str], others: Sequence[str]) -> Diagnostic:
+    """A message about the rows of a label. One of too few rows may have been misspelt."""
     label = ", ".join(at.values())
     place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
-    return replace(diagnostic, place=place or label)
+    alike = nearest(label, others) if diagnostic.code == "D0110" else None
+    help = f"is `{label}` meant to be `{alike}`? else " if alike else ""
+    return replace(diagnostic, place=place or label, help=f"{help}{diagnostic.help}")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.data.binding import no_row
 from lawdsl.data.covariates import with_columns, without_readings
 from lawdsl.data.elements import STAR
 from lawdsl.data.labels import Labelled, labelled, no_labels
 from lawdsl.data.measuring import measured
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.fitted import Fit, beyond
 from lawdsl.fitting.gathering import label_of
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law import Law
@@ -45,6 +46,8 @@ def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> 
     """
     law = fits.read_law()
     declared, rows = law.declarations, read_table(table)
+    if len(rows) == 0:
+        raise LawdslError(no_row(rows, ()))
     bound = {**_columns(fits, law, rows.columns), **columns}
     more: tuple[Diagnostic, ...] = ()
     if fits.measured is not None:
@@ -56,6 +59,7 @@ def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> 
     free -= {declared.indices[i].over for i in asked}
     known = {over: labels for over, labels in fits.labels.items() if over not in free}
     found = labelled(declared, rows, bound, target=False, known=known)
+    more = (*more, *_beyond(fits, found))
     missing = [index for index in asked if index not in found.of_rows]
     if not missing:
         values_of_rows, warnings = _by_rows(fits, found)
@@ -64,7 +68,17 @@ def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> 
         raise LawdslError(no_labels(declared, missing[0], rows))
     made = [_part(part, found, {}) for part in fits.parts]
     said = tuple(dict.fromkeys(d for _, own in made for d in own))
-    return np.stack([values for values, _ in made], axis=1), (*found.warnings, *said)
+    return np.stack([values for values, _ in made], axis=1), (*more, *found.warnings, *said)
+
+
+def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
+    """Warnings about shares that are 1 minus the others and leave the range they were fitted on."""
+    return [
+        d
+        for name, ends in fits.rests.items()
+        if name in found.table.columns
+        for d in beyond(name, found.table.numbers(name), ends)
+    ]
 
 
 def _columns(fits: Fits, law: Law, there: Mapping[str, Any]) -> dict[str, str]:

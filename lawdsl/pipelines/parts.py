@@ -67,7 +67,7 @@ def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Ite
         yield _part(law, rows, columns, table, drop_bad)
         return
     given = _own_columns(task)
-    found = labelled(law.declarations, rows, given)
+    found = labelled(law.declarations, rows, given, drop_bad=drop_bad)
     if len(np.unique(found.table.rows)) < len(found.table):
         output = law.declarations.output
         over = law.declarations.indices[output.indices[0]].over

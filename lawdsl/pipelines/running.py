@@ -30,6 +30,7 @@ DRAWS = 200
 MOST_DRAWS = 100_000
 FEWEST_DRAWS = 50
 NAMED = 4  # groups that one message names
+ENOUGH = 0.5  # of the draws: where fewer ended somewhere, there is no interval
 FAILED = 0.05  # of the draws: more that end nowhere are worth a word
 
 
@@ -244,7 +245,7 @@ def _ranges(made: Stage) -> dict[str, tuple[float, float]]:
 def _ends(values: Array, level: float) -> tuple[float, float] | None:
     """The middle of what the draws led to; None where most led nowhere."""
     usable = values[np.isfinite(values)]
-    if len(usable) < FEWEST_DRAWS:
+    if len(usable) < ENOUGH * len(values):
         return None
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
@@ -280,7 +281,7 @@ def _intervals(fit: Fit, theta: Array, level: float) -> Intervals:
     usable = np.isfinite(theta).all(axis=1)
     errors, ends = {}, {}
     for (name, parameter), values in zip(fit.parameters.items(), theta[usable].T, strict=True):
-        if parameter.at_bound or len(values) < FEWEST_DRAWS:
+        if parameter.at_bound or len(values) < ENOUGH * len(theta):
             continue
         tails = [(1 - level) / 2, (1 + level) / 2]
         low, below, above, high = np.quantile(values, [tails[0], 0.1587, 0.8413, tails[1]])

@@ -90,7 +90,8 @@ def _places(
     bound = [name for name, over in names.items() if over in lists]
     for labels in coincidences(declared, free):
         for place in _at_listed(labels, bound, names, lists):
-            if not _with_itself(claim, place):
+            fresh = [(names[n], x) for n, x in place.items() if n not in declared.indices]
+            if len(set(fresh)) == len(fresh) and not _with_itself(claim, place):
                 yield place
 
 
