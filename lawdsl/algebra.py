@@ -5,14 +5,14 @@ Nothing here reads text, and nothing takes longer than a law may: SymPy has no s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Protocol
 
 import sympy as sp
 
-from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.budget import OutOfTime, time_limit, unstruck
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.functions import CONSTANTS, EXTREMA, FUNCTIONS
 from lawdsl.language import limits, tree
@@ -207,23 +207,55 @@ def _product(factors: list[sp.Expr]) -> sp.Expr:
     return sp.Mul(*(sp.Pow(base, sp.Add(*powers)) for base, powers in exponents.items()))
 
 
-@contextmanager
-def bounded(declarations: Declarations) -> Iterator[None]:
-    """Bound the time of building a law; beyond it, and where SymPy gives up, it is refused."""
+class bounded:
+    """Bound the time of building a law; beyond it, and where SymPy gives up, it is refused.
+
+    A class and not a generator, as `time_limit` is, for the same reason.
+
+    Raises:
+        LawdslError: a part without a value, or a formula too involved for the algebra.
+    """
+
+    def __init__(self, declarations: Declarations) -> None:
+        self.declarations, self.limit = declarations, time_limit(ALGEBRA_SECONDS)
+
+    @unstruck
+    def __enter__(self) -> None:
+        self.limit.__enter__()
+
+    @unstruck
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        instead: Exception | None = None
+        try:
+            self.limit.__exit__(kind, error, traceback)
+        except Exception as other:
+            instead = other
+        refused = _refused(self.declarations, instead or error)
+        if refused is not None:
+            raise refused from None
+        if instead is not None:
+            raise instead from None
+
+
+def _refused(declarations: Declarations, error: BaseException | None) -> LawdslError | None:
+    """The message for what a formula has led to; None for what is no fault of it."""
     text = declarations.text
-    try:
-        with time_limit(ALGEBRA_SECONDS):
-            yield
-    except Undefined as found:
-        span = None if declarations.laws else found.node.span  # else it may be of another file
+    if isinstance(error, Undefined):
+        span = None if declarations.laws else error.node.span  # else it may be of another file
         help = "correct the formula"
-        raise LawdslError(Diagnostic("L0501", found.why, text=text, span=span, help=help)) from None
-    except Exception as error:
-        if not (isinstance(error, (OutOfTime, MemoryError)) or is_of_sympy(error)):
-            raise
-        message = "a formula is too involved for the algebra"
-        help = "write it with fewer nested powers and functions"
-        raise LawdslError(Diagnostic("L0105", message, text=text, help=help)) from None
+        return LawdslError(Diagnostic("L0501", error.why, text=text, span=span, help=help))
+    if not isinstance(error, Exception):
+        return None
+    if not (isinstance(error, (OutOfTime, MemoryError)) or is_of_sympy(error)):
+        return None
+    message = "a formula is too involved for the algebra"
+    help = "write it with fewer nested powers and functions"
+    return LawdslError(Diagnostic("L0105", message, text=text, help=help))
 
 
 def is_of_sympy(error: Exception) -> bool:

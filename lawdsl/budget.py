@@ -9,8 +9,11 @@ import math
 import signal
 import threading
 import time
-from types import FrameType, TracebackType
-from typing import Any
+from collections.abc import Callable
+from types import FrameType, FunctionType, TracebackType
+from typing import Any, TypeVar, cast
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 LEAST = 1e-3  # s: a shorter time may not strike at all
 AGAIN = 0.05  # s between strikes: what is raised inside a callback of the garbage collector is lost
@@ -93,6 +96,12 @@ class time_limit:
 
 
 _OWN = {time_limit.__enter__.__code__, time_limit.__exit__.__code__}
+
+
+def unstruck(method: Method) -> Method:
+    """A method that sets or lifts a limit: nothing strikes inside it, or the limit might stay."""
+    _OWN.add(cast(FunctionType, method).__code__)
+    return method
 
 
 def _strike(number: int, frame: FrameType | None) -> None:

@@ -8,12 +8,15 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
 import pytest
 
-from lawdsl import budget
+from lawdsl import algebra, budget
 from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.diagnostics import LawdslError
+from lawdsl.law import load
 
 
 def busy(seconds: float) -> int:
@@ -38,7 +41,7 @@ def test_what_takes_too_long_is_stopped_soon():
 class Striking:
     """Strikes once, before the k-th instruction of what sets and lifts a limit."""
 
-    FILES = {budget.__file__, contextlib.__file__}
+    FILES = {budget.__file__, algebra.__file__, contextlib.__file__}
 
     def __init__(self, k: int) -> None:
         self.left = k
@@ -53,19 +56,27 @@ class Striking:
         return self
 
 
+LIMITS: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
+    "a limit": lambda: time_limit(5),
+    "a law being built": lambda: algebra.bounded(load("chinchilla").declarations),
+}
+
+
 @pytest.mark.parametrize("late", [True, False], ids=["stopped", "in time"])
-def test_a_strike_on_any_instruction_leaves_no_limit_behind(late: bool):
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_strike_on_any_instruction_leaves_no_limit_behind(name: str, late: bool):
     """A second strike comes while the first is still unwinding: freeing a large formula takes long."""
+    limit = LIMITS[name]
     before = sys.gettrace()
     for k in itertools.count(1):
         striking = Striking(k)
         stopped = False
         sys.settrace(striking)
         try:
-            with time_limit(5):
+            with limit():
                 if late:
                     raise OutOfTime
-        except OutOfTime:
+        except (OutOfTime, LawdslError):
             stopped = True
         finally:
             sys.settrace(before)
