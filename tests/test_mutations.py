@@ -406,7 +406,7 @@ MUTATIONS: list[Mutation] = [
     ("all powers have values", definedness.PowerDoubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("no domain is empty", Box, "contradiction", lambda _: lambda self: None, of_claims),
     ("the first of two bounds is kept", domains, "order", _as_one, of_claims),
-    ("a let is any number", domains._Collected, "add_let", lambda right: lambda self, s, f, b: None, of_claims),
+    ("a let is any number", domains._Collected, "add_let", lambda right: lambda self, s, f, b, share: None, of_claims),
     ("all derivatives have values", definedness.SlopeDoubt, "proved", lambda _: lambda self, s: True, of_claims),
     ("any part may be a parameter's value", reduction, "merge_powers", lambda _: lambda e: sp.S.One, of_claims),
 ]  # fmt: skip
