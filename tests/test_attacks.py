@@ -261,6 +261,10 @@ GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: an
         lambda: indexed("require " + " + ".join(f"c[a{i}]" for i in range(9_000)) + " > 0"),
         LEGAL,
     ),
+    "2,000 labels in a claim": (
+        lambda: indexed("require " + " + ".join(f"c[a{i}]" for i in range(2_000)) + " > 0"),
+        LEGAL,
+    ),
     "9,000 unknown indices": (
         lambda: indexed(formula=" + ".join(f"c[a{i}]" for i in range(9_000))),
         ["L0315"] * 101 + ["L0110"],
@@ -403,7 +407,7 @@ def test_the_command_answers_a_stored_attack(name: str, tmp_path: Path):
     "name",
     [
         *("15,000 functions", "a sum of 5,000 names", "1 MiB of quotes", "10,000 unknown names"),
-        *("a sum over 10^16 labels", "9,000 labels in a claim", "JSON"),
+        *("a sum over 10^16 labels", "2,000 labels in a claim", "JSON"),
     ],
 )
 def test_the_command_answers_a_generated_attack(name: str, tmp_path: Path):
