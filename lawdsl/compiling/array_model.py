@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,11 +50,6 @@ class ArrayModel:
         with np.errstate(all="ignore"):
             return _with_slopes(self.law, theta, self.columns[:, piece])
 
-    def curvature(
-        self, theta: Array, piece: slice = EVERY_ROW
-    ) -> tuple[Array, Array, Callable[[Array], Array]]:
-        raise NotImplementedError("there are no second derivatives of laws with index sets")
-
 
 class ArrayValues:
     """A law with index sets at some values of the parameters that it is not linear in."""
@@ -90,9 +83,6 @@ class ArrayValues:
     def slopes(self, theta: Array) -> Array:
         """Its derivatives by all parameters: shape (starts, p, rows)."""
         return _with_slopes(self.model.law, theta, self.data)[1]
-
-    def contracted(self, theta: Array, factors: Array) -> Array:
-        raise NotImplementedError("there are no second derivatives of laws with index sets")
 
 
 def _source(law: Indexed, theta: Array, columns: Array) -> Source:

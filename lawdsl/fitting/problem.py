@@ -260,6 +260,7 @@ class Problem:
             parts = (by @ own[:, :, None])[:, :, 0]
             bent = (by * bend[:, None, piece]) @ np.swapaxes(by, 1, 2)
             if exact:
+                assert isinstance(values, Values)  # arrays have no second derivatives
                 bent += values.contracted(theta, own)
             gradient = parts if gradient is None else gradient + parts
             hessian = bent if hessian is None else hessian + bent
