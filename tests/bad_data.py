@@ -14,7 +14,7 @@ from planted import PLANTED, grid, law_of
 import lawdsl
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.optima import several_optima
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.search import descend
 from lawdsl.fitting.starts import chosen_starts
 

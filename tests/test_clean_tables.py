@@ -8,7 +8,7 @@ import numpy as np
 from planted import PLANTED
 
 import lawdsl
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.transforms import room
 
 LAWS = (

@@ -21,7 +21,8 @@ from lawdsl.comparing.resampling import drawn_means, draws, units
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
 from lawdsl.comparing.trials import best
 from lawdsl.data.tables import read_table
-from lawdsl.fitting.problem import problem_of, rho
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import rho
 from lawdsl.language.resolving import Objective
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.diagnostics import Text
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.straightest import Straightest, straightest
 from lawdsl.language.declared import Choice, Objective
 from lawdsl.language.fits import read_objective

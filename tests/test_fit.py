@@ -13,7 +13,7 @@ from planted import PLANTED, grid, law_of
 import lawdsl
 from lawdsl.fitting import fit as fitting
 from lawdsl.fitting import optimum as searching
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.search import polish
 from lawdsl.fitting.transforms import to_free
 

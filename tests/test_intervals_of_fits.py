@@ -18,7 +18,8 @@ from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.intervals.profile import profile
 from lawdsl.fitting.optimum import optimum
-from lawdsl.fitting.problem import Problem, problem_of
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import keeps, relaxed
 from lawdsl.law import Law
 

@@ -12,7 +12,7 @@ from planted import PLANTED, law_of
 
 import lawdsl
 from lawdsl.fitting.optima import several_optima
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.search import Descent
 
 X = np.linspace(0.1, 4.0, 60)

@@ -10,7 +10,8 @@ import pytest
 from planted import PLANTED, law_of, sample_of
 
 from lawdsl.fitting import problem as problems
-from lawdsl.fitting.problem import Problem, problem_of, rho, rho_slope
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.resolving import Objective
 from lawdsl.library import shipped

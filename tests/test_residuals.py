@@ -239,7 +239,7 @@ def test_what_the_law_can_nearly_do_is_not_judged():
 
 def test_a_parameter_that_runs_into_a_corner_leaves_no_trace():
     """An infinite slope, sqrt at 0, is no direction in which residuals could be taken up."""
-    from lawdsl.fitting.problem import problem_of
+    from lawdsl.fitting.posing import problem_of
 
     law = law_of("variable x > 0\nparameter a >= 0\nparameter b\nL = b*x + sqrt(a)")
     x = np.linspace(1, 3, 20)

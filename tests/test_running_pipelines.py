@@ -18,7 +18,7 @@ from lawdsl.cli import cli
 from lawdsl.diagnostics import LawdslError
 from lawdsl.fitting.intervals.predictions import predictions
 from lawdsl.fitting.optimum import optimum
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.pipelines.refits import refitted
 from lawdsl.pipelines.scatter import squeezed
 

@@ -15,7 +15,7 @@ import lawdsl
 from lawdsl.cli import cli
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.tables import read_table
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.language.resolving import Objective
 
 P = PLANTED["chinchilla"]

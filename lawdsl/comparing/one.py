@@ -15,7 +15,7 @@ from lawdsl.comparing.trials import Entry
 from lawdsl.data.table import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
 from lawdsl.symmetries import freedom

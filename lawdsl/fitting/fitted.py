@@ -17,7 +17,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
 from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
 from lawdsl.fitting.keeping import altered, load, read_again, save
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.records import (
     Agreement,
     Certificate,

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.linear_in import linear_parameters
-from lawdsl.fitting.problem import Problem, is_large, on_arrays
+from lawdsl.fitting.posing import is_large, on_arrays
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 from lawdsl.symmetries import Freedom

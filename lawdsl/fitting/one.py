@@ -21,7 +21,8 @@ from lawdsl.fitting.identifiability import unseen
 from lawdsl.fitting.measures import metrics, objective_value, optimality
 from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
-from lawdsl.fitting.problem import Problem, is_large, problem_of
+from lawdsl.fitting.posing import is_large, problem_of
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Intervals, Parameter
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.straightest import Straightest, straightest

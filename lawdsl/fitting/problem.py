@@ -8,35 +8,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.array_model import ArrayModel, ArrayValues
-from lawdsl.compiling.indexed import Indexed
-from lawdsl.compiling.leaves import Leaves, rest_of
-from lawdsl.compiling.linearity import linear_in
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
-from lawdsl.compiling.parts import MOST_SECOND, parts_of
-from lawdsl.compiling.tape import Tape
-from lawdsl.fitting.linear_in import compared
 from lawdsl.fitting.losses import bend_of, clipped, rho, rho_bend, rho_slope
 from lawdsl.fitting.transforms import (
     Transforms,
     Turn,
     to_parameters,
-    transforms_of,
     turned,
     with_slopes,
 )
-from lawdsl.language.printing import with_subscripts
 from lawdsl.language.resolving import Objective
-from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-__all__ = ["Near", "Points", "Problem", "Quadratic", "problem_of", "rho", "rho_bend", "rho_slope"]
+__all__ = ["Near", "Points", "Problem", "Quadratic", "rho", "rho_bend", "rho_slope"]
 
-WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out to be computed
 PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
@@ -432,86 +421,3 @@ class Points:
             part = values.offset()
             if self._offset is not None and part is not None:
                 self._offset[:, piece] = part
-
-
-def problem_of(
-    law: Law, columns: Array, target: Array, objective: Objective, weights: Array | None = None
-) -> Problem:
-    """The problem of fitting a law.
-
-    Args:
-        law: the law.
-        columns: its variables in its order, shape (variables, rows).
-        target: measured values of its output, shape (rows,).
-        objective: what to minimise.
-        weights: of the rows, shape (rows,).
-    """
-    if on_arrays(law):
-        model = array_model(law, columns)
-        return Problem(model, transforms_of(law), target, objective, weights)
-    settings = {q.symbol: q.value for q in law.settings}
-    variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
-    rests = rest_shares(law)
-    expression, linear, exponential = compared(law, objective, tuple(rests))
-    known = len(variables)
-    for name, others in rests.items():
-        numbers = [variables.index(law.symbols[other]) for other in others]
-        columns = np.vstack([columns, rest_of(columns[numbers])])
-        variables.append(law.symbols[name])
-    parts = parts_of(expression, variables, parameters, list(settings), linear)
-    values = [v for v in settings.values() if v is not None]
-    one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
-    parts = replace(parts, tapes=(one, two, three))
-    return Problem(
-        Model(parts, columns), transforms_of(law), target, objective, weights, exponential, known
-    )
-
-
-def rest_shares(law: Law) -> dict[str, list[str]]:
-    """Shares that are 1 minus the others -> these."""
-    schema, instance = law.declarations.schema, law.declarations.instance
-    if schema is None or instance is None:
-        return {}
-    found = {}
-    for name, left in instance.left_out.items():
-        labels = instance.of(schema, schema.symbols[name].indices[-1])
-        shares = {label: with_subscripts(name, (label,)) for label in labels}
-        if shares[left] in law.declarations.symbols:
-            found[shares[left]] = [share for label, share in shares.items() if label != left]
-    return found
-
-
-def on_arrays(law: Law) -> bool:
-    """Whether a law with index sets is computed on arrays, an axis for each index: one with few
-    parameters has second derivatives where it is written out."""
-    return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
-
-
-def is_large(law: Law) -> bool:
-    """Whether a law with index sets has too many parameters for algebra about each of them."""
-    return law.declarations.schema is not None and len(law.parameters) > MOST_SECOND
-
-
-def array_model(law: Law, columns: Array) -> ArrayModel:
-    """A law with index sets, at labels, on the rows of a table, shape (variables, rows)."""
-    schema = law.declarations.schema
-    assert schema is not None
-    leaves = Leaves(
-        schema,
-        law.declarations,
-        tuple(q.name for q in law.variables),
-        tuple(q.name for q in law.parameters),
-        {q.name: q.value for q in law.settings if q.value is not None},
-    )
-    return ArrayModel(Indexed(leaves), columns, linear_in(leaves))
-
-
-def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
-    """A tape whose inputs from `count` on have become constants."""
-    steps = []
-    for step in tape.instructions:
-        number = step.value if step.op == "input" else None
-        if isinstance(number, int) and number >= count:
-            step = replace(step, op="constant", value=sp.Rational(repr(values[number - count])))
-        steps.append(step)
-    return Tape(tuple(steps), count, tape.outputs)

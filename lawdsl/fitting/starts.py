@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.linear import solved
-from lawdsl.fitting.problem import Points, Problem, on_arrays
+from lawdsl.fitting.posing import on_arrays
+from lawdsl.fitting.problem import Points, Problem
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
 from lawdsl.language.resolving import read_target, spread

@@ -29,7 +29,8 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
 from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.many import parts_of
-from lawdsl.fitting.problem import Problem, problem_of
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import Problem
 from lawdsl.law import Law, load
 from lawdsl.mixtures.groups import Error, Rows, drawn_groups, tried
 from lawdsl.mixtures.records import NUMBER, csv_text

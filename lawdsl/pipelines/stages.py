@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.pipelines.groups import Fitted, fitted, floored, point_of
 from lawdsl.pipelines.handing import (
     ERROR,

@@ -42,7 +42,8 @@ from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.optimum import AUTO, Starts, optimum
-from lawdsl.fitting.problem import Problem, problem_of
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import Problem
 from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]

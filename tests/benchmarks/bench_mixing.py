@@ -33,7 +33,7 @@ import lawdsl
 from lawdsl import library
 from lawdsl.diagnostics import Text
 from lawdsl.fitting.fits import Fits
-from lawdsl.fitting.problem import problem_of
+from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law import Law
