@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lawdsl.comparing.one import Order, compare_one
 from lawdsl.comparing.records import Comparison, Comparisons
-from lawdsl.data.binding import chosen_rows, no_row
+from lawdsl.data.binding import chosen_rows
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.table import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -32,8 +32,6 @@ def compare_many(laws: Sequence[Law], table: Table, order: Order) -> Comparisons
             help = "compare laws of the same labels; write the one with its output as `L[i]`"
             raise LawdslError(Diagnostic("F0203", message, help=help))
     rows, _ = chosen_rows(table, order.where, order.drop_bad)
-    if len(rows) == 0:
-        raise LawdslError(no_row(table, order.where))
     read = [
         labelled(law.declarations, rows, _own(law, order), drop_bad=order.drop_bad) for law in laws
     ]

@@ -103,8 +103,6 @@ def bind(
     table, weighted = with_weights(table, weights)
     check_columns(table, run, "run")
     table, dropped = chosen_rows(table, where, drop_bad)
-    if len(table) == 0:
-        raise LawdslError(no_row(table, where))
     if weighted is not None:
         table, more = counting(table, weighted, drop_bad)
         dropped += more
@@ -186,7 +184,11 @@ def _bound_columns(
 
 
 def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
-    """The rows that meet the conditions, and how many could not be asked and were dropped."""
+    """The rows that meet the conditions, and how many could not be asked and were dropped.
+
+    Raises:
+        LawdslError: a condition that cannot be asked; no row, D0103.
+    """
     dropped = 0
     for text in where:
         asked = condition(text, table)
@@ -194,14 +196,11 @@ def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Tab
             table, more = readable_rows(table, [asked.column])
             dropped += more
         table = table.keep(asked.holds(table))
+    if len(table) == 0:
+        message = "no row is left" if where else "the table has no rows"
+        help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
+        raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
     return table, dropped
-
-
-def no_row(table: Table, where: Sequence[str]) -> Diagnostic:
-    """What is said where no row is left."""
-    message = "no row is left" if where else "the table has no rows"
-    help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
-    return Diagnostic("D0103", message, place=table.name, help=help)
 
 
 def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:

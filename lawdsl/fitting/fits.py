@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -178,15 +178,7 @@ class Fits:
             "measured": self.measured and self.measured.to_json(),
             "rests": {name: list(ends) for name, ends in self.rests.items()},
             "parts": [part.to_json() for part in self.parts],
-            "law": {
-                "name": self.law.name,
-                "digest": self.law.digest,
-                "texts": dict(self.law.texts),
-                "settings": dict(self.law.settings),
-                "dropped": list(self.law.dropped),
-                "added": list(self.law.added),
-                "held": list(self.law.held),
-            },
+            "law": asdict(self.law),
         }
         found: dict[str, Any] = plain(content)
         return found

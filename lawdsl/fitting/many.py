@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lawdsl.data.binding import chosen_rows, no_row
+from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
 from lawdsl.data.grouping import with_weights
 from lawdsl.data.labels import Labelled, labelled
@@ -45,8 +45,6 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
         settings={q.name: q.value for q in law.settings if q.value is not None},
     )
     rows, lost = chosen_rows(table, order.where, order.drop_bad)
-    if len(rows) == 0:
-        raise LawdslError(no_row(table, order.where))
     found = labelled(law.declarations, rows, columns, drop_bad=order.drop_bad)
     places = list(parts_of(law, found.instance))
     fits = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.data.binding import no_row
+from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_columns, without_readings
 from lawdsl.data.elements import STAR
 from lawdsl.data.labels import Labelled, labelled, no_labels
@@ -45,9 +45,8 @@ def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> 
         LawdslError: a table that cannot be used.
     """
     law = fits.read_law()
-    declared, rows = law.declarations, read_table(table)
-    if len(rows) == 0:
-        raise LawdslError(no_row(rows, ()))
+    declared = law.declarations
+    rows, _ = chosen_rows(read_table(table), (), drop_bad=False)
     bound = {**_columns(fits, law, rows.columns), **columns}
     more: tuple[Diagnostic, ...] = ()
     if fits.measured is not None:

@@ -57,10 +57,6 @@ def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Ite
     """
     law = task.law
     rows, _ = chosen_rows(table, where, drop_bad)
-    if len(rows) == 0:
-        message = "no row is left" if where else "the table has no rows"
-        help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
-        raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
     if not law.indexed:
         columns = {q.name: task.column(q.name) for q in law.variables}
         columns[law.output] = task.column(law.output)
