@@ -16,6 +16,7 @@ from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
 from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
+from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.keeping import altered, load, read_again, save
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.records import (
@@ -55,6 +56,9 @@ class Fit:
         held: name -> parameter that is fixed at a value, or tied to a formula of the others.
         optimality: how flat the objective is there, and how it bends.
         intervals: how well the data determine the parameters.
+        spread: how their errors go together; of a fit in two steps with the parameter that was
+            chosen first. None where the rows do not say: none to spare, two steps without a
+            bootstrap, more than 100 parameters, a file written before there were spreads.
     """
 
     parameters: Mapping[str, Parameter]
@@ -72,6 +76,7 @@ class Fit:
     held: Mapping[str, Held] = field(default_factory=dict)
     optimality: Optimality = Optimality(math.nan, math.nan)
     intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
+    spread: Spread | None = field(default=None, repr=False)
 
     @property
     def values(self) -> dict[str, float]:
@@ -96,6 +101,9 @@ class Fit:
             raise altered("its law is not the one that was fitted")
         if not variables <= set(self.data.ranges) or not variables <= set(self.data.columns):
             raise altered("it does not say which data it was fitted to")
+        spread = names if self.spread is None else set(self.spread.names)
+        if not names <= spread <= names | set(self.held):
+            raise altered("it says the errors of other parameters")
         return law
 
     def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:
@@ -162,6 +170,7 @@ class Fit:
             "data": asdict(self.data),
             "law": asdict(self.law),
             "seed": self.seed,
+            "spread": self.spread and self.spread.to_json(),
         }
         found: dict[str, Any] = plain(content)
         return found
