@@ -117,7 +117,7 @@ class Slopes:
         self._reading = np.array([i for i, s in enumerate(steps) if s.op == "input"], dtype=np.intp)
         self._read = np.array([steps[i].value for i in self._reading], dtype=np.intp)
         self._constants = np.array([i for i, s in enumerate(steps) if s.op == "constant"], np.intp)
-        self._numbers = np.array([float(steps[i].value) for i in self._constants])  # type: ignore[arg-type]
+        self._numbers = np.array([float(steps[i].value) for i in self._constants])
         self._moving = self._which_move()
         self._batches = self._scheduled()
 

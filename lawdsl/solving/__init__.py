@@ -1,0 +1,1 @@
+"""Questions to fitted laws: posed, solved, certified."""
