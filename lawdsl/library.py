@@ -17,10 +17,10 @@ from typing import TypeVar
 
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import limits, tree
+from lawdsl.language.declared import Declarations, Find
 from lawdsl.language.parsing import parse
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
-from lawdsl.language.declared import Declarations, Find
 from lawdsl.language.resolving import resolve
 from lawdsl.language.words import nearest
 

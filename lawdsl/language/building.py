@@ -279,8 +279,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Call(ascii_name(function), plain, keywords, span=span)
 
     def call_of_element(self, of: tree.Element, arguments: Any, closer: Token) -> Node:
-        made = self.call(Token("NAME", of.name), arguments, closer)
-        return replace(made, subscripts=of.subscripts, span=span_of(of, closer))
+        plain = tuple(a for a in arguments if not isinstance(a, tuple))
+        keywords = tuple(a for a in arguments if isinstance(a, tuple))
+        span = span_of(of, closer)
+        return tree.Call(of.name, plain, keywords, of.subscripts, span=span)
 
     def element_of_law(self, *parts: Any) -> Node:
         *names, subscripts, closer = parts

@@ -34,7 +34,6 @@ from lawdsl.language.scope import (
 from lawdsl.language.subscripts import free_in
 from lawdsl.language.tree import Span
 
-
 DECLARED = {
     "variable": ("variable", VARIABLE),
     "parameter": ("parameter", PARAMETER),

@@ -134,7 +134,9 @@ class Calls:
             mine = symbol.text
             if not isinstance(formula, tree.Element) or formula.name != name:
                 message = f"`{name}` has a value for each label"
-                help = f"write `{mine}`, with an index of the question, and `choose` or `given {mine}`"
+                help = (
+                    f"write `{mine}`, with an index of the question, and `choose` or `given {mine}`"
+                )
                 self.scope.say("L0701", message, span, help)
                 return False
             return self._same_sets(law, symbol, formula)

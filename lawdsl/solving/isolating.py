@@ -32,9 +32,12 @@ def _zero(equation: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
     if not deep:
         return None
     groups: dict[sp.Expr, sp.Expr] = {}
-    for term in sp.Add.make_args(flat(sp.expand(equation) if _is_polynomial(equation, x) else equation)):
+    if equation.is_polynomial(x):  # L0*(1 + T)
+        equation = sp.expand(equation, power_exp=False, power_base=False, log=False)
+    for term in sp.Add.make_args(flat(equation)):
         factor, own = term.as_independent(x, as_Add=False)
         groups[own] = groups.get(own, sp.S.Zero) + factor
+    groups = {own: sp.factor_terms(factor) for own, factor in groups.items()}
     rest = groups.pop(sp.S.One, sp.S.Zero)
     groups = {own: factor for own, factor in groups.items() if factor != 0}
     if len(groups) == 1:
@@ -44,10 +47,6 @@ def _zero(equation: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
         (one, a), (other, b) = groups.items()
         return _turned(flat(one / other), -b / a, x, deep - 1)
     return None
-
-
-def _is_polynomial(equation: sp.Expr, x: sp.Symbol) -> bool:
-    return bool(equation.is_polynomial(x))
 
 
 def _turned(own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
@@ -80,15 +79,20 @@ def tidied(formula: sp.Expr, first: Iterable[sp.Symbol] = ()) -> sp.Expr:
     """
     apart = set(first)
     groups: dict[tuple[sp.Expr, bool], sp.Expr] = {}
+    rest = sp.S.One
     for base, exponent in flat(formula).as_powers_dict().items():
-        if base.is_Add or not base.is_positive:
-            base, exponent = sp.Pow(base, exponent), sp.S.One
+        if not base.is_positive:
+            rest *= sp.Pow(base, exponent)
+            continue
         given = bool(base.free_symbols & apart)
-        own = sp.factor(exponent)
-        if own.could_extract_minus_sign():
-            base, own = 1 / base, -own
-        groups[own, given] = groups.get((own, given), sp.S.One) * base
-    constant = next((key for key in groups if not groups[key].free_symbols and key[0] != 1), None)
-    if constant is not None and (constant[0], True) in groups:
-        groups[constant[0], True] *= groups.pop(constant)
-    return sp.Mul(*(sp.Pow(base, own) for (own, _), base in groups.items()))
+        over, under = sp.factor(exponent).as_numer_denom()
+        if over.could_extract_minus_sign():
+            base, over = 1 / base, -over
+        key = (over / under, True) if given else (1 / under, False)
+        groups[key] = groups.get(key, sp.S.One) * (base if given else sp.Pow(base, over))
+    for (own, given), base in list(groups.items()):
+        if not given and not base.free_symbols and own != 1:  # a number beside a given: C/6
+            beside = next((k for k in groups if k[1] and k[0].as_numer_denom()[1] == 1 / own), None)
+            if beside is not None:
+                groups[beside] *= sp.Pow(groups.pop((own, given)), own / beside[0])
+    return rest * sp.Mul(*(sp.Pow(base, own) for (own, _), base in groups.items()))

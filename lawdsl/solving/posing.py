@@ -166,7 +166,11 @@ class _Posing:
                 -goal if self.question.maximize else goal,
                 (*asked, *self.domains.values()),
                 self._of_kind("given"),
-                {text: own for s in self.question.of_kind("given") for text, own in self._bounds(s)},
+                {
+                    text: own
+                    for s in self.question.of_kind("given")
+                    for text, own in self._bounds(s)
+                },
                 self._of_kind("setting") | self._law_settings(),
                 self._known(),
                 self.sources,

@@ -83,9 +83,7 @@ def _is_plain(margin: sp.Expr, condition: Condition) -> bool:
     return bool(margin.is_positive or (margin.is_nonnegative and not condition.strict))
 
 
-def formula_of(
-    equation: sp.Expr, unknown: sp.Symbol, given: Sequence[sp.Symbol]
-) -> sp.Expr | None:
+def formula_of(equation: sp.Expr, unknown: sp.Symbol, given: Sequence[sp.Symbol]) -> sp.Expr | None:
     """The unknown at which an expression is 0, as a formula that is written for a reader."""
     found = isolated(flat(equation), unknown)
     return None if found is None else tidied(found, given)

@@ -104,6 +104,7 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
     """
     missing = [use for use in question.uses if use not in fits]
     if missing:
+        law = question.uses[missing[0]].name
         names = ", ".join(f"`{use}`" for use in missing)
         law = question.uses[missing[0]].name
         message = f"the question has no fit for {names}"
@@ -117,8 +118,7 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
             found += _of_labels(use, fit)
             _merge(labels, fit.labels, use)
         elif isinstance(fit, Fit):
-            law = fit.read_law()
-            found.append(Source(use, law, fit.values, fit))
+            found.append(Source(use, fit.read_law(), fit.values, fit))
         else:
             assert isinstance(fit, Mapping)
             found.append(_of_numbers(use, declared, fit))
