@@ -256,17 +256,18 @@ def test_of_a_fit_in_two_steps_the_bootstrap_repeats_both(tmp_path: Path):
     assert errors["t"] > 2 * held.intervals.errors["t"]
 
 
-def test_bands_of_fits_in_two_steps_cover():
+@pytest.mark.parametrize("simulations", [12, pytest.param(150, marks=pytest.mark.slow)])
+def test_bands_of_fits_in_two_steps_cover(simulations: int):
     points, hits = np.array([0.3, 0.5, 0.7]), np.zeros(3)
-    for seed in range(30):
+    truth = 2.6 + 0.4 * np.exp(-1.8 * points)
+    for seed in range(simulations):
         fit = lawdsl.fit(
             STEPS, steps(seed=seed), claims=False, starts=2, intervals="bootstrap", resamples=100
         )
         band = fit.predict_with_errors({"r": points})
-        truth = 2.6 + 0.4 * np.exp(-1.8 * points)
         hits += (band.low < truth) & (truth < band.high)
 
-    assert np.all(hits >= binom.ppf(1e-4, 30, 0.95))
+    assert np.all(hits >= binom.ppf(1e-4, simulations, 0.95))
 
 
 # ---- laws with index sets
