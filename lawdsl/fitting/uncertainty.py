@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import METHODS, is_whole
+from lawdsl.choices import METHODS, check_level, is_whole
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
@@ -24,7 +23,6 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-LEVELS = (0.5, 0.999)
 MOST_RESAMPLES = 1_000_000
 FEWEST_RESAMPLES = 100
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
@@ -68,11 +66,7 @@ class Asked:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             _refuse(f"`{self.method}` is no kind of interval", f"one of {', '.join(METHODS)}")
-        if not (isinstance(self.level, Real) and LEVELS[0] <= self.level <= LEVELS[1]):
-            _refuse(
-                f"`{self.level}` is no level of an interval",
-                f"a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95",
-            )
+        check_level(self.level)
         if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
             _refuse(
                 f"`{self.resamples}` is no number of resamples",
