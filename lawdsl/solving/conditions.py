@@ -78,25 +78,25 @@ def sizes(x: Array, slopes: Array) -> Array:
 
 def at_bounds(problem: Problem, x: Array) -> tuple[Mask, Mask]:
     """Which unknowns are at their low and at their high bound."""
-    return x - problem.low <= AT * problem.spans, problem.high - x <= AT * problem.spans
+    low, high = problem.inner
+    near = np.where(problem.steep, 0.0, AT * problem.spans)
+    return x - low <= near, high - x <= near
 
 
-def point(problem: Problem, x: Array) -> Point:
-    """A point with the multipliers that fit best, of the conditions that are active there."""
+def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
+    """A point with the multipliers that fit best, of the conditions that are active there; the
+    slopes by unknowns that stand apart are not looked at."""
     values, slopes = problem.functions.at(x)
     active = ~problem.equality & (values[1:] >= -NEAR * sizes(x, slopes[1:]))
     at_low, at_high = at_bounds(problem, x)
-    walled = at_low | at_high
-    known = np.isfinite(slopes).all(axis=0)
+    used = np.ones(len(x), dtype=bool) if apart is None else ~apart
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
-    if np.all(known | walled) and np.isfinite(values).all():
-        spans = problem.spans[known]
-        scaled = slopes[:, known] * spans
-        fitted = _fitted(scaled, problem.equality, active, at_low[known], at_high[known])
-        m, low[known], high[known] = fitted[0], fitted[1] / spans, fitted[2] / spans
+    if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
+        spans = problem.spans[used]
+        ends = at_low[used], at_high[used]
+        fitted = _fitted(slopes[:, used] * spans, problem.equality, active, *ends)
+        m, low[used], high[used] = fitted[0], fitted[1] / spans, fitted[2] / spans
         residual = fitted[3]
-        low[~known & at_low] = np.inf
-        high[~known & at_high] = np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
     return Point(x, values, slopes, m, low, high, residual, worst)
@@ -157,36 +157,33 @@ def bordered(second: Array, first: Array) -> Array:
     return np.block([[second, first.T], [first, np.zeros((rows, rows))]])
 
 
-def polished(problem: Problem, x: Array, steep: Mask) -> Point:
+def polished(problem: Problem, x: Array) -> Point:
     """The point near x at which the conditions are met to rounding, by Newton's method.
 
-    Args:
-        problem: the problem.
-        x: a point near to it.
-        steep: unknowns whose slopes are infinite at a bound; their way to it changes by factors.
+    The way of a steep unknown to its bound changes by factors.
     """
     best = here = point(problem, x)
     idle = 0
     for _ in range(STEPS):
         if best.wrong <= DONE or idle > PATIENCE or not np.isfinite(here.wrong):
             break
-        here = point(problem, _stepped(problem, here, steep))
+        here = point(problem, _stepped(problem, here))
         idle = 0 if here.wrong < best.wrong / 2 else idle + 1
         best = here if here.wrong < best.wrong else best
     return best
 
 
-def _stepped(problem: Problem, here: Point, steep: Mask) -> Array:
+def _stepped(problem: Problem, here: Point) -> Array:
     rows, free = held(problem, here)
     if not len(free):
         return here.x
     spans = problem.spans[free]
     second = curvature_at(problem, problem.functions, here, free)[free] * spans * spans[:, None]
     first = here.slopes[1:][rows][:, free] * spans
-    slope = here.weights @ np.where(np.isfinite(here.slopes), here.slopes, 0.0)
+    slope = here.weights @ here.slopes
     right = -np.concatenate([slope[free] * spans, here.values[1:][rows]])
     matrix = bordered((second + second.T) / 2, first)
-    if not np.isfinite(matrix).all():
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
         return here.x
     balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1), 1e-300))
     found = np.linalg.lstsq(matrix * balance * balance[:, None], right * balance, rcond=1e-15)[0]
@@ -195,11 +192,11 @@ def _stepped(problem: Problem, here: Point, steep: Mask) -> Array:
     x[free] += step
     low, high = here.x - problem.low, problem.high - here.x
     for i, by in zip(free, step, strict=True):
-        if steep[i] and abs(by) > 0.5 * min(low[i], high[i]):
+        if problem.steep[i] and abs(by) > 0.5 * min(low[i], high[i]):
             way, sign = (low[i], 1.0) if low[i] <= high[i] else (high[i], -1.0)
             factor = np.exp(np.clip(sign * by / way, -LONGEST, LONGEST))
             x[i] = here.x[i] + sign * way * (factor - 1)
-    return np.clip(x, problem.low, problem.high)
+    return np.clip(x, *problem.inner)
 
 
 def gap(problem: Problem, here: Point) -> float | None:

@@ -28,7 +28,7 @@ def explained(problem: Problem, best: Best) -> Solution:
     crossed = np.flatnonzero(problem.low > problem.high)
     if len(crossed):
         return _crossed(problem, crossed)
-    if problem.linear or problem.polytope.centre() is None:
+    if problem.linear or problem.polytope.centre is None:
         return _of_polytope(problem)
     return _of_functions(problem, best)
 

@@ -69,6 +69,7 @@ class Polytope:
             method="highs-ds",
         )
 
+    @cached_property
     def centre(self) -> Array | None:
         """A point as far as possible from all ends; None where nothing is left."""
         low, high = self.tightened
@@ -150,7 +151,8 @@ def least_shift(polytope: Polytope) -> tuple[float, Array, Array, Sequence[tuple
     loose = Polytope(polytope.low, polytope.high, a, b, np.zeros(len(b), dtype=bool), rows)
     cost = np.append(np.zeros(len(polytope.low)), 1.0)
     found = loose.linprog(cost, np.full(len(b), -1.0))
-    shares = np.bincount(rows, np.abs(found.ineqlin.marginals), minlength=len(equal))
-    ends = [("low", i) for i in np.flatnonzero(np.abs(found.lower.marginals[:-1]) > NOTHING)]
-    ends += [("high", i) for i in np.flatnonzero(np.abs(found.upper.marginals[:-1]) > NOTHING)]
+    shares = np.bincount(rows, np.abs(found.ineqlin.marginals), len(equal)).astype(np.float64)
+    lower, upper = np.abs(found.lower.marginals[:-1]), np.abs(found.upper.marginals[:-1])
+    ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
+    ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
     return float(found.x[-1]), found.x[:-1], shares, ends

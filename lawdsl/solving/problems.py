@@ -17,6 +17,8 @@ from lawdsl.solving.polytopes import Polytope
 
 Array = NDArray[np.float64]
 
+TINY = 1e-250  # of its way: how near a steep unknown comes to 0
+
 
 @dataclass(frozen=True)
 class Constraint:
@@ -105,6 +107,30 @@ class Problem:
         """How far each unknown may go, 1 where there is no end: lengths are relative to it."""
         low, high = self.polytope.tightened
         return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
+
+    @cached_property
+    def steep(self) -> NDArray[np.bool_]:
+        """Which unknowns have an infinite slope, or no value, at an end of what is left to them."""
+        low, high = self.polytope.tightened
+        centre = self.polytope.centre
+        centre = middle(low, high) if centre is None else centre
+        n = len(centre)
+        points, each = np.repeat(centre[:, None], 2 * n, axis=1), np.arange(n)
+        points[each, each] = np.where(np.isfinite(low), low, centre)
+        points[each, each + n] = np.where(np.isfinite(high), high, centre)
+        values, slopes = self.functions.on(points)
+        good = np.isfinite(np.vstack([values, slopes.reshape(-1, 2 * n)]))
+        strange: NDArray[np.bool_] = ~np.min(good, axis=0)
+        return strange[:n] | strange[n:]
+
+    @cached_property
+    def inner(self) -> tuple[Array, Array]:
+        """The bounds, but the next numbers inside where an unknown is steep."""
+        next_low = np.maximum(np.nextafter(self.low, np.inf), self.low + TINY * self.spans)
+        next_high = np.minimum(np.nextafter(self.high, -np.inf), self.high - TINY * self.spans)
+        room = self.steep & (next_low < next_high)
+        low = np.where(room & np.isfinite(self.low), next_low, self.low)
+        return low, np.where(room & np.isfinite(self.high), next_high, self.high)
 
     @cached_property
     def linear(self) -> bool:

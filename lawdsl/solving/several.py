@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from lawdsl.solving.conditions import Point, at_bounds, gap, polished, violations
+from lawdsl.solving.conditions import Point, at_bounds, gap, point, polished, violations
 from lawdsl.solving.conflicts import explained
 from lawdsl.solving.problems import Constraint as Constraint
 from lawdsl.solving.problems import Problem as Problem
@@ -51,16 +51,15 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
 
 def best(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution | None:
     """The best feasible point; None where there is none."""
-    centre = problem.polytope.centre()
+    centre = problem.polytope.centre
     if centre is None:
         return None
-    steep = _steep(problem, centre)
     wanted = starts or (1 if problem.convex else STARTS)
-    searched = [_searched(problem, x, steep) for x in _starts(problem, centre, wanted, seed)]
+    searched = [_searched(problem, x) for x in _starts(problem, centre, wanted, seed)]
     met = [x for x in searched if x is not None and _nearly(problem, x)]
     values = np.array([problem.functions.at(x)[0][0] for x in met])
     for k in np.argsort(values):
-        end = _finished(problem, met[k], steep)
+        end = _finished(problem, met[k])
         if end.violation <= FEASIBLE:
             agreed = int(np.sum(np.abs(values - values[k]) <= SAME * max(1.0, abs(values[k]))))
             return replace(_solution(problem, end), starts=len(searched), agreed=agreed)
@@ -70,23 +69,26 @@ def best(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution
 def _solution(problem: Problem, end: Point) -> Solution:
     """What is said of a feasible point."""
     at_low, at_high = at_bounds(problem, end.x)
+    x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
+    value = float(problem.functions.at(x)[0][0])
+    room = gap(problem, end) if problem.convex else None
     names = np.array([s.name for s in problem.unknowns])
     held = [c.name for c, m in zip(problem.constraints, end.multipliers, strict=True)]
     active = (end.multipliers > 0) & ~problem.equality
     return Solution(
         feasible=True,
-        x=end.x,
-        value=float(end.values[0]),
+        x=x,
+        value=value,
         multipliers=end.multipliers,
         low=end.low,
         high=end.high,
         active=tuple(name for name, holds in zip(held, active, strict=True) if holds),
         at_low=tuple(names[at_low].tolist()),
         at_high=tuple(names[at_high].tolist()),
-        violation=end.violation,
+        violation=float(np.max(violations(problem, x), initial=0.0)),
         residual=end.residual,
         convex=problem.convex,
-        gap=gap(problem, end) if problem.convex else None,
+        gap=None if room is None else room + max(value - float(end.values[0]), 0.0),
     )
 
 
@@ -94,19 +96,6 @@ def _nearly(problem: Problem, x: Array) -> bool:
     values = problem.functions.at(x)[0]
     met = np.max(violations(problem, x), initial=0.0) <= NEARLY
     return bool(np.isfinite(values).all() and met)
-
-
-def _steep(problem: Problem, centre: Array) -> Mask:
-    """Which unknowns have an infinite slope, or no value, at an end."""
-    low, high = problem.polytope.tightened
-    n = len(centre)
-    points = np.repeat(centre[:, None], 2 * n, axis=1)
-    each = np.arange(n)
-    points[each, each] = np.where(np.isfinite(low), low, centre)
-    points[each, each + n] = np.where(np.isfinite(high), high, centre)
-    values, slopes = problem.functions.on(points)
-    strange = ~np.isfinite(values).all(axis=0) | ~np.isfinite(slopes).all(axis=(0, 1))
-    return strange[:n] | strange[n:]
 
 
 def _starts(problem: Problem, centre: Array, count: int, seed: int) -> list[Array]:
@@ -123,11 +112,11 @@ def _starts(problem: Problem, centre: Array, count: int, seed: int) -> list[Arra
     return [centre, *((1 - inside) * (shares @ np.array(corners)) + inside * centre)]
 
 
-def _searched(problem: Problem, start: Array, steep: Mask) -> Array | None:
+def _searched(problem: Problem, start: Array) -> Array | None:
     """Where sequential quadratic programming leads."""
     low, high = problem.polytope.tightened
     spans = problem.spans
-    inset = np.where(steep & (high - low > 0), INSET * spans, 0.0)
+    inset = np.where(problem.steep & (high - low > 0), INSET * spans, 0.0)
     bounds = scipy.optimize.Bounds(
         (low + inset) / spans, np.maximum(low + inset, high - inset) / spans
     )
@@ -177,17 +166,18 @@ def _conditions(problem: Problem) -> list[dict[str, Any]]:
     return made
 
 
-def _finished(problem: Problem, x: Array, steep: Mask) -> Point:
-    """A point at which a search ended, to rounding; what came near to a bound is put there."""
-    low, high, spans = problem.low, problem.high, problem.spans
-    near_low = (x - low <= SNAP * spans) & ~steep
-    near_high = (high - x <= SNAP * spans) & ~steep
-    x = np.where(near_low, low, np.where(near_high, high, x))
-    end = polished(problem, x, steep)
-    walled = np.where(steep & (end.x - low <= 2 * INSET * spans), low, end.x)
-    walled = np.where(steep & (high - end.x <= 2 * INSET * spans), high, walled)
-    if np.array_equal(walled, end.x):
-        return end
-    other = polished(problem, walled, steep)
-    better = other.values[0] <= end.values[0] and other.violation <= max(end.violation, FEASIBLE)
-    return other if better else end
+def _finished(problem: Problem, x: Array) -> Point:
+    """A point at which a search ended, to rounding; what came near to a bound is put there.
+
+    A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
+    bound is seen by the slope of the Lagrangian as near to it as numbers go.
+    """
+    spans, steep = problem.spans, problem.steep
+    low, high = problem.inner
+    reach = np.where(steep, 2 * INSET, SNAP) * spans
+    near_low, near_high = x - low <= reach, high - x <= reach
+    ends = np.where(near_low, low, np.where(near_high, high, x))
+    weights = point(problem, x, steep & (near_low | near_high)).weights
+    slope = weights @ problem.functions.at(ends)[1]
+    stays = ~steep | (near_low & (slope > 0)) | (near_high & (slope < 0))
+    return polished(problem, np.where(stays, ends, x))
