@@ -27,6 +27,8 @@ CASES = [
     (1 + 1 / (a + k * r**g + 3 * s**a), "convex"),
     (1 + 1 / (a + k * r**g + 3 * s**k), None),
     (1 / (k * r**g), "convex"),
+    (r**2 / 3 - sp.pi * r**g, "convex"),
+    (r ** sp.Rational(1, 3) * s, None),
     (-1 / (a + r**g), "concave"),
     (a + k * sp.exp(b * r + a * s), "convex"),
     (a + b * sp.exp(b * r + a * s), "concave"),

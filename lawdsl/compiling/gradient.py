@@ -34,6 +34,8 @@ Rule = Callable[[Array, Array], Array]
 
 def _others(x: Array, _: Array) -> Array:
     """For each factor the product of the others, without a division."""
+    if len(x) == 2:
+        return x[::-1]
     ones = np.ones_like(x[:1])
     before = np.cumprod(np.concatenate([ones, x[:-1]]), axis=0)
     behind = np.cumprod(np.concatenate([ones, x[:0:-1]]), axis=0)
@@ -118,16 +120,20 @@ class Slopes:
         self._read = np.array([steps[i].value for i in self._reading], dtype=np.intp)
         self._constants = np.array([i for i, s in enumerate(steps) if s.op == "constant"], np.intp)
         self._numbers = np.array([float(steps[i].value) for i in self._constants])
+        reading = dict(zip(self._read.tolist(), self._reading.tolist(), strict=True))
+        known = [(place, reading[n]) for place, n in enumerate(self.by) if n in reading]
+        self._places, self._sources = np.array(known, dtype=np.intp).reshape(-1, 2).T
         self._moving = self._which_move()
         self._batches = self._scheduled()
 
     def _which_move(self) -> Mask:
         """For each instruction whether it depends on an input to derive by."""
-        moving = np.zeros(len(self.tape.instructions), dtype=bool)
-        for i, step in enumerate(self.tape.instructions):
-            moving[i] = step.value in self.by if step.op == "input" else False
-            moving[i] |= any(moving[k] for k in step.arguments)
-        return moving
+        by = set(self.by)
+        moving: list[bool] = []
+        for step in self.tape.instructions:
+            own = step.op == "input" and step.value in by
+            moving.append(own or any(moving[k] for k in step.arguments))
+        return np.array(moving, dtype=bool)
 
     def _scheduled(self) -> tuple[_Batch, ...]:
         """The operations by their depth, their kind and how many arguments they have."""
@@ -205,9 +211,7 @@ class Slopes:
 
     def _by_input(self, slopes: Array) -> Array:
         found = np.zeros((len(slopes), len(self.by), slopes.shape[-1]))
-        reading = dict(zip(self._read.tolist(), self._reading.tolist(), strict=True))
-        known = [(place, reading[n]) for place, n in enumerate(self.by) if n in reading]
-        found[:, [place for place, _ in known]] = slopes[:, [i for _, i in known]]
+        found[:, self._places] = slopes[:, self._sources]
         return found
 
 

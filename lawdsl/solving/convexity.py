@@ -118,7 +118,7 @@ def _known(step: Instruction, boxes: Sequence[Interval], arguments: list[Known])
     if step.op == "input":
         return _leaf(boxes[step.value])  # type: ignore[index]
     if step.op == "constant":
-        return _leaf(_constant(step.value))
+        return _fixed(_constant(step.value))
     within = _range(step.op, arguments)
     if within is None:
         return NOTHING
