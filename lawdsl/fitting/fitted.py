@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
 from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
+from lawdsl.fitting.inflected import below
 from lawdsl.fitting.keeping import altered, load, read_again, save
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.records import (
@@ -117,7 +118,8 @@ class Fit:
     def predict_with_warnings(
         self, table: Any, /, **columns: str
     ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
-        """The same, and a warning for each variable that leaves the range it was fitted on."""
+        """The same, and warnings about variables that leave the range they were fitted on, and
+        shares at which the measurements break what the law claims."""
         law = self.read_law()
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
@@ -126,6 +128,8 @@ class Fit:
         problem = problem_of(law, runs.columns, np.ones(runs.columns.shape[1]), law.objective)
         theta = np.array([[self.parameters[q.name].value for q in law.parameters]])
         warnings = [*self._distrust(), *self._outside(law, runs.columns)]
+        names = (q.name for q in law.variables)
+        warnings += self.below_inflection(dict(zip(names, runs.columns, strict=True)))
         return problem.predictions(theta)[0].copy(), tuple(warnings)
 
     def _distrust(self) -> list[Diagnostic]:
@@ -142,6 +146,20 @@ class Fit:
         for q, values in zip(law.variables, columns, strict=True):
             found += beyond(q.name, values, self.data.ranges[q.name])
         return found
+
+    def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
+        """A warning where shares lie below the inflection ratio of the rows that were fitted.
+
+        Args:
+            columns: variable -> its values in the law's units; those that are no shares, or that
+                are not given, say nothing.
+        """
+        return [
+            d
+            for found in self.data.inflections
+            if found.share in columns
+            for d in below(found, np.ravel(np.asarray(columns[found.share], dtype=np.float64)))
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data; the keys are stable. Numbers that are not finite become null."""

@@ -122,5 +122,6 @@ def _by_rows(fits: Fits, found: Labelled) -> Predicted:
 def _part(part: Fit, found: Labelled, at: Mapping[str, str]) -> Predicted:
     """The rows with some labels by one part."""
     values, warnings = part.predict_with_warnings(found.keep(at), **found.columns)
-    label = label_of(part)  # ranges are those of the table, trust is of a part
-    return values, tuple(replace(d, place=label) if d.code == "F0110" else d for d in warnings)
+    label = label_of(part)  # ranges are those of the table, trust and inflections are of a part
+    own = ("F0110", "F0125")
+    return values, tuple(replace(d, place=label) if d.code in own else d for d in warnings)
