@@ -16,7 +16,9 @@ import lawdsl
 from lawdsl.fitting import one
 from lawdsl.fitting.fitted import Fit
 from lawdsl.observing.crossing import Sureness, crossing
+from lawdsl.observing.moves import Moves, numbered
 from lawdsl.observing.records import Inflection
+from lawdsl.observing.slopes import slopes
 from lawdsl.reporting.terminal import console, show_fit
 from lawdsl.reporting.trends import show_trends
 
@@ -130,6 +132,30 @@ def test_step_0_has_no_logarithm_and_is_left_out():
     assert of(both, law) == of(table, law)
 
 
+@pytest.mark.parametrize("points", [3, 4, 5, 6, 12])
+def test_slopes_are_those_of_the_least_squares_lines(points: int):
+    table = simulated([0.13, 0.3], 0.01, 0)
+    table = {n: v[table["D"] <= np.unique(table["D"])[points - 1]] for n, v in table.items()}
+    columns = [table[name] for name in ("N", "D", "r")]
+    pairs = [numbered(column) for column in columns]
+    codes = np.array([code for code, _ in pairs])
+    rows = len(table["L"])
+    labels, error = np.zeros((0, rows), dtype=np.int64), np.full(rows, 1e-4)
+    moves = Moves(table["L"], np.ones(rows), error, codes, codes, labels)
+    found, _, about = slopes(moves, 1, pairs[1][1])
+
+    degree = min(3, points - 2)
+    squares = 0.0
+    for k in range(len(found)):
+        here = (codes[0] == found.low[0, k]) & (codes[2] == found.low[2, k])
+        x, y = np.log(table["D"][here]), table["L"][here]
+        assert found.value[k] == pytest.approx(np.polyfit(x, y, 1)[0], rel=1e-9)
+        assert found.error[k] == pytest.approx(1e-4 / np.sum((x - x.mean()) ** 2), rel=1e-9)
+        squares += float(np.sum((y - np.polyval(np.polyfit(x, y, degree), x)) ** 2))
+    assert len(found) == 18 and about.df == 18 * (points - 1 - degree)
+    assert about.squares == pytest.approx(squares, rel=1e-6)
+
+
 # ---- how sure it is
 
 
@@ -144,13 +170,14 @@ def test_known_errors_are_used():
 
 def test_repeats_say_more_than_the_scatter_of_points():
     """Runs whose slopes differ by more than their points do."""
-    table = simulated(0.13, 0.001, 0, runs=0.01, seeds=3)
+    table = simulated(0.25, 0.001, 2, runs=0.01, seeds=3)
     first = {name: values[table["seed"] == 0] for name, values in table.items()}
     several, alone = of(table), of(first)
 
     assert several is not None and alone is not None
     assert (several.noise, alone.noise) == ("repeats", "scatter")
-    assert known(several)[2] - known(several)[1] > 3 * (known(alone)[2] - known(alone)[1])
+    assert known(several)[1] < 0.25 < known(several)[2]
+    assert known(alone)[2] < 0.25  # nothing in it says how far runs lie apart
 
 
 SURE = Sureness(2.0, 4.0)
@@ -161,8 +188,8 @@ CROSSINGS = {
     "in between": ((3, 1, -1, -3), 0.25, (0.25 - 0.0074, 0.25 + 0.0074)),
     "in the first gap": ((1, -1, -3, -5), 0.15, (0.1, 0.2)),
     "in the last gap": ((5, 3, 1, -1), 0.35, (0.3, 0.4)),
-    "below the first, perhaps": ((-0.1, -1, -2, -3), None, (0.0, 0.1113)),
-    "above the last, perhaps": ((3, 2, 1, 0.1), None, (0.3887, 1.0)),
+    "below the first, perhaps": ((-0.1, -1, -2, -3), None, (0.0, 0.2)),
+    "above the last, perhaps": ((3, 2, 1, 0.1), None, (0.3, 1.0)),
 }
 
 
@@ -219,7 +246,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"runs": 0.005, "seeds": 2}], ids=["points", "seeds"])
+@pytest.mark.parametrize("options", [{}, {"runs": 0.005, "seeds": 3}], ids=["points", "seeds"])
 def test_the_interval_covers_the_truth_as_often_as_it_says(
     options: dict[str, Any], record_property: Callable[[str, object], None]
 ):
@@ -258,7 +285,7 @@ def test_nothing_is_claimed_where_nothing_is_known_of_the_noise():
 @pytest.mark.parametrize(
     "text",
     [
-        "variable N, D > 0\nvariable r > 0\nparameter E > 0\nL = E\nrequire ∂L/∂D < 0",
+        "variable N, D > 0\nvariable r >= 0\nparameter E > 0\nL = E\nrequire ∂L/∂D < 0",
         "variable N, D > 0\nvariable r, q in [0, 1]\nparameter E > 0\nL = E\nrequire ∂L/∂D < 0",
         HEAD + "require ∂²L/∂D∂r < 0",
         HEAD + "require ∂L/∂r < 0",
@@ -347,6 +374,25 @@ def test_predictions_below_it_are_warned_of(fitted: Fit, shares: list[float], sa
     assert all("L rises with D" in d.notes[0] and "from r = 0.189 on" in d.help for d in found)
 
 
+def test_each_label_has_a_ratio_of_its_own():
+    text = """index d over domain
+variable N, D > 0
+variable r in [0, 1]
+parameter E[d], A[d], B[d], a[d], b[d] > 0
+L[d] = E[d] + A[d]*exp(-a[d]*r) + B[d]/D^b[d]
+require ∂L[d]/∂D < 0
+"""
+    web, code = simulated(0.12, 0.002, 0), simulated(0.27, 0.002, 1)
+    table: dict[str, Any] = {name: np.concatenate([web[name], code[name]]) for name in web}
+    table["domain"] = ["web"] * len(web["r"]) + ["code"] * len(code["r"])
+    made = lawdsl.fit(law_of(text), table, starts=3)
+    points = {"N": [1.0, 1.0], "D": [2.0, 2.0], "r": [0.2, 0.2], "domain": ["web", "code"]}
+    found = [d for d in made.predict_with_warnings(points)[1] if d.code == "F0125"]
+
+    assert [d.place for d in found] == ["code"]
+    assert found[0].message.startswith("r = 0.2 lies below the inflection ratio, r = 0.27")
+
+
 def test_points_without_a_share_are_not_warned_of(fitted: Fit):
     assert fitted.below_inflection({"N": [1.0]}) == []
 
@@ -363,5 +409,5 @@ def test_a_fit_that_is_one_of_many_does_not_look_for_it(monkeypatch: pytest.Monk
     table = PLANTED["dcpt.l3"].table(0.001)
     lawdsl.fit("dcpt.l3", table, starts=5, claims=False)
     assert looked == []
-    lawdsl.fit("dcpt.l3", table, starts=5, intervals="bootstrap", resamples=10)
+    lawdsl.fit("dcpt.l3", table, starts=5, intervals="bootstrap", resamples=100)
     assert looked == [1]

@@ -92,6 +92,8 @@ def inflection(
         return None
     curves = replace(curves, value=-slope.sense * curves.value)  # above 0 where the claim fails
     surely = limit(noise.df, scale.chance / len(curves))
+    if not np.any(curves.value > surely * noise.error):
+        return None
     sure = Sureness(limit(noise.df, TAIL), surely)
     groups = list(_groups(curves, along, by))
     names = [_place(axes, (along, by), curves.take(at[:1]), apart or {}) for at in groups]
@@ -102,9 +104,8 @@ def inflection(
         return crossing(names[n], shares[own], curves.value[own], noise.error[own], sure)
 
     found = [at(n, sure) for n in range(len(groups))]
+    # a place at which nothing shows must not widen what is known of the others
     failing = [n for n, one in enumerate(found) if one.fails and one.high is not None]
-    if not any(one.fails for one in found):
-        return None
     low = high = estimate = None
     if failing:
         together = Sureness(limit(noise.df, TAIL / len(failing)), surely)

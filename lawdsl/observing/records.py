@@ -142,8 +142,8 @@ class Inflection:
         low: lower end of the interval; None where none of them has one.
         high: upper end of it; None likewise.
         level: of the intervals.
-        noise: where it is known from: a column of standard errors, `repeats` of the curves, or
-            `scatter` about them.
+        noise: where it is known from: a `column` of standard errors, `repeats` of the curves, or
+            the `scatter` of points about them, which leaves out how far runs lie apart.
         places: each value of what else is equal.
     """
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lawdsl.observing.moves import Array, Moves, Scatter, in_lines, merged, varying
 
-DEGREE = 3  # of the smooth curve, in the logarithm, about which the values of one curve scatter
+DEGREE = 3  # of the smooth curve in the logarithm about which values scatter; less for short ones
 
 
 def slopes(rows: Moves, i: int, levels: Array) -> tuple[Moves, Scatter, Scatter]:
@@ -46,7 +46,7 @@ def slopes(rows: Moves, i: int, levels: Array) -> tuple[Moves, Scatter, Scatter]
         power = basis[-1] * centred
         for other in basis:
             power = power - other * _ratio(total(other * power), total(other**2))
-        basis.append(np.where(length > degree, power, 0.0))
+        basis.append(power if degree == 1 else np.where(length > degree + 1, power, 0.0))
         rest = rest - basis[-1] * _ratio(total(basis[-1] * rest), total(basis[-1] ** 2))
     weight = basis[1] / total(basis[1] ** 2)
     low, high = moves.low[:, first], moves.high[:, first]
@@ -59,10 +59,9 @@ def slopes(rows: Moves, i: int, levels: Array) -> tuple[Moves, Scatter, Scatter]
         low=low,
         high=high,
     )
-    spare = np.maximum(count - DEGREE - 1, 0)
-    squares = np.where(length > DEGREE + 1, rest**2 / moves.spread, 0.0)
+    spare = np.maximum(count - 1 - np.clip(count - 2, 1, DEGREE), 0)
     found, repeats = merged(curves)
-    return found, repeats, Scatter(float(np.sum(squares)), int(np.sum(spare)))
+    return found, repeats, Scatter(float(np.sum(rest**2 / moves.spread)), int(np.sum(spare)))
 
 
 def _ratio(above: Array, below: Array) -> Array:

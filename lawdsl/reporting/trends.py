@@ -91,6 +91,8 @@ def _show_inflection(found: Inflection, out: Console) -> None:
     """The share below which a claim fails: the one that is safe, and those of all places."""
     below = "" if found.low is None else f"; below it {found.trend}"
     out.print(Text(f"  inflection ratio: {found.text}{below}"), soft_wrap=True)
+    if found.noise == "scatter":
+        out.print("  there are no repeats: its interval leaves out how far runs lie apart")
     if len(found.places) > 1:
         rows = [
             (
