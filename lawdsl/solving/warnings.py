@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import sympy as sp
@@ -32,13 +33,14 @@ def warnings_of(
     found: list[Diagnostic] = []
     for source in posed.sources:
         if source.fit is not None:
-            found += [_of(source.use, d) for d in source.fit._distrust()]
+            found += [_of(source.use, d) for d in source.fit.distrust()]
     for taken in posed.taken:
         fit = taken.source.fit
         if fit is None or taken.quantity.name not in fit.data.ranges:
             continue
         at = np.array([evaluated(taken.at, values)])
-        said = beyond(taken.quantity.name, at, fit.data.ranges[taken.quantity.name])
+        name = taken.quantity.name
+        said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
         found += [_of(taken.source.use, d) for d in said]
     if any(s.fit is None for s in posed.sources):
         message = "parameters were given as numbers: their errors are not known"
@@ -57,6 +59,4 @@ def warnings_of(
 
 
 def _of(use: str, diagnostic: Diagnostic) -> Diagnostic:
-    from dataclasses import replace
-
     return replace(diagnostic, place=diagnostic.place or use)
