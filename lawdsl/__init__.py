@@ -6,6 +6,7 @@ law = lawdsl.load("dcpt.l3")             # a shipped law, or the path of a .law 
 print(lawdsl.check(law).claims)          # what it promises, proved or refuted
 fit = lawdsl.fit(law, "runs.csv", L="loss_code", r="r_code")
 fit.predict({"N": [7.0], "D": [10.0], "r": [0.5]})
+lawdsl.solve("dcpt.limited_data", domain=fit, N=7.0, D_d=5.0)["r_d"]
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ if TYPE_CHECKING:
     from lawdsl.proof.checking import check
     from lawdsl.proof.verdicts import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
+    from lawdsl.solving.answering import Asked, solve
+    from lawdsl.solving.records import Answer
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Answer": "lawdsl.solving.records",
+    "Asked": "lawdsl.solving.answering",
     "Check": "lawdsl.proof.verdicts",
     "Comparison": "lawdsl.comparing.records",
     "Diagnostic": "lawdsl.diagnostics",
@@ -48,11 +53,14 @@ _HOMES = {
     "load": "lawdsl.law",
     "load_fit": "lawdsl.fitting.fits",
     "run_pipeline": "lawdsl.pipelines.running",
+    "solve": "lawdsl.solving.answering",
     "trends": "lawdsl.observing.trends",
 }
 
 # without LawRegressor, for which scikit-learn must be installed
 __all__ = [
+    "Answer",
+    "Asked",
     "Check",
     "Comparison",
     "Diagnostic",
@@ -68,6 +76,7 @@ __all__ = [
     "load",
     "load_fit",
     "run_pipeline",
+    "solve",
     "trends",
 ]
 

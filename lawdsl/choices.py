@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -14,12 +14,26 @@ SHORT = {"huber": "huber(log)", "squared": "squared(raw)"}
 METHODS = ("delta", "profile", "bootstrap")
 """How intervals are found."""
 
+LEVELS = (0.5, 0.999)
+"""Of intervals: the lowest and the highest."""
+
 MOST_STARTS = 100_000
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """Whether a value is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_level(level: Any) -> None:
+    """Refuse a level of an interval that is none.
+
+    Raises:
+        LawdslError: it is no number from 0.5 to 0.999; F0120.
+    """
+    if not (isinstance(level, Real) and LEVELS[0] <= float(level) <= LEVELS[1]):
+        help = f"give a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95"
+        raise LawdslError(Diagnostic("F0120", f"`{level}` is no level of an interval", help=help))
 
 
 def check_seed(seed: Any) -> None:

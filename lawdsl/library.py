@@ -1,6 +1,6 @@
-"""Where laws and pipelines are found: a file by its path, a shipped one by its dotted name.
+"""Where laws, questions and pipelines are found: a file by its path, a shipped one by its dotted name.
 
-A law may be built on others, as a pipeline is; those are looked for beside its file, then among the shipped laws.
+A law may be built on others, as a question or a pipeline is; those are looked for beside its file, then among the shipped laws.
 Names are dotted words, never paths, and a file that a link leads out of the folder is refused.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,9 +17,11 @@ from typing import TypeVar
 
 from lawdsl.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import limits, tree
+from lawdsl.language.declared import Declarations, Find
 from lawdsl.language.parsing import parse
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
-from lawdsl.language.resolving import Declarations, resolve
+from lawdsl.language.questions import Question, resolve_question
+from lawdsl.language.resolving import resolve
 from lawdsl.language.words import nearest
 
 Found = TypeVar("Found")
@@ -30,11 +32,11 @@ def shipped_folder() -> Path:
     return Path(str(files("lawdsl.laws").joinpath("chinchilla.law"))).parent
 
 
-_SECTION = re.compile(r"^[ \t]*(law|pipeline)\b", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
 
 
 def shipped(kind: str = "law") -> dict[str, Path]:
-    """Dotted name -> file of every shipped law, or of every shipped pipeline."""
+    """Dotted name -> file of every shipped law, question or pipeline."""
     return {name: path for name, path in _files().items() if section_of(path) == kind}
 
 
@@ -48,7 +50,7 @@ def _files() -> dict[str, Path]:
 
 @cache
 def section_of(path: Path) -> str:
-    """What a file that can be read is: law or pipeline, by the line that says so first."""
+    """What a file that can be read is: law, question or pipeline, by the line that says so first."""
     found = _SECTION.search(read(path).text)
     return found[1] if found else "law"
 
@@ -89,7 +91,7 @@ def _unreadable(message: str, name: str, help: str) -> LawdslError:
 
 
 def locate(name_or_path: str) -> Path:
-    """The file of a law or pipeline, given its path or the dotted name of a shipped one.
+    """The file of a law, question or pipeline, given its path or the dotted name of a shipped one.
 
     Raises:
         LawdslError: neither exists.
@@ -134,16 +136,43 @@ def pipeline(name_or_path: str) -> tuple[Pipeline, list[Diagnostic]]:
     return declared_pipeline(read(path), path.parent)
 
 
+def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
+    """A question by name or path, every name resolved, and the warnings about it.
+
+    Raises:
+        LawdslError: with every mistake of the file.
+    """
+    path = locate(name_or_path)
+    return declared_question(read(path), path.parent)
+
+
 def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnostic]]:
     """The pipeline in a text; the laws of its steps are looked for in the folder first.
 
     Raises:
         LawdslError: with every mistake of the text.
     """
+    return _declared(text, folder, resolve_pipeline)
+
+
+def declared_question(text: Text, folder: Path) -> tuple[Question, list[Diagnostic]]:
+    """The question in a text; the laws that it uses are looked for in the folder first.
+
+    Raises:
+        LawdslError: with every mistake of the text.
+    """
+    return _declared(text, folder, resolve_question)
+
+
+def _declared(
+    text: Text,
+    folder: Path,
+    resolved: Callable[[tree.Document, Text, Find], tuple[Found | None, list[Diagnostic]]],
+) -> tuple[Found, list[Diagnostic]]:
     reading = _Reading(folder)
     document, mistakes = parse(text.text, text.name)
     text = Text(text.name, text.text.removeprefix("\ufeff"))
-    found, more = resolve_pipeline(document, text, lambda name: reading.find(name, ()))
+    found, more = resolved(document, text, lambda name: reading.find(name, ()))
     return _sound(found, [*mistakes, *more])
 
 

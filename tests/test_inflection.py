@@ -379,7 +379,7 @@ def test_a_share_that_is_none_is_not_read(fitted: Fit, value: Any):
 )
 def test_predictions_below_it_are_warned_of(fitted: Fit, shares: list[float], said: str | None):
     points = {"N": [5e-4] * len(shares), "D": [5e-4] * len(shares), "r": shares}
-    found = [d for d in fitted.predict_with_warnings(points)[1] if d.code == "F0125"]
+    found = [d for d in fitted.predict_with_warnings(points)[1] if d.code == "F0127"]
 
     assert found == fitted.below_inflection(points)
     assert [d.message.startswith(said or "") for d in found] == ([] if said is None else [True])
@@ -399,7 +399,7 @@ require ∂L[d]/∂D < 0
     table["domain"] = ["web"] * len(web["r"]) + ["code"] * len(code["r"])
     made = lawdsl.fit(law_of(text), table, starts=3)
     points = {"N": [1.0, 1.0], "D": [2.0, 2.0], "r": [0.2, 0.2], "domain": ["web", "code"]}
-    found = [d for d in made.predict_with_warnings(points)[1] if d.code == "F0125"]
+    found = [d for d in made.predict_with_warnings(points)[1] if d.code == "F0127"]
 
     assert [d.place for d in found] == ["code"]
     assert found[0].message.startswith("r = 0.2 lies below the inflection ratio, r = 0.27")

@@ -30,6 +30,7 @@ ORDER = (
     "data",
     "observing",
     "fitting",
+    "solving",
     "regressor",
     "comparing",
     "pipelines",

@@ -32,6 +32,7 @@ from lawdsl.cli import (
     pipelines,
     predicting,
     running,
+    solving,
     validation,
 )
 from lawdsl.cli.options import LAST_WORDS
@@ -49,6 +50,7 @@ def cli() -> None:
     lawdsl trends my_law.law runs.csv            hold it against measurements
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
     lawdsl predict fit.json N=7e9 D=2e12         use the fit
+    lawdsl solve dcpt.tradeoff general=fit.json …   answer a question with it
     lawdsl compare law1 law2 runs.csv            which law predicts best
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
@@ -62,6 +64,7 @@ for room in (
     fits,
     predicting,
     comparing,
+    solving,
     pipelines,
     mixtures,
     corpora,

@@ -117,9 +117,9 @@ def _named(law: Law) -> str:
 
 
 def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
-    from lawdsl.library import declarations, locate, pipeline, section_of
+    from lawdsl.library import declarations, locate, pipeline, question, section_of
 
-    readers = {"law": declarations, "pipeline": pipeline}
+    readers = {"law": declarations, "question": question, "pipeline": pipeline}
     warnings = [d for name in laws for d in readers[section_of(locate(name))](name)[1]]
     result = {"laws": [{"law": name, "ok": True} for name in laws], "claims": []}
 

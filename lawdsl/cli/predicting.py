@@ -13,6 +13,9 @@ import click
 from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
 
 if TYPE_CHECKING:
+    from lawdsl.diagnostics import Diagnostic
+    from lawdsl.fitting.fits import Fits
+    from lawdsl.fitting.fitted import Fit
     from lawdsl.fitting.wanted import Wanted
 
 
@@ -25,9 +28,17 @@ if TYPE_CHECKING:
     metavar="TABLE",
     help="First runs of a domain that was not fitted, to measure it by.",
 )
+@click.option("--intervals", is_flag=True, help="Add the interval of each prediction.")
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @as_json
 def predict(
-    fit: str, arguments: tuple[str, ...], output: str | None, runs: str | None, as_json: bool
+    fit: str,
+    arguments: tuple[str, ...],
+    output: str | None,
+    runs: str | None,
+    intervals: bool,
+    level: float,
+    as_json: bool,
 ) -> int:
     """Predict with a fit: at given values, or on the rows of a table.
 
@@ -42,6 +53,14 @@ def predict(
     lawdsl predict fit.json mixtures.csv "r=r_*"    the loss on each domain, a column each
     lawdsl predict fit.json runs.csv domain=name    where each row says its domain, one column
     lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
+
+    \b
+    with the ends of an interval beside each prediction:
+    lawdsl predict fit.json N=7e9 D=1e11 --intervals --level 0.9
+
+    An interval is that of the fitted curve: how far the noise of the rows that were fitted leaves it
+    open, by run where the fit counted runs. That the law may be wrong is not in it, nor the noise of
+    a further measurement.
 
     Warns where a value lies outside the range that was fitted.
     """
@@ -58,22 +77,26 @@ def predict(
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
-        predicted, warnings = read.predict_with_warnings(data, **more, **bindings(pairs))
+        made, warnings = _predicted(
+            read, data, {**more, **bindings(pairs)}, level if intervals else None
+        )
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
         units = data.units
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
         behind = " predicted"
     else:
         columns = _points(asked, bindings(pairs), measured=bool(runs))
-        predicted, warnings = read.predict_with_warnings(columns, **more)
+        made, warnings = _predicted(read, columns, more, level if intervals else None)
         names, behind = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
-    labels = asked.outputs if predicted.ndim == 2 else ()
-    outputs = [f"{asked.output}[{label}]{behind}" for label in labels] or [asked.output + behind]
+    labels = asked.outputs if made.ndim == 3 else ()
+    ends = ["low", "high"] if intervals else []
+    of = [f"{asked.output}[{label}]" for label in labels] or [asked.output]
+    outputs = [f"{name}{tail}" for name in of for tail in (behind, *(f" {end}" for end in ends))]
     twice = next((name for name in outputs if name in names), None)
     if twice is not None:
         raise click.UsageError(f"the table has a column {twice!r} already: remove it first")
-    values = predicted.reshape(len(points), len(outputs)).tolist()
+    values = made.reshape(len(points), len(outputs)).tolist()
     headers = [*names, *outputs]
     rows = [[*point, *own] for point, own in zip(points, values, strict=True)]
     if output:
@@ -83,8 +106,8 @@ def predict(
         if output:
             tell(f"wrote {output}")
         elif labels and table is None and len(rows) == 1:
-            beside = list(zip(labels, values[0], strict=True))
-            show_rows([asked.over, asked.output], beside, console())
+            beside = [(label, *own) for label, own in zip(labels, made[0].tolist(), strict=True)]
+            show_rows([asked.over, asked.output, *ends], beside, console())
         else:
             show_rows(headers, rows, console())
 
@@ -92,10 +115,28 @@ def predict(
         "law": asked.law,
         "columns": headers,
         "rows": rows,
-        "predictions": predicted.tolist(),
+        "predictions": made[..., 0].tolist(),
         "labels": list(labels) or None,
+        "intervals": None,
     }
+    if intervals:
+        low, high = made[..., 1].tolist(), made[..., 2].tolist()
+        result["intervals"] = {"level": level, "low": low, "high": high}
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _predicted(
+    fit: Fit | Fits, table: Any, more: Mapping[str, str], level: float | None
+) -> tuple[Any, tuple[Diagnostic, ...]]:
+    """What a fit predicts, with the ends of intervals if a level is given: an array of shape
+    (points, 1 or 3), or (points, labels, 1 or 3); and the warnings."""
+    import numpy as np
+
+    if level is None:
+        values, warnings = fit.predict_with_warnings(table, **more)
+        return values[..., None], warnings
+    band = fit.predict_with_errors(table, level=level, **more)
+    return np.stack([band.values, band.low, band.high], axis=-1), band.warnings
 
 
 def _points(asked: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:

@@ -10,6 +10,7 @@ from lawdsl.choices import METHODS
 from lawdsl.data.measuring import Measured
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting import inflected
+from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.records import (
     Agreement,
     Certificate,
@@ -75,6 +76,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
         "held": {name: _held(h) for name, h in content["held"].items()},
         "optimality": Optimality(*(_or_nan(optimality[n]) for n in ("gradient", "curvature"))),
         "intervals": _intervals(content["intervals"]),
+        "spread": _spread(content),
     }
 
 
@@ -157,6 +159,12 @@ def _intervals(content: Mapping[str, Any]) -> Intervals:
         int(content["resamples"]),
         int(content["failed"]),
     )
+
+
+def _spread(content: Mapping[str, Any]) -> Spread | None:
+    """The spread of a fit; files written before there were any have none."""
+    found = content.get("spread")
+    return None if found is None else Spread.of_json(found)
 
 
 def _held(content: Mapping[str, Any]) -> Held:

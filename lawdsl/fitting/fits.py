@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.choices import check_level
 from lawdsl.data.measuring import Measured
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.files import plain
+from lawdsl.fitting.bands import Band
 from lawdsl.fitting.fields import SEVERAL, VERDICTS, fields_of_several
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.gathering import gathered, label_of
@@ -141,7 +143,21 @@ class Fits:
         self, table: Any, /, *, runs: Any = None, **columns: str
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
         """The same, and a warning for each variable that leaves the range it was fitted on."""
-        return predicted(self, table, runs, columns)
+        (values,), warnings = predicted(self, table, runs, columns)
+        return values, warnings
+
+    def predict_with_errors(
+        self, table: Any, /, *, level: float = 0.95, runs: Any = None, **columns: str
+    ) -> Band:
+        """The same with intervals, as `Fit.predict_with_errors` gives them: those of each label by
+        the errors of its own fit.
+
+        Raises:
+            LawdslError: as `predict` does; a level that is none; a fit without a `spread` (F0125).
+        """
+        check_level(level)
+        (values, low, high), warnings = predicted(self, table, runs, columns, level)
+        return Band(values, low, high, level, warnings)
 
     @property
     def apart(self) -> tuple[str, ...]:

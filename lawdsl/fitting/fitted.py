@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lawdsl.choices import check_level
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
+from lawdsl.fitting.bands import Band, ends, no_band, undetermined
 from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
 from lawdsl.fitting.inflected import below
+from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.keeping import altered, load, read_again, save
 from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import (
     Agreement,
     Certificate,
@@ -31,6 +35,7 @@ from lawdsl.fitting.records import (
     Optimality,
     Parameter,
 )
+from lawdsl.language.declared import Objective
 from lawdsl.law import Law
 
 OUTSIDE = 1.0 + 1e-9  # a value further out than this factor is outside the fitted range
@@ -56,6 +61,9 @@ class Fit:
         held: name -> parameter that is fixed at a value, or tied to a formula of the others.
         optimality: how flat the objective is there, and how it bends.
         intervals: how well the data determine the parameters.
+        spread: how their errors go together; of a fit in two steps with the parameter that was
+            chosen first. None where the rows do not say: none to spare, two steps without a
+            bootstrap, more than 100 parameters, a file written before there were spreads.
     """
 
     parameters: Mapping[str, Parameter]
@@ -73,6 +81,7 @@ class Fit:
     held: Mapping[str, Held] = field(default_factory=dict)
     optimality: Optimality = Optimality(math.nan, math.nan)
     intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
+    spread: Spread | None = field(default=None, repr=False)
 
     @property
     def values(self) -> dict[str, float]:
@@ -85,18 +94,16 @@ class Fit:
         Raises:
             LawdslError: the text is not the one that was fitted.
         """
-        law = read_again(self.law)
-        if self.law.instance is not None:
-            try:
-                law = law.at_labels(self.law.instance)
-            except KeyError:
-                raise altered("its labels are not those of its law") from None
+        law = _read(self.law)
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):
             raise altered("its law is not the one that was fitted")
         if not variables <= set(self.data.ranges) or not variables <= set(self.data.columns):
             raise altered("it does not say which data it was fitted to")
+        spread = names if self.spread is None else set(self.spread.names)
+        if not names <= spread <= names | set(self.held):
+            raise altered("it says the errors of other parameters")
         return law
 
     def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:
@@ -121,18 +128,65 @@ class Fit:
         """The same, and warnings about variables that leave the range they were fitted on, and
         shares at which the measurements break what the law claims."""
         law = self.read_law()
+        problem, theta = self._posed(law, law.objective, table, columns)
+        warnings = self._warnings(law, problem.columns)
+        return problem.predictions(theta[None])[0].copy(), warnings
+
+    def predict_with_errors(self, table: Any, /, *, level: float = 0.95, **columns: str) -> Band:
+        """The fitted law on the rows of a table, with the interval in which the noise of the rows
+        that were fitted leaves it: by run where the fit counted runs. That the law may be wrong is
+        not in it, nor the noise of a further measurement.
+
+        Args:
+            table: as `predict` takes it.
+            level: 0.95 for 95 % intervals.
+            columns: variable -> column, where they differ from those fitted.
+
+        Raises:
+            LawdslError: as `predict` does; a level that is none; a fit without a `spread` (F0125).
+        """
+        check_level(level)
+        if self.spread is None:
+            raise LawdslError(no_band(self))
+        law = self.law_of_spread()
+        objective = replace(law.objective, log=self.objective.of_logs)
+        problem, theta = self._posed(law, objective, table, columns)
+        values, low, high = ends(problem, theta, self.spread, level)
+        warnings = self._warnings(law, problem.columns)
+        return Band(values, low, high, level, (*warnings, *undetermined(law.output, high)))
+
+    def law_of_spread(self) -> Law:
+        """The law in which a parameter that was chosen before the others is free again."""
+        law = self.read_law()
+        assert self.spread is not None
+        chosen = set(self.spread.names) - {q.name for q in law.parameters}
+        if not chosen:
+            return law
+        held = [text for text in self.law.held if text.split()[1] not in chosen]  # `fix c = 2.5`
+        found = _read(replace(self.law, held=tuple(held)))
+        if tuple(q.name for q in found.parameters) != self.spread.names:
+            raise altered("it says the errors of other parameters")
+        return found
+
+    def _posed(
+        self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
+    ) -> tuple[Problem, NDArray[np.float64]]:
+        """A law on the rows of a table, and its fitted parameters."""
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
         known = {name: column for name, column in fitted.items() if column in rows.columns}
-        runs = bind(law, rows, {**known, **columns}, target=False)
-        problem = problem_of(law, runs.columns, np.ones(runs.columns.shape[1]), law.objective)
-        theta = np.array([[self.parameters[q.name].value for q in law.parameters]])
-        warnings = [*self._distrust(), *self._outside(law, runs.columns)]
-        names = (q.name for q in law.variables)
-        warnings += self.below_inflection(dict(zip(names, runs.columns, strict=True)))
-        return problem.predictions(theta)[0].copy(), tuple(warnings)
+        points = bind(law, rows, {**known, **columns}, target=False).columns
+        values = self.values | {name: held.value for name, held in self.held.items()}
+        theta = np.array([values[q.name] for q in law.parameters])
+        return problem_of(law, points, np.ones(points.shape[1]), objective), theta
 
-    def _distrust(self) -> list[Diagnostic]:
+    def _warnings(self, law: Law, columns: NDArray[np.float64]) -> tuple[Diagnostic, ...]:
+        """What there is to say of predictions at points, shape (variables, points)."""
+        named = dict(zip((q.name for q in law.variables), columns, strict=True))
+        beyond = self._outside(law, columns)
+        return (*self.distrust(), *beyond, *self.below_inflection(named))
+
+    def distrust(self) -> list[Diagnostic]:
         """A reminder that the fit itself is not trusted."""
         if self.verdict != "not trusted":
             return []
@@ -180,6 +234,7 @@ class Fit:
             "data": asdict(self.data),
             "law": asdict(self.law),
             "seed": self.seed,
+            "spread": self.spread and self.spread.to_json(),
         }
         found: dict[str, Any] = plain(content)
         return found
@@ -214,6 +269,17 @@ class Fit:
             help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
             raise LawdslError(Diagnostic("F0108", message, help=help))
         return cls(**fields(content))
+
+
+def _read(fitted: FittedLaw) -> Law:
+    """A law that was fitted, at its labels."""
+    law = read_again(fitted)
+    if fitted.instance is None:
+        return law
+    try:
+        return law.at_labels(fitted.instance)
+    except KeyError:
+        raise altered("its labels are not those of its law") from None
 
 
 def beyond(name: str, values: NDArray[np.float64], fitted: tuple[float, float]) -> list[Diagnostic]:

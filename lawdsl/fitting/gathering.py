@@ -65,8 +65,13 @@ def _told(general: Diagnostic, own: Sequence[tuple[str, Diagnostic]], parts: int
     labels = [label for label, _ in own]
     if len(own) == 1:
         return replace(own[0][1], place=", ".join(filter(None, (labels[0], general.place))))
-    shown = f"all {parts} labels"
-    if len(own) < parts:
-        shown = ", ".join(labels[:LISTED])
-        shown += f" and {len(labels) - LISTED} more" if len(labels) > LISTED else ""
+    shown = listed(labels, parts)
     return replace(general, place=f"{shown}: {general.place}" if general.place else shown)
+
+
+def listed(labels: Sequence[str], parts: int) -> str:
+    """Labels in words, of so many."""
+    if len(labels) == parts > 1:
+        return f"all {parts} labels"
+    more = f" and {len(labels) - LISTED} more" if len(labels) > LISTED else ""
+    return ", ".join(labels[:LISTED]) + more

@@ -27,7 +27,7 @@ def below(found: Inflection, values: NDArray[np.float64]) -> list[Diagnostic]:
     message = f"{which} {verb} the inflection ratio, {found.text}"
     notes = (f"measured below it, {found.trend}, which this law cannot follow",)
     help = f"rely on predictions from {found.share} = {found.high:.3g} on, or measure nearer to it"
-    return [Diagnostic("F0125", message, "warning", notes=notes, help=help)]
+    return [Diagnostic("F0127", message, "warning", notes=notes, help=help)]
 
 
 def read(content: Mapping[str, Any]) -> Inflection:

@@ -23,11 +23,11 @@ from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.posing import is_large, problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Intervals, Parameter
+from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Parameter
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.straightest import Straightest, straightest
 from lawdsl.fitting.transforms import to_parameters
-from lawdsl.fitting.uncertainty import Asked
+from lawdsl.fitting.uncertainty import Asked, Known
 from lawdsl.fitting.uncertainty import intervals as intervals_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
@@ -173,8 +173,8 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
     flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
     on_bound = np.isin(names, list(bounds))
     open_ones = np.isin(names, list(lost)) & ~on_bound
-    known, lower, doubts = _intervals(task, theta, on_bound, open_ones, progress)
-    found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *doubts]
+    known = _known(task, theta, on_bound, open_ones, progress)
+    found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
     found += diagnosis.no_spare_rows(problem)
     found += diagnosis.worse_than_constant(problem, theta)
     if best.converged and "F0112" not in [d.code for d in found]:
@@ -196,19 +196,20 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
         seed=asked.seed,
         held=_held(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, on_bound),
-        intervals=known,
+        intervals=known.intervals,
+        spread=known.spread,
     )
-    return fit, lower
+    return fit, known.lower
 
 
-def _intervals(
+def _known(
     task: _Task,
     theta: Array,
     on_bound: NDArray[np.bool_],
     open_ones: NDArray[np.bool_],
     progress: Progress | None,
-) -> tuple[Intervals, Array | None, list[Diagnostic]]:
-    """The intervals of the parameters, of one that was chosen before too."""
+) -> Known:
+    """What is known of the parameters, of one that was chosen before too."""
     asked, groups, first = task.asked, task.runs.groups, task.first
     if first is None:
         return intervals_of(

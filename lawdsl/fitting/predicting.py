@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,9 @@ from lawdsl.data.labels import Labelled, labelled, no_labels
 from lawdsl.data.measuring import measured
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.bands import no_band
 from lawdsl.fitting.fitted import Fit, beyond
-from lawdsl.fitting.gathering import label_of
+from lawdsl.fitting.gathering import label_of, listed
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law import Law
 
@@ -25,10 +26,17 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fits import Fits
 
 Array = NDArray[np.float64]
+OF_PARTS = (
+    "F0110",
+    "F0126",
+    "F0127",
+)  # trust, errors and inflections are of a part, ranges are those of the table
 Predicted = tuple[Array, tuple[Diagnostic, ...]]  # and what is odd about it
 
 
-def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> Predicted:
+def predicted(
+    fits: Fits, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
+) -> Predicted:
     """The fitted law on the rows of a table.
 
     Args:
@@ -36,10 +44,12 @@ def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> 
         table: as `Fits.predict` takes it.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
+        level: of the intervals; None for none.
 
     Returns:
-        Shape (rows,) where rows say their labels or the law predicts one number, else
-        (rows, labels); and the warnings.
+        The values, and with intervals their lower and upper ends: shape (1 or 3, rows) where rows
+        say their labels or the law predicts one number, else (1 or 3, rows, labels); and the
+        warnings.
 
     Raises:
         LawdslError: a table that cannot be used.
@@ -61,13 +71,14 @@ def predicted(fits: Fits, table: Any, runs: Any, columns: Mapping[str, str]) -> 
     more = (*more, *_beyond(fits, found))
     missing = [index for index in asked if index not in found.of_rows]
     if not missing:
-        values_of_rows, warnings = _by_rows(fits, found)
+        values_of_rows, warnings = _by_rows(fits, found, level)
         return values_of_rows, (*more, *warnings)
     if missing != list(declared.output.indices) or not fits.apart:
         raise LawdslError(no_labels(declared, missing[0], rows))
-    made = [_part(part, found, {}) for part in fits.parts]
+    _check_spreads(fits.parts if level else ())
+    made = [_part(part, found, {}, level) for part in fits.parts]
     said = tuple(dict.fromkeys(d for _, own in made for d in own))
-    return np.stack([values for values, _ in made], axis=1), (*more, *found.warnings, *said)
+    return np.stack([values for values, _ in made], axis=2), (*more, *found.warnings, *said)
 
 
 def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
@@ -105,23 +116,48 @@ def _measured(
     return found.values, found.warnings
 
 
-def _by_rows(fits: Fits, found: Labelled) -> Predicted:
+def _by_rows(fits: Fits, found: Labelled, level: float | None) -> Predicted:
     """Each row with the part of its label."""
-    values = np.full(len(found.table), np.nan)
+    values = np.full((3 if level else 1, len(found.table)), np.nan)
     warnings: list[Diagnostic] = list(found.warnings)
-    for part in fits.parts:
-        instance = part.law.instance
-        assert instance is not None
-        mine = found.rows_with(instance.at)
-        if mine.any():
-            values[mine], more = _part(part, found, instance.at)
-            warnings += more
+    own = [(part, found.rows_with(_at(part))) for part in fits.parts]
+    own = [(part, mine) for part, mine in own if mine.any()]
+    _check_spreads([part for part, _ in own] if level else ())
+    for part, mine in own:
+        values[:, mine], more = _part(part, found, _at(part), level)
+        warnings += more
     return values, tuple(dict.fromkeys(warnings))
 
 
-def _part(part: Fit, found: Labelled, at: Mapping[str, str]) -> Predicted:
+def _at(part: Fit) -> Mapping[str, str]:
+    """The labels of the rows of a part."""
+    assert part.law.instance is not None
+    return part.law.instance.at
+
+
+def _part(part: Fit, found: Labelled, at: Mapping[str, str], level: float | None) -> Predicted:
     """The rows with some labels by one part."""
-    values, warnings = part.predict_with_warnings(found.keep(at), **found.columns)
-    label = label_of(part)  # ranges are those of the table, trust and inflections are of a part
-    own = ("F0110", "F0125")
-    return values, tuple(replace(d, place=label) if d.code in own else d for d in warnings)
+    rows = found.keep(at)
+    if level is None:
+        values, warnings = part.predict_with_warnings(rows, **found.columns)
+        made = values[None]
+    else:
+        band = part.predict_with_errors(rows, level=level, **found.columns)
+        made, warnings = np.stack([band.values, band.low, band.high]), band.warnings
+    label = label_of(part)
+    return made, tuple(replace(d, place=label) if d.code in OF_PARTS else d for d in warnings)
+
+
+def _check_spreads(parts: Sequence[Fit]) -> None:
+    """Refuse intervals of parts that have none, each reason once.
+
+    Raises:
+        LawdslError: F0125.
+    """
+    without: dict[Diagnostic, list[str]] = {}
+    for part in parts:
+        if part.spread is None:
+            without.setdefault(no_band(part), []).append(label_of(part))
+    if without:
+        told = [replace(d, place=listed(own, len(parts))) for d, own in without.items()]
+        raise LawdslError(told)

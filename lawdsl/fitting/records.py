@@ -106,6 +106,11 @@ class ObjectiveValue:
     log: Loss
     raw: Loss
 
+    @property
+    def of_logs(self) -> bool:
+        """Whether the residuals that were minimised are those of logarithms."""
+        return self.name.partition("(")[2].startswith("log(")
+
 
 @dataclass(frozen=True)
 class Metrics:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import METHODS, is_whole
+from lawdsl.choices import METHODS, check_level, is_whole
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.noise import Groups
 from lawdsl.fitting.intervals.profile import profile
+from lawdsl.fitting.intervals.spread import Spread, spread
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Intervals
 from lawdsl.fitting.straightest import Straightest
@@ -23,11 +23,28 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-LEVELS = (0.5, 0.999)
 MOST_RESAMPLES = 1_000_000
 FEWEST_RESAMPLES = 100
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
 FAILED = 0.05  # of the resamples: more that end nowhere are worth a word
+
+
+@dataclass(frozen=True)
+class Known:
+    """How well the data determine a fit.
+
+    Attributes:
+        intervals: of the parameters.
+        spread: how their errors go together, where that can be said.
+        lower: parameters at which the objective is lower than at the fit, where the search for
+            intervals has found some.
+        notes: what there is to say.
+    """
+
+    intervals: Intervals
+    spread: Spread | None
+    lower: Array | None
+    notes: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True)
@@ -49,11 +66,7 @@ class Asked:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             _refuse(f"`{self.method}` is no kind of interval", f"one of {', '.join(METHODS)}")
-        if not (isinstance(self.level, Real) and LEVELS[0] <= self.level <= LEVELS[1]):
-            _refuse(
-                f"`{self.level}` is no level of an interval",
-                f"a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95",
-            )
+        check_level(self.level)
         if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
             _refuse(
                 f"`{self.resamples}` is no number of resamples",
@@ -75,8 +88,8 @@ def intervals(
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
     first: Straightest | None = None,
-) -> tuple[Intervals, Array | None, list[Diagnostic]]:
-    """Intervals of the parameters of a fit.
+) -> Known:
+    """Intervals of the parameters of a fit, and how their errors go together.
 
     Args:
         law: the law.
@@ -89,29 +102,30 @@ def intervals(
         groups: which training run each row is of, shape (rows,).
         progress: called with how many resamples are done, and of how many.
         first: what a parameter is chosen by before the others are fitted.
-
-    Returns:
-        The intervals; parameters at which the objective is lower than at the fit, where the
-        search for them has found some; and what there is to say.
     """
     loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     names = [q.name for q in law.parameters]
-    doubt = _too_few(problem, int(np.sum(~on_bound)), asked, groups)
+    free = int(np.sum(~on_bound))
+    doubt, together = _too_few(problem, free, asked, groups), None
+    if first is None and _too_few(problem, free, Asked("delta"), groups) is None:
+        together = spread(problem, theta, names, free, groups)
     by = "rows" if groups is None else "runs"
     if doubt is None and first is not None and asked.method != "bootstrap":
-        doubt = [_chosen_before(problem, int(np.sum(~on_bound)), first, groups)]
+        doubt = [_chosen_before(problem, free, first, groups)]
     if doubt is not None:
-        return Intervals(asked.method, asked.level, by, {}, {}), None, doubt
+        return Known(Intervals(asked.method, asked.level, by, {}, {}), together, None, tuple(doubt))
     lower, notes, failed = None, list[Diagnostic](), 0
-    spread = delta(loose, theta, on_bound, asked.level, groups)
-    errors, low, high = spread.errors, spread.low, spread.high
+    scatter = delta(loose, theta, on_bound, asked.level, groups)
+    errors, low, high = scatter.errors, scatter.low, scatter.high
     if asked.method == "profile":
         found = profile(loose, theta, on_bound, asked.level, groups)
         low, high, lower = found.low, found.high, found.lower
     elif asked.method == "bootstrap":
         drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
-        low, high = drawn.ends(asked.level, int(np.sum(~on_bound)))
+        low, high = drawn.ends(asked.level, free)
         errors = drawn.errors()
+        if first is not None:
+            together = drawn.spread(names, free)
         failed = int(np.sum(~drawn.settled))
         if failed > FAILED * asked.resamples:
             message = f"{failed} of {asked.resamples} resamples did not end in a minimum"
@@ -130,7 +144,7 @@ def intervals(
         resamples,
         failed,
     )
-    return made, lower, notes
+    return Known(made, together, lower, tuple(notes))
 
 
 def _too_few(

@@ -118,6 +118,23 @@ class Builder(Transformer):  # type: ignore[type-arg]
         span = span_of(items, unit, doc)
         return tree.Declaration("given", items, unit, _text(doc), span=span)
 
+    def uses(self, word: Token, names: Any, law: tree.Name) -> Node:
+        return tree.Uses(_words(names), law.text, span=span_of(word, names, law))
+
+    def choose(self, _: Token, items: Any, unit: Any, doc: Any) -> Node:
+        span = span_of(items, unit, doc)
+        return tree.Declaration("choose", items, unit, _text(doc), span=span)
+
+    def maximize(self, objective: Any) -> Node:
+        return tree.Maximize(objective, span=objective.span)
+
+    def subject(self, word: Token, _: Token, *parts: Any) -> Node:
+        *relations, doc = parts
+        return tree.Subject(tuple(relations), _text(doc), span=span_of(word, relations))
+
+    def equality(self, left: Any, right: Any) -> Node:
+        return tree.Equality(left, right, span=span_of(left, right))
+
     def step(self, word: Token, law: tree.Name, by: Any, where: Any, at: Any) -> Node:
         parts = law.text, by or (), where or (), at or ()
         return tree.Step(*parts, span=span_of(word, law, where or (), [v for _, v in at or ()]))
@@ -260,6 +277,12 @@ class Builder(Transformer):  # type: ignore[type-arg]
         if function == "diff" and len(names) == len(arguments) > 1:
             return tree.Derivative(names[0], tuple(names[1:]), len(names) - 1, span=span)
         return tree.Call(ascii_name(function), plain, keywords, span=span)
+
+    def call_of_element(self, of: tree.Element, arguments: Any, closer: Token) -> Node:
+        plain = tuple(a for a in arguments if not isinstance(a, tuple))
+        keywords = tuple(a for a in arguments if isinstance(a, tuple))
+        span = span_of(of, closer)
+        return tree.Call(of.name, plain, keywords, of.subscripts, span=span)
 
     def element_of_law(self, *parts: Any) -> Node:
         *names, subscripts, closer = parts

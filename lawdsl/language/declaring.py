@@ -26,21 +26,31 @@ from lawdsl.language.scope import (
     OUTPUT,
     PARAMETER,
     SETTING,
+    UNKNOWN,
     VARIABLE,
+    Place,
     Scope,
 )
 from lawdsl.language.subscripts import free_in
 from lawdsl.language.tree import Span
 
+DECLARED = {
+    "variable": ("variable", VARIABLE),
+    "parameter": ("parameter", PARAMETER),
+    "given": ("given", GIVEN),
+    "choose": ("unknown", UNKNOWN),
+}
+"""Keyword -> what it declares, and where the domain of that stands."""
+
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
-    """`variable`, `parameter` or `given`."""
-    place = {"variable": VARIABLE, "parameter": PARAMETER, "given": GIVEN}[statement.kind]
+    """`variable`, `parameter`, `given` or `choose`, which declares unknowns."""
+    kind, place = DECLARED[statement.kind]
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
         name, own = item.name, item.subscripts
         earlier = scope.symbols.get(name)
-        again = earlier is not None and earlier.kind == statement.kind and name in scope.own
+        again = earlier is not None and earlier.kind == kind and name in scope.own
         if not again:
             scope.units[name] = unit
         declared_subscripts(scope, own, item.span)
@@ -57,7 +67,7 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
             scope.declare(
                 Symbol(
                     name,
-                    statement.kind,
+                    kind,
                     item.span,
                     bounds,
                     unit=statement.unit,
@@ -93,8 +103,23 @@ def _with_domains(
     return reversed(found)
 
 
-def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> Symbol | None:
-    """A setting, a let or the output; returns the output."""
+def define(
+    scope: Scope,
+    statement: tree.Definition,
+    output: Symbol | None,
+    let: Place = LET,
+    *,
+    labelled: bool = False,
+) -> Symbol | None:
+    """A setting, a let or the output; returns the output.
+
+    Args:
+        scope: what is known so far.
+        statement: the definition.
+        output: that of the law, where it has one already.
+        let: where the formula of a let stands.
+        labelled: whether a setting may be the same number for each label.
+    """
     name, kind, formula = statement.name, statement.kind, statement.formula
     if kind == "output" and output is not None:
         notes = (f"the first is `{output.text} = …`",)
@@ -105,10 +130,10 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
     own = statement.subscripts
     if kind == "setting":
         powers = None
-        _check_setting(scope, statement)
+        _check_setting(scope, statement, labelled=labelled)
     else:
         declared_subscripts(scope, own, statement.span)
-        powers = check_formula(scope, formula, LET if kind == "let" else OUTPUT, own=own)
+        powers = check_formula(scope, formula, let if kind == "let" else OUTPUT, own=own)
         check_same_unit(scope, unit, powers, f"`{name}`", formula.span)
     free = free_in(scope, formula) if kind == "output" and not scope.errors else ()
     symbol = Symbol(
@@ -129,9 +154,11 @@ def define(scope: Scope, statement: tree.Definition, output: Symbol | None) -> S
     return symbol if kind == "output" else None
 
 
-def _check_setting(scope: Scope, statement: tree.Definition) -> None:
+def _check_setting(scope: Scope, statement: tree.Definition, *, labelled: bool) -> None:
     formula = statement.formula
-    if statement.subscripts:
+    if labelled:
+        declared_subscripts(scope, statement.subscripts, statement.span)
+    elif statement.subscripts:
         help = "what has a value for each label is a variable, or a parameter"
         scope.say("L0314", "a setting has no subscripts", statement.span, help)
     if list(names_in(formula)):

@@ -23,7 +23,7 @@ from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.explaining import unexpected
 from lawdsl.language.layout import LogicalLine, logical_lines
 from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
-from lawdsl.language.words import LATER, LEADING, PLACED, ascii_name
+from lawdsl.language.words import LEADING, PLACED, ascii_name
 
 ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
 
@@ -63,31 +63,19 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
         return _TOO_LARGE, [too_large(f"the file has more than {limits.TOKENS:,} words", source)]
     lines = []
     lost: set[str] = set()
-    skipping = False  # a section that is reserved, down to the next one
     for line in logical_lines(tokens):
         statement = None
         if line.tokens:
-            if line.tokens[0].type == "KIND":
-                skipping = False
-            if skipping:
-                span = span_of(line.tokens)
-                diagnostics = [d for d in diagnostics if not _inside(d, span)]
-            else:
-                statement, found = _statement(line, source)
-                diagnostics += found
+            statement, found = _statement(line, source)
+            diagnostics += found
             if statement is None:
                 lost |= _names(line, source)
-            skipping = skipping or line.tokens[0].value in LATER
         lines.append(Line(statement, line.above, line.behind, line.gap))
         if len(diagnostics) > limits.MISTAKES:
             diagnostics.append(too_many(source))
             lost.add(ANYTHING)
             break
     return Document(tuple(lines), frozenset(lost)), diagnostics
-
-
-def _inside(diagnostic: Diagnostic, span: Span) -> bool:
-    return diagnostic.span is not None and span.start <= diagnostic.span.start < span.end
 
 
 def _names(line: LogicalLine, source: Text) -> set[str]:
@@ -142,14 +130,8 @@ def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
 
 def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[Diagnostic]]:
     """One logical line parsed, or the reason why it cannot be."""
-    first = line.tokens[0]
     if any(token.type == "ILLEGAL" for token in line.tokens):
         return None, []  # the character has its message; what it spoils needs no second one
-    if first.value in LATER:
-        message = f"`{first.value}` is reserved for a later version of the language"
-        help = "remove this line"
-        reserved = Diagnostic("L0211", message, text=source, span=span_of(first), help=help)
-        return None, [reserved]
     if line.broken is not None:
         return None, [line.broken.to_diagnostic(source)]
     long = list(_long_names(line.tokens, source))

@@ -18,6 +18,7 @@ from lawdsl.language.tree import (
     Document,
     Domain,
     Element,
+    Equality,
     Extends,
     Finite,
     Formula,
@@ -29,6 +30,7 @@ from lawdsl.language.tree import (
     Limit,
     Line,
     Listed,
+    Maximize,
     Measure,
     Minimize,
     Name,
@@ -47,9 +49,11 @@ from lawdsl.language.tree import (
     StartPoint,
     Statement,
     Step,
+    Subject,
     Sum,
     Trend,
     UnitOf,
+    Uses,
     name_of,
 )
 from lawdsl.language.words import SUPERSCRIPTS
@@ -86,10 +90,10 @@ def _formula(node: Formula) -> tuple[str, int]:
             return f"{function}({print_formula(body)} for {', '.join(over)})", _ATOM
         case Derivative(of, by, order):
             return _derivative(of, by, order), _ATOM
-        case Call(function, arguments, keywords):
+        case Call(function, arguments, keywords, subscripts):
             parts = [print_formula(a) for a in arguments]
             parts += [f"{name} = {print_formula(value)}" for name, value in keywords]
-            return f"{function}({', '.join(parts)})", _ATOM
+            return f"{with_subscripts(function, subscripts)}({', '.join(parts)})", _ATOM
         case Power(base, exponent):
             return f"{_within(base, _ATOM)}^{_within(exponent, _UNARY)}", _POWER
         case Negative(operand):
@@ -186,6 +190,12 @@ def print_chosen(chosen: Chosen) -> str:
     return f"{chosen.name} {chosen.relation} {text}"
 
 
+def print_relation(relation: Comparison | Equality) -> str:
+    """What an answer is subject to: `6*N*D = C`."""
+    sign = "=" if isinstance(relation, Equality) else relation.relation
+    return f"{print_formula(relation.left)} {sign} {print_formula(relation.right)}"
+
+
 def print_statement(statement: Statement) -> str:
     """One statement on one line, single-spaced."""
     return " ".join(cell for cell in _cells(statement) if cell)
@@ -236,6 +246,13 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return "require", print_claim(claim), place, f"expect {expect}" if expect else ""
         case Minimize(objective):
             return "minimize", print_formula(objective)
+        case Maximize(objective):
+            return "maximize", print_formula(objective)
+        case Uses(names, law):
+            return "uses", f"{', '.join(names)} : {law}"
+        case Subject(relations, doc):
+            kept = ", ".join(map(print_relation, relations))
+            return "subject to", kept, f'"{doc}"' if doc is not None else ""
         case StartGrid(targets, values):
             listed = ", ".join("..." if v is None else print_formula(v) for v in values)
             return "start", ", ".join(map(print_formula, targets)), f"in {{{listed}}}"
@@ -254,7 +271,7 @@ def _unit_and_doc(unit: UnitOf | None, doc: str | None) -> tuple[str, str]:
 
 def _table(statement: Statement) -> str:
     """Statements whose columns line up with one another when they stand in one paragraph."""
-    if isinstance(statement, (Require, Section, StartGrid, Step)):
+    if isinstance(statement, (Require, Section, StartGrid, Step, Subject)):
         return type(statement).__name__
     if isinstance(statement, Definition) and statement.kind == "output":
         return "output"

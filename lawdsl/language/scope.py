@@ -48,6 +48,10 @@ TIE = Place("a tie", ("setting", "parameter", "let"))
 POINT = Place("a start", ("setting",))
 GRID = Place("a start", ("setting", "parameter", "let"))
 STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change with a variable
+_ASKED = ("given", "setting", "unknown", "let", "value")
+QUESTION = Place("a question", _ASKED)
+AT = Place("the place at which a law is taken", _ASKED[:-1], free=True)
+UNKNOWN = Place("the domain of an unknown", ("given", "setting", "let"))
 ANY = Place("this", (*_LAW, "output"))
 
 

@@ -9,8 +9,27 @@ from lawdsl.language.parsing import ANYTHING, long_name
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Span
 
-PIPELINE = ("given", "step")  # the statements of a pipeline alone
-BOTH = ("source", "setting")
+EVERY = ("law", "question", "pipeline")
+HOMES = {
+    "source": EVERY,
+    "setting": EVERY,
+    "index": ("law", "question"),
+    "let": ("law", "question"),
+    "minimize": ("law", "question"),
+    "given": ("question", "pipeline"),
+    "step": ("pipeline",),
+    "uses": ("question",),
+    "choose": ("question",),
+    "maximize": ("question",),
+    "subject": ("question",),
+}
+"""Statement -> the sections that it may stand in; all others are of a law."""
+
+RUN = {
+    "law": "`lawdsl fit` fits a law",
+    "question": "`lawdsl solve NAME` answers it, `lawdsl check --syntax` reads it",
+    "pipeline": "`lawdsl pipeline NAME TABLE` runs it, `lawdsl check --syntax` reads it",
+}
 
 
 def header_and_body(
@@ -21,7 +40,7 @@ def header_and_body(
     Args:
         scope: what is known of the file.
         statements: all of it.
-        kind: law or pipeline, whichever it is read as.
+        kind: law, question or pipeline, whichever it is read as.
 
     Returns:
         The line, if there is one, and the statements; None for them where they are not looked at.
@@ -64,11 +83,8 @@ def _kind(second: tree.Section, first: tree.Section) -> str:
 
 def _other_kind(header: tree.Section, wanted: str) -> tuple[str, Span, str]:
     """The message for a section of another kind than the one that is asked for."""
-    help = "`lawdsl pipeline NAME TABLE` runs it, `lawdsl check --syntax` reads it"
-    if wanted == "pipeline":
-        help = "`lawdsl fit` fits a law; a pipeline begins `pipeline NAME`"
     message = f"this is the {header.kind} `{header.name}`, where a {wanted} is wanted"
-    return message, header.span, help
+    return message, header.span, RUN[header.kind]
 
 
 def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
@@ -76,12 +92,12 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     word = type(statement).__name__.lower()
     if isinstance(statement, (tree.Declaration, tree.Definition)):
         word = statement.kind
-    if word in BOTH or (word in PIPELINE) == (kind == "pipeline"):
+    homes = HOMES.get(word, ("law",))
+    if kind in homes:
         return True
-    other = "law" if kind == "pipeline" else "pipeline"
-    help = "remove it, or write it to the file of a pipeline"
-    if kind == "pipeline":
-        help = "write it to the file of a law, and name that law in a step"
-    message = f"this line belongs to a {other}, not to a {kind}"
+    help = f"remove it, or write it to the file of a {' or a '.join(homes)}"
+    if homes == ("law",):
+        help = "write it to the file of a law, and name that law here"
+    message = f"this line belongs to a {' or a '.join(homes)}, not to a {kind}"
     scope.say("L0602", message, statement.span, help)
     return False

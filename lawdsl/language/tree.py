@@ -86,11 +86,15 @@ class Power(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """`function(a, b, name = c)`; keywords only say at which values a law is taken."""
+    """`function(a, b, name = c)`; keywords only say at which values a law is taken.
+
+    In a question `general(N, r = 1 - r_d)` is a law at values, and `loss[i](r[j])` that of a label.
+    """
 
     function: str
     arguments: tuple[Formula, ...]
     keywords: tuple[tuple[str, Formula], ...] = ()
+    subscripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +265,7 @@ class Index(Node):
 
 @dataclass(frozen=True, slots=True)
 class Declaration(Node):
-    """`variable`, `parameter` or `given` (the kind), its items, and the unit and doc they share."""
+    """`variable`, `parameter`, `given` or `choose` (the kind), its items, and the unit and doc they share."""
 
     kind: str
     items: tuple[Item, ...]
@@ -358,6 +362,35 @@ class Step(Node):
     at: tuple[tuple[str, Formula], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Uses(Node):
+    """`uses general, domain : dcpt.l3`: names for fits of a law."""
+
+    names: tuple[str, ...]
+    law: str
+
+
+@dataclass(frozen=True, slots=True)
+class Maximize(Node):
+    objective: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Equality(Node):
+    """`6*N*D = C`"""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(Node):
+    """`subject to general(N, D, r = 1 - r_d) <= (1 + T)*L0  "what it is for"`"""
+
+    relations: tuple[Comparison | Equality, ...]
+    doc: str | None
+
+
 Statement = (
     Section
     | Source
@@ -373,6 +406,9 @@ Statement = (
     | StartGrid
     | StartPoint
     | Step
+    | Uses
+    | Maximize
+    | Subject
 )
 
 

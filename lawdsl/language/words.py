@@ -22,20 +22,27 @@ STATEMENTS = (
     "identify",
     "require",
     "minimize",
+    "maximize",
     "start",
 )
-LATER = ("question",)  # reserved, without meaning yet
-LEADING = ("given", "step")  # names, but where they begin a line and another word follows
+LEADING = (
+    "given",
+    "step",
+    "uses",
+    "choose",
+    "subject",
+)  # names, but where they begin a line and another word follows
 INNER = ("unit", "for", "in", "is", "as", "expect", "finite")
 TRENDS = ("increasing", "decreasing", "convex", "concave")
 KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))
 PLACED = {
     "over": (("index",), ("NAME",)),
-    "simplex": (("variable", "parameter", "given"), ("IN",)),
+    "simplex": (("variable", "parameter", "given", "choose"), ("IN",)),
     "against": (("require",), ("NAME", "RSQB")),
     "by": (("step",), ("NAME",)),
     "where": (("step",), ("NAME",)),
     "at": (("step",), ("NAME", "NUMBER", "STRING", "RPAR", "RSQB", "ORDER")),
+    "to": (("subject",), ("SUBJECT",)),
 }
 """Words that are names but in one place: in which statements, and behind which terminals."""
 

@@ -195,6 +195,19 @@ FITS: dict[str, Message] = {
         "Comparisons and choices of groups fit in one step: give them another --objective.",
     ),
     "F0125": Message(
+        "predictions without intervals",
+        "An interval carries the noise of the rows that were fitted to the prediction, by the "
+        "covariance of the parameters, which a fit keeps under `spread`. There is none where no row "
+        "is left to tell the noise by, where a parameter was chosen before the others and no "
+        "bootstrap repeated that, for more than 100 parameters, and in older files.",
+    ),
+    "F0126": Message(
+        "a prediction that the rows leave open",
+        "Parameters that the rows do not determine (F0101) can take other values and fit as well, "
+        "and there the law would predict otherwise: no interval is wide enough. Two model sizes do "
+        "not tell the loss of a third. Measure where the prediction is wanted.",
+    ),
+    "F0127": Message(
         "a prediction below the inflection ratio",
         "The law claims that its output falls with a variable, as the loss does with the tokens, and "
         "the rows that were fitted show that it rises with it at small shares: below the inflection "

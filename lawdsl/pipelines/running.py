@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl import library
-from lawdsl.choices import check_seed, is_whole
+from lawdsl.choices import check_level, check_seed, is_whole
 from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.records import Intervals
-from lawdsl.fitting.uncertainty import LEVELS
 from lawdsl.pipelines.draws import Drawn, drawn
 from lawdsl.pipelines.plan import tasks_of
 from lawdsl.pipelines.records import Group, PipelineResult, StepResult
@@ -130,9 +128,7 @@ def _check_draws(draws: int, level: float) -> None:
     if not is_whole(draws) or not (draws == 0 or FEWEST_DRAWS <= draws <= MOST_DRAWS):
         help = f"give 0 for none, or a whole number from {FEWEST_DRAWS} to {MOST_DRAWS:,}"
         raise LawdslError(Diagnostic("F0120", f"`{draws}` is no number of draws", help=help))
-    if not (isinstance(level, Real) and LEVELS[0] <= level <= LEVELS[1]):
-        help = f"give a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95"
-        raise LawdslError(Diagnostic("F0120", f"`{level}` is no level of an interval", help=help))
+    check_level(level)
 
 
 def _errors_known(made: Stage) -> bool:

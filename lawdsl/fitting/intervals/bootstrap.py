@@ -5,16 +5,17 @@ Many resamples are fitted as one array, each with its own weights, beginning at 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 from scipy.stats import t as student
 
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
+from lawdsl.fitting.intervals.spread import MOST, RANK, Spread
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.search import finely
 from lawdsl.fitting.straightest import Straightest
@@ -24,6 +25,8 @@ Array = NDArray[np.float64]
 
 SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
 LEAST_LEFT = 1e-3  # of a row's error, after the fit
+NEAREST = 0.9  # of the resamples: the share whose covariance is taken
+ROUNDS = 10  # of looking for these
 TOGETHER = 3_000_000  # numbers in the slopes of the resamples that are fitted at once
 
 
@@ -52,8 +55,7 @@ class Resamples:
         Few units make resamples scatter too little; the percentiles are taken further out to make
         up for it (the expanded percentile interval; Hesterberg 2015).
         """
-        freedom = max(self.units - (1 if self.by_run else parameters), 1)
-        return self._percentiles(student.ppf((1 + level) / 2, freedom))
+        return self._percentiles(student.ppf((1 + level) / 2, self._freedom(parameters)))
 
     def errors(self) -> Array:
         """Standard errors of the parameters, from the middle of the resamples: a few that leave a
@@ -61,6 +63,41 @@ class Resamples:
         low, high = self._percentiles(1.0)
         with np.errstate(invalid="ignore"):
             return (high - low) / 2
+
+    def spread(self, names: Sequence[str], parameters: int) -> Spread | None:
+        """How the errors of the parameters go together: the covariance of the resamples of which the
+        determinant is least among such shares of them (Rousseeuw and Van Driessen 1999), as normal
+        errors would have it. None where too few ended in a minimum.
+
+        Args:
+            names: of the parameters.
+            parameters: how many of them do not lie on a bound.
+        """
+        found = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
+        count = int(NEAREST * len(found))
+        if count <= 2 * len(names) or len(names) > MOST:
+            return None
+        middle, scale = np.median(found, axis=0), self.errors()
+        scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+        away = (found - middle) / scale
+        nearest = np.argsort(np.linalg.norm(away, axis=1))[:count]
+        for _ in range(ROUNDS):
+            centred = away - np.mean(away[nearest], axis=0)
+            _, widths, directions = np.linalg.svd(centred[nearest], full_matrices=False)
+            wide = widths > RANK * widths[0]
+            far = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
+            nearest = np.argsort(far, kind="stable")[:count]
+        rank = int(np.sum(wide))
+        short = NEAREST / chi2.cdf(
+            chi2.ppf(NEAREST, rank), rank + 2
+        )  # of the variance, by trimming
+        size = np.sqrt(short / (count - 1)) * float(np.median(self.short))
+        factor = size * widths[wide, None] * directions[wide] * scale
+        nothing = np.empty((0, len(names)))
+        return Spread(tuple(names), factor, nothing, scale, float(self._freedom(parameters)))
+
+    def _freedom(self, parameters: int) -> int:
+        return max(self.units - (1 if self.by_run else parameters), 1)
 
     def _percentiles(self, far: float) -> tuple[Array, Array]:
         """The percentiles that are so many standard errors out."""

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.noise import Groups, Noise, noise_of
+from lawdsl.fitting.intervals.spread import leaving_out_runs
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
 
 ENDLESS = 1e100  # ends beyond are set by no data
-ALONE = 1e-9  # what all other runs say of a direction, relative: below, it is nothing
-NAMED = 1e-2  # of such a direction: a parameter with less is not in it
+NAMED = 1e-2  # of a direction that one run alone determines: a parameter with less is not in it
 
 
 @dataclass(frozen=True)
-class Spread:
+class Scatter:
     """How far the estimates scatter, by theory.
 
     Attributes:
@@ -45,7 +45,7 @@ class Spread:
 @np.errstate(all="ignore")  # a step may lead where a law overflows
 def delta(
     problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
-) -> Spread:
+) -> Scatter:
     """Intervals that are symmetric in the free numbers: for A > 0 in log A.
 
     By rows the noise is taken to be alike on all of them; by runs nothing is.
@@ -84,7 +84,7 @@ def delta(
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(turn[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
     ends = endless(ends)
-    return Spread(free, covariance, inflation, errors, ends[0], ends[1], far)
+    return Scatter(free, covariance, inflation, errors, ends[0], ends[1], far)
 
 
 def endless(ends: Array) -> Array:
@@ -93,25 +93,10 @@ def endless(ends: Array) -> Array:
 
 
 def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]) -> Array:
-    """The covariance of the free numbers where only runs are independent.
-
-    It is that of the jackknife, which leaves out one run after the other, each fit being one Newton
-    step away (CR3; Bell and McCaffrey 2002): the plain sum over the runs comes out too small where
-    they are few, for a fit follows each of them. What one run alone determines has an infinite
-    variance: how far it is off, no other run says.
-    """
-    runs = np.unique(groups)
-    total = noise.bend * root.T @ root
-    size = np.sqrt(np.maximum(np.diag(total), 1e-300))
-    moved, alone = np.empty((len(runs), len(size))), np.zeros(len(size), dtype=bool)
-    for k, run in enumerate(runs):
-        rows = groups == run
-        left = (total - noise.bend * root[rows].T @ root[rows]) / np.outer(size, size)
-        values, vectors = np.linalg.eigh(left)
-        seen = values > ALONE
-        alone |= np.any(np.abs(vectors[:, ~seen]) > NAMED, axis=1)
-        pull = vectors[:, seen].T @ (noise.slope[rows] @ slopes[rows] / size)
-        moved[k] = vectors[:, seen] @ (pull / values[seen]) / size
-    covariance = moved.T @ moved * (len(runs) - 1) / len(runs)
+    """The covariance of the free numbers where only runs are independent, by the jackknife. What
+    one run alone determines has an infinite variance."""
+    moved, directions = leaving_out_runs(noise, slopes, root, groups)
+    covariance = moved.T @ moved
+    alone = np.any(np.abs(directions) > NAMED, axis=0)
     covariance[alone, alone] = np.inf
     return covariance

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.intervals.spread import of_rows
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
-
-UNSEEN = 1e-6  # relative: what is left of a slope in directions in which the rows see anything
 
 
 @dataclass(frozen=True)
@@ -52,15 +51,7 @@ def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
     """
     at = elsewhere(problem, columns)
     slopes, ahead = problem.slopes(theta[None])[1][0], at.slopes(theta[None])[1][0]
-    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    root = np.sqrt(weights)[:, None] * slopes
-    size = np.linalg.norm(root, axis=0)
-    size = np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    root, ahead = root / size, ahead / size
-    influence = ahead @ np.linalg.pinv(root, rcond=1e-12)  # of each row on each prediction
-    reach = np.linalg.norm(influence, axis=1)
-    missed = np.linalg.norm(ahead - influence @ root, axis=1)
-    reach[~(missed <= UNSEEN * np.linalg.norm(ahead, axis=1))] = np.inf
+    reach = of_rows((), slopes, problem.weights).errors(ahead)
     return Predictions(at.predictions(theta[None])[0], reach, problem.objective.log)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.delta import Spread, delta, endless
+from lawdsl.fitting.intervals.delta import Scatter, delta, endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.search import finely
@@ -77,7 +77,7 @@ class _Ends:
     """The state of the search: one row an end, two a parameter."""
 
     def __init__(
-        self, problem: Problem, spread: Spread, kept: NDArray[np.int64], base: float, rise: float
+        self, problem: Problem, spread: Scatter, kept: NDArray[np.int64], base: float, rise: float
     ) -> None:
         self.problem, self.base = problem, base
         self.number = np.repeat(kept, 2)

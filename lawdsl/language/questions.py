@@ -1,0 +1,227 @@
+"""Syntax tree -> question: every name of it known, every mistake found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.language import tree
+from lawdsl.language.checking import check_formula, check_same_unit
+from lawdsl.language.declared import Declarations, Find, IndexSet, Symbol
+from lawdsl.language.declaring import declare, define, names_in
+from lawdsl.language.indices import declare_indices
+from lawdsl.language.printing import print_formula, print_relation
+from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
+from lawdsl.language.sections import header_and_body
+from lawdsl.language.tree import Formula, Span
+from lawdsl.language.values import Calls, Value
+
+__all__ = ["Constraint", "Question", "Value", "resolve_question"]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What an answer is subject to: `left relation right`, in which laws at values are names.
+
+    `text` is how it was written, `doc` what it is for. `indices` are those that it holds for.
+    """
+
+    left: Formula
+    relation: str
+    right: Formula
+    text: str
+    doc: str | None
+    indices: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as declared.
+
+    Attributes:
+        symbols: its givens, settings, unknowns and lets.
+        uses: name -> the law of which it stands for a fit.
+        values: the laws at values that stand in its formulas, by the names that they have there.
+        goal: what is made smallest, or largest where `maximize`; `goal_text` as it was written.
+        constraints: what an answer is subject to, beside the domains of the unknowns.
+        laws: those that it uses, and all they are built on.
+        indices: name -> the set of labels that it runs over.
+    """
+
+    name: str
+    title: str
+    sources: tuple[str, ...]
+    symbols: Mapping[str, Symbol]
+    uses: Mapping[str, Declarations]
+    values: Mapping[str, Value]
+    goal: Formula
+    goal_text: str
+    maximize: bool
+    constraints: tuple[Constraint, ...]
+    laws: Mapping[str, Declarations]
+    indices: Mapping[str, IndexSet]
+    text: Text
+
+    def of_kind(self, kind: str) -> tuple[Symbol, ...]:
+        """Its givens, settings, unknowns or lets."""
+        return tuple(s for s in self.symbols.values() if s.kind == kind)
+
+    @property
+    def units(self) -> dict[str, tree.UnitOf | None]:
+        """The unit of each name: its own, or that of the variable of a law that it stands for."""
+        found: dict[str, tree.UnitOf | None] = dict.fromkeys(self.symbols)
+        for value in self.values.values():
+            variables = self.uses[value.use].symbols
+            for name, formula in value.at:
+                if isinstance(formula, (tree.Name, tree.Element)):
+                    own = formula.text if isinstance(formula, tree.Name) else formula.name
+                    found[own] = found.get(own) or variables[name].unit
+        return found | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
+
+
+def resolve_question(
+    document: tree.Document, text: Text, find: Find
+) -> tuple[Question | None, list[Diagnostic]]:
+    """Give every name of a question its meaning.
+
+    Args:
+        document: the parsed file.
+        text: its text, for messages.
+        find: finds the laws that it names.
+
+    Returns:
+        The question, or None where there is an error; and all mistakes.
+    """
+    scope = Scope(text, find, document.lost, unknown="`given {0}` or `choose {0}`")
+    try:
+        return _resolved(scope, document.statements), scope.diagnostics
+    except TooManyMistakes:
+        return None, scope.diagnostics
+
+
+def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | None:
+    header, body = header_and_body(scope, statements, "question")
+    if body is None:
+        return None
+    _look_ahead(scope, body)
+    calls = Calls(scope)
+    for statement in body:
+        match statement:
+            case tree.Index():
+                declare_indices(scope, statement)
+            case tree.Uses():
+                _use(scope, statement, calls.uses)
+            case tree.Declaration():
+                declare(scope, statement)
+            case tree.Definition():
+                own = replace(statement, formula=calls.named(statement.formula))
+                define(scope, own, None, QUESTION, labelled=True)
+    constraints = tuple(
+        _constraint(scope, calls, relation, statement.doc)
+        for statement in body
+        if isinstance(statement, tree.Subject)
+        for relation in statement.relations
+    )
+    goal = _goal(scope, calls, header, body)
+    if not scope.lost and not scope.errors and not _unknowns(scope):
+        place = header.span if header else Span(0, 0)
+        scope.say("L0702", "the question asks for nothing", place, "write `choose NAME in [0, 1]`")
+    if header is None or goal is None or scope.errors:
+        return None
+    _check_unused(scope)
+    symbols = {n: s for n, s in scope.symbols.items() if s.kind not in ("index", "use", "value")}
+    line, formula = goal
+    return Question(
+        name=header.name,
+        title=header.title or header.name,
+        sources=tuple(s.text for s in body if isinstance(s, tree.Source)),
+        symbols=symbols,
+        uses=calls.uses,
+        values=calls.values,
+        goal=formula,
+        goal_text=print_formula(line.objective),
+        maximize=isinstance(line, tree.Maximize),
+        constraints=constraints,
+        laws=scope.laws,
+        indices=scope.indices,
+        text=scope.text,
+    )
+
+
+def _unknowns(scope: Scope) -> list[str]:
+    return [name for name, s in scope.symbols.items() if s.kind == "unknown"]
+
+
+def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
+    """Where each name of the file is declared."""
+    later: dict[str, Span] = {}
+    for statement in body:
+        match statement:
+            case tree.Index(names) | tree.Uses(names):
+                for name in names:
+                    later.setdefault(name, scope.within(statement.span, name))
+            case tree.Declaration(_, items):
+                for item in items:
+                    later.setdefault(item.name, item.span)
+            case tree.Definition(_, name, formula):
+                later.setdefault(name, statement.span)
+                scope.made_of = {**scope.made_of, name: tuple(names_in(formula))}
+    scope.later = later
+
+
+def _use(scope: Scope, statement: tree.Uses, uses: dict[str, Declarations]) -> None:
+    """`uses general, domain : dcpt.l3`"""
+    law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
+    for name in statement.names:
+        symbol = Symbol(name, "use", scope.within(statement.span, name))
+        if scope.declare(symbol) and law is not None:
+            uses[name] = law
+    if law is None:
+        scope.lost |= set(statement.names)
+
+
+def _constraint(
+    scope: Scope, calls: Calls, relation: tree.Comparison | tree.Equality, doc: str | None
+) -> Constraint:
+    """One relation of a `subject to` line; an index that is free in it means: for each label."""
+    word = "=" if isinstance(relation, tree.Equality) else relation.relation
+    left, right = calls.named(relation.left), calls.named(relation.right)
+    free = Place(QUESTION.text, QUESTION.sees, free=True)
+    one, other = (check_formula(scope, side, free) for side in (left, right))
+    check_same_unit(scope, one, other, "the left side", relation.right.span)
+    indices: tuple[str, ...] = ()
+    if not scope.errors:
+        indices = calls.free_in(tree.Sum((("+", left), ("-", right))))
+    text = print_relation(relation)
+    return Constraint(left, word, right, text, doc, indices, relation.span)
+
+
+def _goal(
+    scope: Scope, calls: Calls, header: tree.Section | None, body: Sequence[tree.Statement]
+) -> tuple[tree.Minimize | tree.Maximize, Formula] | None:
+    """What is made smallest or largest; None, and a message, where nothing is."""
+    lines = [s for s in body if isinstance(s, (tree.Minimize, tree.Maximize))]
+    for second in lines[1:]:
+        message = "the question makes a second thing smallest or largest"
+        scope.say("L0403", message, second.span, "remove it, or make it a constraint: `subject to`")
+    if not lines:
+        if not scope.lost:
+            place = header.span if header else Span(0, 0)
+            help = "write `minimize …` or `maximize …`"
+            scope.say("L0702", "the question does not say what is best", place, help)
+        return None
+    formula = calls.named(lines[0].objective)
+    check_formula(scope, formula, QUESTION)
+    return lines[0], formula
+
+
+def _check_unused(scope: Scope) -> None:
+    for name, span in scope.own.items():
+        if name not in scope.used and not scope.lost:
+            symbol = scope.symbols[name]
+            kind = "law" if symbol.kind == "use" else symbol.kind
+            scope.say(
+                "L0309", f"the {kind} `{name}` is never used", span, "remove it", severity="warning"
+            )

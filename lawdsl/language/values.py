@@ -1,0 +1,204 @@
+"""Laws at values in the formulas of a question: `general(N, D, r = 1 - r_d)`.
+
+Each is checked, and then stands in the formulas as a name, so that these are looked at, written
+out at labels and turned into algebra like any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lawdsl.language import tree
+from lawdsl.language.checking import check_formula, check_same_unit
+from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.dimensions import powers_of
+from lawdsl.language.printing import print_formula, print_named
+from lawdsl.language.scope import AT, Scope
+from lawdsl.language.subscripts import check_named, free_in
+from lawdsl.language.tree import Formula, Span
+from lawdsl.language.words import nearest
+
+
+@dataclass(frozen=True)
+class Value:
+    """A law at values.
+
+    Attributes:
+        use: the name that stands for the fit.
+        labels: for each index of the law's rows an index of the question, or a label.
+        at: variable of the law -> formula. A variable that has a value for each label has that of
+            the question's name, written as an element: (r, `r[j]`).
+        indices: those of the question that it has a value for each label of.
+        span: where it stands first.
+    """
+
+    use: str
+    labels: tuple[str, ...]
+    at: tuple[tuple[str, Formula], ...]
+    indices: tuple[str, ...]
+    span: Span
+
+
+@dataclass
+class Calls:
+    """The laws at values that a question's formulas have.
+
+    Attributes:
+        scope: what is known of the file.
+        uses: name -> the law of which it stands for a fit.
+        values: as they are written -> what they are.
+    """
+
+    scope: Scope
+    uses: dict[str, Declarations] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+
+    def named(self, node: Formula) -> Formula:
+        """A formula in which each law at values has become a name."""
+        match node:
+            case tree.Call() if node.function in self.uses:
+                return self._value(node)
+            case tree.Call(function, arguments, keywords, subscripts):
+                own = tuple(self.named(a) for a in arguments)
+                return tree.Call(function, own, keywords, subscripts, span=node.span)
+            case tree.Negative(operand):
+                return tree.Negative(self.named(operand), span=node.span)
+            case tree.Sum(terms):
+                return tree.Sum(tuple((s, self.named(t)) for s, t in terms), span=node.span)
+            case tree.Product(factors):
+                parts = tuple((s, self.named(f)) for s, f in factors)
+                return tree.Product(parts, span=node.span)
+            case tree.Power(base, exponent):
+                return tree.Power(self.named(base), self.named(exponent), span=node.span)
+            case tree.Aggregate(function, body, over):
+                return tree.Aggregate(function, self.named(body), over, span=node.span)
+        return node
+
+    def free_in(self, formula: Formula) -> tuple[str, ...]:
+        """The indices in a formula that no sum binds."""
+        return free_in(self.scope, formula)
+
+    def _value(self, node: tree.Call) -> Formula:
+        law = self.uses[node.function]
+        text = print_formula(node)
+        self.scope.used.add(node.function)
+        if text not in self.values:
+            before = self.scope.errors
+            at = dict(self._arguments(node, law))
+            self._check_labels(node, law)
+            if self.scope.errors == before:
+                self._check_complete(node, law, at)
+            indices = self._indices(node, law, at) if self.scope.errors == before else ()
+            self.values[text] = Value(
+                node.function, node.subscripts, tuple(at.items()), indices, node.span
+            )
+            unit = law.output.unit
+            self.scope.symbols[text] = Symbol(text, "value", node.span, indices=indices, unit=unit)
+            self.scope.units[text] = powers_of(unit.factors) if unit else None
+        indices = self.values[text].indices
+        if indices:
+            return tree.Element(text, indices, span=node.span)
+        return tree.Name(text, span=node.span)
+
+    def _arguments(self, node: tree.Call, law: Declarations) -> Iterator[tuple[str, Formula]]:
+        """The variables of the law, and what each is there; mistakes have their message."""
+        seen: set[str] = set()
+        pairs: list[tuple[str, Formula]] = []
+        for argument in node.arguments:
+            if isinstance(argument, (tree.Name, tree.Element)):
+                named = argument.text if isinstance(argument, tree.Name) else argument.name
+                pairs.append((named, argument))
+            else:
+                name = next(iter(_variables(law)), "N")
+                help = f"write `{name} = {print_formula(argument)}`, with the variable's name"
+                message = "it is not said which variable of the law this is"
+                self.scope.say("L0701", message, argument.span, help)
+        for name, formula in (*pairs, *node.keywords):
+            span = formula.span
+            if name in seen:
+                self.scope.say("L0701", f"`{name}` has two values here", span, "give it one")
+            elif self._is_variable(law, name, formula):
+                seen.add(name)
+                yield name, formula
+
+    def _is_variable(self, law: Declarations, name: str, formula: Formula) -> bool:
+        symbol, span = law.symbols.get(name), formula.span
+        if symbol is None or symbol.kind != "variable":
+            known = _variables(law)
+            alike = nearest(name, known)
+            help = f"did you mean `{alike}`?" if alike else f"its variables are {', '.join(known)}"
+            self.scope.say("L0701", f"`{law.name}` has no variable `{name}`", span, help)
+            return False
+        if symbol.indices:
+            mine = symbol.text
+            if not isinstance(formula, tree.Element) or formula.name != name:
+                message = f"`{name}` has a value for each label"
+                help = (
+                    f"write `{mine}`, with an index of the question, and `choose` or `given {mine}`"
+                )
+                self.scope.say("L0701", message, span, help)
+                return False
+            return self._same_sets(law, symbol, formula)
+        powers = check_formula(self.scope, formula, AT)
+        unit = powers_of(symbol.unit.factors) if symbol.unit else None
+        check_same_unit(self.scope, unit, powers, f"`{name}`", span)
+        return True
+
+    def _same_sets(self, law: Declarations, symbol: Symbol, formula: tree.Element) -> bool:
+        """Whether an element has indices over the sets that the law's variable has."""
+        before = self.scope.errors
+        check_named(self.scope, formula, formula.span, AT)
+        if self.scope.errors > before:
+            return False
+        wanted = [law.indices[i].over for i in symbol.indices]
+        mine = [self.scope.indices[i].over for i in formula.subscripts if i in self.scope.indices]
+        if wanted != mine:
+            message = f"`{print_named(formula)}` does not run over {', '.join(wanted)}"
+            help = f"declare an index over the set of the law: `index j over {wanted[-1]}`"
+            self.scope.say("L0701", message, formula.span, help)
+            return False
+        return True
+
+    def _check_labels(self, node: tree.Call, law: Declarations) -> None:
+        """Report labels that are not those of the law's rows."""
+        wanted = (*law.output.indices, *law.output.rows)
+        if len(wanted) != len(node.subscripts):
+            shown = f"{node.function}[{', '.join(wanted)}](…)" if wanted else f"{node.function}(…)"
+            message = f"`{law.name}` has a value for each label of {', '.join(wanted)}"
+            if not wanted:
+                message = f"`{law.name}` has no index sets"
+            self.scope.say("L0701", message, node.span, f"write `{shown}`")
+            return
+        for mine, index in zip(node.subscripts, wanted, strict=True):
+            over = law.indices[index].over
+            own = self.scope.indices.get(mine)
+            if own is not None:
+                self.scope.used.add(mine)
+            if own is not None and own.over != over:
+                message = f"`{mine}` runs over {own.over}, the rows of `{law.name}` over {over}"
+                help = f"declare an index over that set: `index i over {over}`"
+                self.scope.say("L0701", message, node.span, help)
+
+    def _check_complete(self, node: tree.Call, law: Declarations, at: dict[str, Formula]) -> None:
+        """Report variables of the law that have no value."""
+        for name, symbol in law.symbols.items():
+            if symbol.kind != "variable" or name in at or name in law.measures:
+                continue
+            message = f"`{symbol.text}` of `{law.name}` has no value here"
+            help = f"write `{symbol.text}`" + ("" if symbol.indices else f", or `{name} = …`")
+            self.scope.say("L0701", message, node.span, help)
+
+    def _indices(
+        self, node: tree.Call, law: Declarations, at: dict[str, Formula]
+    ) -> tuple[str, ...]:
+        """The indices of the question that a law at values has a value for each label of."""
+        found = dict.fromkeys(name for name in node.subscripts if name in self.scope.indices)
+        for name, formula in at.items():
+            if not law.symbols[name].indices:
+                found |= dict.fromkeys(self.free_in(formula))
+        return tuple(found)
+
+
+def _variables(law: Declarations) -> list[str]:
+    return [s.name for s in law.symbols.values() if s.kind == "variable"]

@@ -1,0 +1,283 @@
+"""Answers as text on a terminal, and as rows of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from lawdsl.diagnostics import printable
+from lawdsl.language.printing import print_unit
+from lawdsl.reporting.terminal import number, printable_lines, show_rows
+
+if TYPE_CHECKING:
+    from lawdsl.language.questions import Question
+    from lawdsl.solving.records import Answer, Conflict, Ends, Response
+
+MOST = 20  # unknowns, constraints or givens that are shown
+NO_ANSWER = {
+    "infeasible": "no answer: the constraints cannot be kept together",
+    "unbounded": "no answer: nothing is best",
+    "undecided": "not decided",
+}
+
+
+def show_needs(asked: Question, out: Console) -> None:
+    """A question as written, and what it is to be told."""
+    out.print(Text(printable_lines(asked.text.text)), end="")
+    out.print()
+    told = [f"{use}=FIT.json" for use in asked.uses]
+    told += [f"{symbol.name}=…" for symbol in asked.of_kind("given")]
+    line = f"lawdsl solve {asked.name} {' '.join(told)}"
+    out.print(Text(line, style="bold"), soft_wrap=True)
+    fits = ", ".join(f"{use}: a fit of {law.name}" for use, law in asked.uses.items())
+    out.print(Text(fits), soft_wrap=True)
+
+
+def show_answer(asked: Question, answer: Answer, out: Console, *, details: bool = True) -> None:
+    """One answer: what is best, where it lies, how sure it is, and what moves it."""
+    _show_head(asked, answer, out)
+    if not answer.unknowns:
+        out.print(Text(NO_ANSWER[answer.status], style="bold"), soft_wrap=True)
+        for line in answer.proof:
+            out.print(Text(f"  {line}"), soft_wrap=True)
+        _show_relaxations(answer, out)
+        return
+    _show_unknowns(answer, out)
+    if not details:
+        return
+    _show_why(answer, out)
+    _show_conflicts(answer, out)
+    _show_sensitivities(asked, answer, out)
+    _show_response(answer, out)
+    _show_compared(answer, out)
+
+
+def _show_head(asked: Question, answer: Answer, out: Console) -> None:
+    out.print(Text(f"{answer.question}: {printable(answer.title)}", style="bold"), soft_wrap=True)
+    laws = ", ".join(f"{use}: {law}" for use, law in answer.fits.items())
+    out.print(Text(f"  {laws}"), soft_wrap=True)
+    given = [
+        f"{name} = {_with_unit(asked, name, value)}"
+        for name, value in answer.values.items()
+        if "." not in name
+    ]
+    if given:
+        more = f", … ({len(given)} values)" if len(given) > MOST else ""
+        out.print(Text("  " + ", ".join(given[:MOST]) + more), soft_wrap=True)
+
+
+def _with_unit(asked: Question, name: str, value: float) -> str:
+    unit = asked.units.get(name.partition("[")[0])
+    return f"{number(value)} {print_unit(unit)}" if unit else number(value)
+
+
+def _show_unknowns(answer: Answer, out: Console) -> None:
+    percent = f"{100 * answer.level:g} % interval"
+    rows = [
+        [u.name, number(u.value), _ends(u.ends), u.unit, printable(u.doc or "")]
+        for u in answer.unknowns
+    ]
+    if answer.goal is not None:
+        rows.append([answer.goal.text, number(answer.goal.value), _ends(answer.goal.ends), "", ""])
+    columns = ["", "", percent, "unit", ""]
+    kept = [i for i in range(5) if i < 2 or any(row[i] for row in rows)]
+    out.print()
+    show_rows([columns[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+    for u in answer.unknowns:
+        if u.formula is not None:
+            out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
+
+
+def _ends(ends: Ends | None) -> str:
+    if ends is None:
+        return ""
+    low, high = (("-oo" if x < 0 else "oo") if math.isinf(x) else number(x) for x in ends)
+    return f"{low} to {high}"
+
+
+def _show_why(answer: Answer, out: Console) -> None:
+    lines = [f"{answer.where} ({answer.method})"]
+    for kept in answer.kept:
+        if kept.active and kept.doc is not None:
+            lines.append(f"  {kept.name}: {kept.text}")
+    lines += [f"  {line}" for line in answer.proof]
+    free = [k for k in answer.kept if not k.active and not k.law]
+    lines += [f"  {k.name} keeps a margin of {number(k.margin)}" for k in free[:MOST]]
+    if len(free) > MOST:
+        lines.append(f"  … and {len(free) - MOST} more")
+    for threshold in answer.thresholds:
+        lines.append(
+            f"  it lies inside where {threshold.name} {threshold.relation} "
+            f"{number(threshold.value)} = {threshold.formula}"
+        )
+    for line in lines:
+        out.print(Text(line), soft_wrap=True)
+
+
+def _show_conflicts(answer: Answer, out: Console) -> None:
+    for conflict in answer.conflicts:
+        for line in _conflict_lines(conflict):
+            out.print(Text(line), soft_wrap=True)
+
+
+def _conflict_lines(conflict: Conflict) -> Iterator[str]:
+    yield f"no fit of this law has it inside: the bound {conflict.bound} of {conflict.use} forbids it (proved)"
+    yield f"  inside needs {conflict.needed}"
+    yield from (f"  {line}" for line in conflict.proof)
+    moved = "".join(
+        f", or --set {n.rpartition('.')[2]} above {number(v)}" for n, v in conflict.settings.items()
+    )
+    yield f'  fit again without it, --without "{conflict.bound}"{moved}'
+
+
+def _show_sensitivities(asked: Question, answer: Answer, out: Console) -> None:
+    shown = [s for s in answer.sensitivities if any(s.unknowns.values()) or s.goal]
+    if not shown or len(answer.unknowns) > 4:
+        return
+    names = [u.name for u in answer.unknowns]
+    headers = ["1 % more of", *(f"moves {name} by" for name in names), "the goal by"]
+    rows = [
+        [s.name, *(_step(s.unknowns.get(n, 0.0), s.value) for n in names), _step(s.goal, s.value)]
+        for s in shown[:MOST]
+    ]
+    out.print()
+    show_rows(headers, rows, out)
+
+
+def _step(slope: float, value: float) -> str:
+    return f"{slope * value / 100:+.3g}" if slope else "0"
+
+
+def _show_response(answer: Answer, out: Console) -> None:
+    if not answer.response:
+        return
+    names = list(answer.response[0].x)
+    margins = list(answer.response[0].margins)
+    goal = answer.goal.text if answer.goal else "goal"
+    headers = [
+        *names,
+        goal,
+        f"{100 * answer.level:g} % interval",
+        *(_short(answer, m) for m in margins),
+    ]
+    rows = [
+        [
+            *(f"{v:.4g}" for v in r.x.values()),
+            number(r.goal),
+            _ends(r.ends),
+            *(("" if v >= 0 else "broken by ") + number(abs(v)) for v in r.margins.values()),
+        ]
+        for r in answer.response
+    ]
+    kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
+    out.print()
+    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+
+
+def _short(answer: Answer, text: str) -> str:
+    return next(f"margin of {k.name}" for k in answer.kept if k.text == text)
+
+
+def _show_relaxations(answer: Answer, out: Console) -> None:
+    for relaxed in answer.relaxations:
+        name = relaxed.doc or relaxed.text
+        at = ", ".join(f"{n} = {number(v)}" for n, v in list(relaxed.at.items())[:MOST])
+        line = f"  {name} must give way by {number(relaxed.by)} at least, then at {at}"
+        instead = [f"{n} = {number(v)}" for n, v in relaxed.instead.items()]
+        line += f": {' or '.join(instead)}" if instead else ""
+        out.print(Text(line), soft_wrap=True)
+        if relaxed.doc:
+            out.print(Text(f"    {relaxed.text}"), soft_wrap=True)
+
+
+def _show_compared(answer: Answer, out: Console) -> None:
+    if not answer.compared:
+        return
+    out.print()
+    rows = []
+    for c in answer.compared:
+        at = ", ".join(f"{n} = {number(v)}" for n, v in list(c.x.items())[:4])
+        more = ", …" if len(c.x) > 4 else ""
+        broken = ", ".join(c.broken[:2]) + (", …" if len(c.broken) > 2 else "")
+        rows.append(
+            [
+                at + more,
+                number(c.goal),
+                _ends(c.ends),
+                number(c.behind),
+                _ends(c.behind_ends),
+                broken,
+            ]
+        )
+    headers = ["instead", "goal", "interval", "worse by", "interval", "breaks"]
+    kept = [i for i in range(6) if i < 2 or any(row[i] for row in rows)]
+    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+
+
+def show_answers(
+    asked: Question, answers: Sequence[Answer], varying: Sequence[str], out: Console
+) -> None:
+    """Answers for several values, a row each."""
+    _show_head(asked, answers[0], out)
+    headers, rows = rows_of(answers, varying)
+    plain = [
+        [
+            number(x) if isinstance(x, float) and math.isfinite(x) else "" if x is None else x
+            for x in row
+        ]
+        for row in rows
+    ]
+    kept = [i for i in range(len(headers)) if any(str(row[i]) for row in plain)]
+    out.print()
+    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in plain], out)
+
+
+def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """Answers as the columns of a table, and its rows: what varies, the unknowns, their ends."""
+    first = next((a for a in answers if a.unknowns), None)
+    names = [u.name for u in first.unknowns] if first else []
+    headers = list(varying)
+    for name in names:
+        headers += [name, f"{name} low", f"{name} high"]
+    goal = first.goal.text if first and first.goal else "goal"
+    headers += [goal, f"{goal} low", f"{goal} high", "where"]
+    rows = []
+    for answer in answers:
+        row: list[Any] = [answer.values[name] for name in varying]
+        own = {u.name: u for u in answer.unknowns}
+        for name in names:
+            u = own.get(name)
+            row += [u.value if u else None, *((u.ends if u else None) or (None, None))]
+        row += [answer.goal.value if answer.goal else None]
+        row += (answer.goal.ends if answer.goal else None) or (None, None)
+        row.append(answer.where or answer.status)
+        rows.append(row)
+    return headers, rows
+
+
+def curve_of(
+    answers: Sequence[Answer], varying: Sequence[str]
+) -> tuple[list[str], list[list[Any]]]:
+    """Response curves as the columns of a table, and its rows."""
+    first: Response | None = next((r for a in answers for r in a.response), None)
+    goal = next((a.goal.text for a in answers if a.goal), "goal")
+    x: Mapping[str, float] = first.x if first else {}
+    margins: Mapping[str, float] = first.margins if first else {}
+    headers = [*varying, *x, goal, f"{goal} low", f"{goal} high"]
+    headers += [f"margin of {text}" for text in margins]
+    rows = [
+        [
+            *(answer.values[name] for name in varying),
+            *r.x.values(),
+            r.goal,
+            *(r.ends or (None, None)),
+            *r.margins.values(),
+        ]
+        for answer in answers
+        for r in answer.response
+    ]
+    return headers, rows

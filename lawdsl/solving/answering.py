@@ -1,0 +1,99 @@
+"""Question + fits -> something that answers it, for any values of its givens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lawdsl import library
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.fits import Fits, load_fit
+from lawdsl.fitting.fitted import Fit
+from lawdsl.language.questions import Question
+from lawdsl.solving.comparing import compared
+from lawdsl.solving.giving import given_values
+from lawdsl.solving.posing import Posed, pose
+from lawdsl.solving.records import Answer
+from lawdsl.solving.reducing import reduced
+from lawdsl.solving.single import Single
+
+
+class Asked:
+    """A question about fits, ready to be answered.
+
+    Algebra is done once here; an answer for further values of the givens takes some milliseconds.
+
+    Args:
+        question: its name, the path of its file, or as it was read.
+        fits: use -> a fit, the path of one, or parameter -> value of the law that it names.
+
+    Raises:
+        LawdslError: no such question, or fits that are not those of its laws.
+    """
+
+    def __init__(self, question: str | Path | Question, **fits: Any) -> None:
+        if not isinstance(question, Question):
+            question, _ = library.question(str(question))
+        self.question = question
+        for name in fits:
+            if name not in question.uses:
+                message = f"`{question.name}` uses no fit `{name}`"
+                help = f"it uses {', '.join(question.uses)}"
+                raise LawdslError(Diagnostic("F0501", message, help=help))
+        self.posed: Posed = pose(question, {use: _fit(fit) for use, fit in fits.items()})
+        self.reduced = reduced(self.posed)
+        self.way = Single(self.posed, self.reduced)
+
+    def answer(
+        self,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        level: float = 0.95,
+        seed: int = 0,
+        proofs: bool = True,
+        compare: Sequence[Mapping[str, float]] = (),
+        **named: Any,
+    ) -> Answer:
+        """The answer for values of the givens.
+
+        Args:
+            values: given or setting -> number in its unit, or label -> number.
+            level: of the intervals.
+            seed: of the draws that they rest on.
+            proofs: whether to look for bounds of laws that keep an answer on an end, and prove
+                that they do, which may take a second.
+            compare: further choices of the unknowns that are compared with the answer.
+            named: more values, N=1.8.
+
+        Raises:
+            LawdslError: a value that is missing, is none, or lies outside its domain.
+        """
+        given = {**(values or {}), **named}
+        values_of_all = given_values(self.posed, given)
+        found = self.way.answer(values_of_all, level, seed, proofs=proofs)
+        points = [compared(self.posed, found, point, values_of_all) for point in compare]
+        return replace(found, compared=tuple(points))
+
+
+def solve(question: str | Path | Question, /, **given: Any) -> Answer:
+    """Answer a question.
+
+    Args:
+        question: its name, or the path of its file.
+        given: for each use of the question a fit, its path, or its law's parameters; for each
+            given a number in its unit.
+
+    Raises:
+        LawdslError: a question, fit or value that cannot be used.
+    """
+    if not isinstance(question, Question):
+        question, _ = library.question(str(question))
+    fits = {name: given.pop(name) for name in question.uses if name in given}
+    return Asked(question, **fits).answer(given)
+
+
+def _fit(fit: Any) -> Fit | Fits | Mapping[str, float]:
+    return load_fit(fit) if isinstance(fit, (str, Path)) else fit

@@ -1,0 +1,159 @@
+"""Problems without a feasible point: what excludes what, and what would have to give way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.solving.conditions import violations
+from lawdsl.solving.polytopes import NOTHING, Polytope, least_shift
+from lawdsl.solving.problems import Constraint, Problem, Relaxation, Solution, middle
+
+Array = NDArray[np.float64]
+Best = Callable[[Problem], Solution | None]
+Condition = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
+
+
+def explained(problem: Problem, best: Best) -> Solution:
+    """Why nothing is feasible.
+
+    Args:
+        problem: a problem for which no feasible point was found.
+        best: what solves problems.
+    """
+    crossed = np.flatnonzero(problem.low > problem.high)
+    if len(crossed):
+        return _crossed(problem, crossed)
+    if problem.linear or problem.polytope.centre is None:
+        return _of_polytope(problem)
+    return _of_functions(problem, best)
+
+
+def _nothing_met(
+    problem: Problem, x: Array, conflict: list[Condition], found: list[Relaxation], by: float
+) -> Solution:
+    n, m = len(x), len(problem.constraints)
+    value = float(problem.functions.at(x)[0][0])
+    nothing = np.zeros(m), np.zeros(n), np.zeros(n)
+    names = tuple(dict.fromkeys(_name(problem, c) for c in conflict))
+    solution = Solution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
+    return replace(solution, relaxations=tuple(found), agreed=0)
+
+
+def _name(problem: Problem, condition: Condition) -> str:
+    kind, number = condition
+    if kind == "constraint":
+        return problem.constraints[number].name
+    symbol, (low, high) = list(problem.unknowns.items())[number]
+    return f"{symbol.name} >= {low:.6g}" if kind == "low" else f"{symbol.name} <= {high:.6g}"
+
+
+def _relaxation(problem: Problem, condition: Condition, by: float) -> Relaxation:
+    kind, number = condition
+    symbols = list(problem.unknowns)
+    name = problem.constraints[number].name if kind == "constraint" else symbols[number].name
+    return Relaxation(name, kind, by)
+
+
+def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
+    """Bounds that leave nothing between them."""
+    gaps = problem.low - problem.high
+    conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
+    alone = conflict if len(crossed) == 1 else []
+    signs = {"low": -1.0, "high": 1.0}
+    found = [_relaxation(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
+    x = middle(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
+    return _nothing_met(problem, x, conflict, found, float(np.max(gaps)))
+
+
+def _of_polytope(problem: Problem) -> Solution:
+    """Affine conditions that exclude each other."""
+    polytope = problem.polytope
+    _, x, shares, ends = least_shift(polytope)
+    rows = np.flatnonzero(shares > NOTHING)
+    conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
+        (e, int(i)) for e, i in ends
+    ]
+    found = [
+        _relaxation(problem, ("constraint", int(polytope.rows[k])), by)
+        for k in rows
+        for by in _row_alone(polytope, int(k))
+    ]
+    found += [
+        _relaxation(problem, (kind, i), by)
+        for kind, i in ends
+        for by in _end_alone(polytope, kind, i)
+    ]
+    by = float(np.max(violations(problem, x)[polytope.rows], initial=0.0))
+    return _nothing_met(problem, x, conflict, found, by)
+
+
+def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:
+    """What a row becomes at least where the others are met; nothing where they cannot be."""
+    rest = polytope.without(row=k)
+    least = rest.linprog(polytope.slopes[k])
+    if least.status == 0 and least.fun + polytope.offsets[k] > 0:
+        yield float(least.fun + polytope.offsets[k])
+    elif least.status in (0, 3) and polytope.equality[k]:
+        most = rest.linprog(-polytope.slopes[k])
+        if most.status == 0:
+            yield float(-most.fun + polytope.offsets[k])
+
+
+def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
+    """By how much a bound moves until the other conditions are met."""
+    sign = 1.0 if kind == "high" else -1.0
+    rest = polytope.without(high=i) if kind == "high" else polytope.without(low=i)
+    found = rest.linprog(sign * np.eye(len(polytope.low))[i])
+    if found.status == 0:
+        bound = polytope.high[i] if kind == "high" else polytope.low[i]
+        yield float(sign * found.fun - bound)
+
+
+def _of_functions(problem: Problem, best: Best) -> Solution:
+    """Conditions that are not all affine: the least violation is a problem of its own."""
+    t = sp.Dummy("t", nonnegative=True)
+    loose = []
+    for number, c in enumerate(problem.constraints):
+        signs = (1, -1) if c.equality else (1,)
+        loose += [(number, Constraint(c.name, sign * c.expression - t)) for sign in signs]
+    wider = {**problem.unknowns, t: (0.0, np.inf)}
+    found = best(Problem(t, wider, [c for _, c in loose], problem.values))
+    if found is None:
+        x = middle(problem.low, problem.high)
+        return _nothing_met(problem, x, [], [], np.inf)
+    x = found.x[:-1]
+    held = np.flatnonzero(found.multipliers > NOTHING)
+    conflict: list[Condition] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
+    conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] > NOTHING)]
+    conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] > NOTHING)]
+    relaxed = [r for c in conflict for r in _alone(problem, c, best)]
+    by = float(np.max(violations(problem, x), initial=0.0))
+    return _nothing_met(problem, x, conflict, relaxed, by)
+
+
+def _alone(problem: Problem, condition: Condition, best: Best) -> Iterator[Relaxation]:
+    """How far one condition is from being met where all others are."""
+    kind, number = condition
+    symbol, (low, high) = list(problem.unknowns.items())[number if kind != "constraint" else 0]
+    if kind == "constraint":
+        wanted = problem.constraints[number]
+        others = [c for k, c in enumerate(problem.constraints) if k != number]
+        signs = (1, -1) if wanted.equality else (1,)
+        tried = [
+            Problem(s * wanted.expression, problem.unknowns, others, problem.values) for s in signs
+        ]
+    else:
+        wider = (-np.inf, high) if kind == "low" else (low, np.inf)
+        goal, signs = (symbol - high, (1,)) if kind == "high" else (low - symbol, (-1,))
+        unknowns = {**problem.unknowns, symbol: wider}
+        tried = [Problem(goal, unknowns, problem.constraints, problem.values)]
+    for sign, other in zip(signs, tried, strict=True):
+        found = best(other)
+        if found is not None and found.value > 0:
+            yield _relaxation(problem, condition, sign * found.value)
+            return

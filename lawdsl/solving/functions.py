@@ -1,0 +1,122 @@
+"""Functions of one unknown in intervals: what they are on a piece of its range, for certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+
+import sympy as sp
+
+from lawdsl.algebra import derivative
+from lawdsl.compiling.certain import Prepared
+from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_of
+from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.solving.isolating import flat
+
+
+class Formula:
+    """An expression in one unknown, compiled once for all values of its other symbols."""
+
+    def __init__(self, expression: sp.Expr, unknown: sp.Symbol) -> None:
+        self.expression, self.unknown = expression, unknown
+        self.others = tuple(sorted(expression.free_symbols - {unknown}, key=str))
+
+    @cached_property
+    def tape(self) -> Tape:
+        """Its inputs are the unknown and then the others."""
+        return compile_tape([self.expression], [self.unknown, *self.others])
+
+    @cached_property
+    def slope(self) -> Formula:
+        """Its derivative by the unknown."""
+        return Formula(flat(derivative(self.expression, self.unknown)), self.unknown)
+
+    @cached_property
+    def products(self) -> tuple[tuple[Formula, Formula], ...]:
+        """It as the sum of its terms divided by one of them, times that one, for each term that is a
+        multiple of a power of the unknown."""
+        terms = sp.Add.make_args(self.expression)
+        ones = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
+        return tuple(
+            (
+                Formula(flat(sp.Add(*(flat(t / one) for t in terms))), self.unknown),
+                Formula(one, self.unknown),
+            )
+            for one in ones
+        )
+
+
+def _is_power(term: sp.Expr, x: sp.Symbol) -> bool:
+    own = term.as_independent(x, as_Add=False)[1]
+    return bool(own == x or (own.is_Pow and own.base == x and not own.exp.has(x)))
+
+
+class Function:
+    """A formula at values of all symbols but the unknown.
+
+    Args:
+        formula: what is computed.
+        values: symbol -> value.
+    """
+
+    def __init__(self, formula: Formula, values: Mapping[sp.Symbol, float]) -> None:
+        self.formula, self.values = formula, values
+        known = {i: number(values[s]) for i, s in enumerate(formula.others, start=1)}
+        self._prepared: Prepared | None
+        try:
+            self._prepared = Prepared(formula.tape, known)
+        except NoInterval:
+            self._prepared = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether it does not depend on the unknown."""
+        return self.formula.unknown not in self.formula.expression.free_symbols
+
+    @cached_property
+    def slope(self) -> Function:
+        """Its derivative by the unknown."""
+        return Function(self.formula.slope, self.values)
+
+    @cached_property
+    def _products(self) -> list[tuple[Function, Function]]:
+        return [
+            (Function(whole, self.values), Function(one, self.values))
+            for whole, one in self.formula.products
+        ]
+
+    def __call__(self, x: Interval) -> Interval | None:
+        """Its values on an interval; None where they are not certain."""
+        if self._prepared is None:
+            return None
+        try:
+            return self._prepared.run([x])
+        except NoInterval:
+            return None
+
+    def sign(self, x: Interval) -> int | None:
+        """Its certain sign on an interval.
+
+        Near 0 and towards infinity terms grow or vanish together; there it is looked at as one of
+        its terms times the others divided by it.
+        """
+        found = self(x)
+        own = sign_of(found) if found is not None else None
+        if own is not None or (x.low.is_finite() and x.high.is_finite() and x.low != 0):
+            return own
+        for whole, one in self._products:
+            values = whole(x), one(x)
+            if values[0] is None or values[1] is None:
+                continue
+            sign, other = sign_of(values[0]), sign_of(values[1])
+            if other is None:  # a power of the unknown: 0 at 0 or at infinity only
+                other = 1 if values[1].low >= 0 else -1 if values[1].high <= 0 else None
+            if sign and other:
+                return sign * other
+        return None
+
+
+def number(value: float) -> Interval:
+    """A float as an interval: exactly what it is."""
+    return as_interval(Fraction(value))

@@ -1,0 +1,226 @@
+"""One unknown: where a function is smallest on what its constraints allow, for certain.
+
+Between the roots of its slope and of the constraints nothing changes its sign, so one look between
+each two tells what is allowed, and where the function falls or rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lawdsl.compiling.intervals import Interval, middle, precision
+from lawdsl.solving.functions import Function
+from lawdsl.solving.roots import BITS, Range, Roots, as_float, centre, roots
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A place at which an optimum may lie.
+
+    Attributes:
+        x: where.
+        kind: stationary, constraint, or end.
+        which: the numbers of the constraints that bound it; none of an end or a stationary point.
+        attained: whether it belongs to what is allowed.
+    """
+
+    x: Interval
+    kind: str
+    which: tuple[int, ...] = ()
+    attained: bool = True
+
+    @property
+    def at(self) -> float:
+        """Where, as a number."""
+        return centre(self.x)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A function of one unknown on what its constraints allow.
+
+    Attributes:
+        best: where it is smallest; none where nothing is allowed.
+        value: what it is there.
+        others: further places where it is as small as there, as far as can be told.
+        allowed: the intervals that the constraints allow.
+        stationary: its stationary points in the range, each with whether it is a minimum (1), a
+            maximum (-1) or neither (0).
+        trend: the sign of the slope where it is the same on all that is allowed; else 0.
+        certain: whether every root and every sign is certain.
+        unclear: the pieces that are not.
+    """
+
+    best: Candidate | None
+    value: Interval | None
+    others: tuple[Candidate, ...] = ()
+    allowed: tuple[tuple[float, float], ...] = ()
+    stationary: tuple[tuple[float, int], ...] = ()
+    trend: int = 0
+    certain: bool = True
+    unclear: tuple[tuple[float, float], ...] = ()
+
+
+def minimised(
+    goal: Function,
+    margins: Sequence[Function],
+    equal: Sequence[bool],
+    strict: Sequence[bool],
+    whole: Range,
+) -> Line:
+    """Where a function is smallest.
+
+    Args:
+        goal: the function.
+        margins: constraints, allowed where they are not below 0.
+        equal: of each whether it must be 0.
+        strict: of each whether it must be above 0.
+        whole: the range.
+    """
+    with precision(BITS):
+        of_slope = roots(goal.slope, whole)
+        of_margins = [roots(margin, whole) for margin in margins]
+        unclear = [p for r in (of_slope, *of_margins) for p in r.unclear]
+        cuts = _cuts(of_slope, of_margins, whole)
+        segments = _segments(cuts, goal, margins, equal)
+        candidates = _candidates(cuts, segments, margins, equal, strict, whole)
+        best, value, others = _best(goal, candidates)
+    slopes = {s.slope for s in segments if s.allowed}
+    return Line(
+        best,
+        value,
+        others,
+        tuple((as_float(s.low), as_float(s.high)) for s in _runs(segments)),
+        tuple(_turns(of_slope, cuts, segments)),
+        slopes.pop() if len(slopes) == 1 and None not in slopes else 0,
+        not unclear and not any(s.doubtful for s in segments),
+        tuple((as_float(p.low), as_float(p.high)) for p in unclear),
+    )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A place between segments: roots of the slope or of margins, or an end of the range."""
+
+    x: Interval
+    stationary: bool = False
+    margins: tuple[int, ...] = ()
+    end: bool = False
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """What lies between two cuts, where no sign changes."""
+
+    low: Any
+    high: Any
+    allowed: bool
+    slope: int
+    doubtful: bool
+
+
+def _cuts(of_slope: Roots, of_margins: Sequence[Roots], whole: Range) -> list[_Cut]:
+    ends = whole.interval
+    found = [_Cut(Interval(x, x), end=True) for x in ends]
+    found += [_Cut(x, stationary=True) for x in of_slope.places]
+    found += [_Cut(x, margins=(i,)) for i, r in enumerate(of_margins) for x in r.places]
+    found.sort(key=lambda c: (as_float(c.x.low), as_float(c.x.high)))
+    merged: list[_Cut] = []
+    for cut in found:
+        if merged and cut.x.low <= merged[-1].x.high:
+            last = merged[-1]
+            merged[-1] = _Cut(
+                Interval(last.x.low, max(last.x.high, cut.x.high)),
+                last.stationary or cut.stationary,
+                (*last.margins, *cut.margins),
+                last.end or cut.end,
+            )
+        else:
+            merged.append(cut)
+    return merged
+
+
+def _segments(
+    cuts: Sequence[_Cut], goal: Function, margins: Sequence[Function], equal: Sequence[bool]
+) -> list[_Segment]:
+    found = []
+    for left, right in zip(cuts, cuts[1:], strict=False):
+        low, high = left.x.high, right.x.low
+        inside = middle(Interval(low, high))
+        at = Interval(inside, inside)
+        signs = [margin.sign(at) for margin in margins]
+        slope = goal.slope.sign(at) if goal.slope.formula.expression != 0 else 0
+        allowed = all(s == 0 if e else s in (0, 1) for s, e in zip(signs, equal, strict=True))
+        found.append(_Segment(low, high, allowed, slope or 0, None in signs or slope is None))
+    return found
+
+
+def _candidates(
+    cuts: Sequence[_Cut],
+    segments: Sequence[_Segment],
+    margins: Sequence[Function],
+    equal: Sequence[bool],
+    strict: Sequence[bool],
+    whole: Range,
+) -> list[Candidate]:
+    """The ends of what is allowed, its stationary points, and single points that are."""
+    found = []
+    for i, cut in enumerate(cuts):
+        beside = segments[max(i - 1, 0) : i + 1]
+        others = [k for k in range(len(margins)) if k not in cut.margins]
+        alone = not any(s.allowed for s in beside) and bool(cut.margins)
+        if alone:
+            kept = all(margins[k].sign(cut.x) in ((0,) if equal[k] else (0, 1)) for k in others)
+            alone = kept
+        if not (alone or any(s.allowed for s in beside)):
+            continue
+        open_end = cut.end and (
+            whole.low_open if i == 0 else whole.high_open or not cut.x.high.is_finite()
+        )
+        open_end = open_end or (cut.end and not cut.x.low.is_finite())
+        bounding = tuple(cut.margins)
+        kind = "constraint" if bounding else "end" if cut.end else "stationary"
+        attained = not open_end and not any(strict[k] for k in bounding)
+        found.append(Candidate(cut.x, kind, bounding, attained))
+    return found
+
+
+def _best(
+    goal: Function, candidates: Sequence[Candidate]
+) -> tuple[Candidate | None, Interval | None, tuple[Candidate, ...]]:
+    known: list[tuple[Candidate, Interval]] = []
+    for candidate in candidates:
+        value = goal(candidate.x)
+        if value is not None:
+            known.append((candidate, value))
+    if not known:
+        return None, None, ()
+    first, least = min(known, key=lambda pair: (as_float(pair[1].high), not pair[0].attained))
+    alike = [c for c, v in known if c is not first and v.low <= least.high]
+    return first, least, tuple(alike)
+
+
+def _runs(segments: Sequence[_Segment]) -> list[Interval]:
+    """What is allowed, as intervals."""
+    found: list[Interval] = []
+    for before, s in zip([None, *segments], segments, strict=False):
+        if not s.allowed:
+            continue
+        if found and before is not None and before.allowed:
+            found[-1] = Interval(found[-1].low, s.high)
+        else:
+            found.append(Interval(s.low, s.high))
+    return found
+
+
+def _turns(
+    of_slope: Roots, cuts: Sequence[_Cut], segments: Sequence[_Segment]
+) -> Iterator[tuple[float, int]]:
+    for i, cut in enumerate(cuts):
+        if not cut.stationary or i == 0 or i >= len(segments):
+            continue
+        before, after = segments[i - 1].slope, segments[i].slope
+        turn = 1 if before < 0 < after else -1 if before > 0 > after else 0
+        yield centre(cut.x), turn

@@ -1,0 +1,90 @@
+"""The noise of the fits that a question is about, carried to what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from lawdsl.fitting.intervals.spread import Spread
+from lawdsl.solving.sources import Source
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The errors of several fits, which are independent of each other.
+
+    Attributes:
+        symbols: the fitted parameters, fit after fit.
+        spreads: of each fit, None where its errors are not known; with how many parameters it has.
+    """
+
+    symbols: tuple[sp.Symbol, ...]
+    spreads: tuple[tuple[Spread | None, int], ...]
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> Noise:
+        """That of fits."""
+        symbols: list[sp.Symbol] = []
+        spreads = []
+        for source in sources:
+            spread = source.fit.spread if source.fit is not None else None
+            names = list(spread.names if spread is not None else source.symbols)
+            if set(names) != set(source.symbols):
+                spread, names = None, list(source.symbols)
+            symbols += [source.symbols[name] for name in names]
+            spreads.append((spread, len(names)))
+        return cls(tuple(symbols), tuple(spreads))
+
+    def half_widths(self, gradients: Array, level: float) -> Array:
+        """How far the ends of intervals are from values.
+
+        Args:
+            gradients: of functions by the parameters, shape (parameters, points).
+            level: 0.95 for 95 %.
+
+        Returns:
+            Shape (points,): nan where the errors of a fit that matters are not known, inf where
+            its rows do not determine the function.
+        """
+        variances, dofs = [], []
+        start = 0
+        for spread, count in self.spreads:
+            own = gradients[start : start + count].T
+            start += count
+            moves = np.any(own != 0, axis=1)
+            if spread is None:
+                variances.append(np.where(moves, np.nan, 0.0))
+                dofs.append(1.0)
+            else:
+                variances.append(np.where(moves, spread.errors(own) ** 2, 0.0))
+                dofs.append(spread.dof)
+        total = np.sum(variances, axis=0)
+        with np.errstate(all="ignore"):  # Welch and Satterthwaite: the degrees of freedom of a sum
+            parts = sum(v**2 / d for v, d in zip(variances, dofs, strict=True))
+            dof = np.where(total > 0, total**2 / parts, 1.0)
+            far = student.ppf((1 + level) / 2, np.where(np.isfinite(dof), dof, min(dofs)))
+            half: Array = np.where(total == 0, 0.0, far * np.sqrt(total))
+        return half
+
+    def draws(self, count: int, seed: int) -> Array | None:
+        """Deviations of all parameters from their fits, shape (count, parameters); 0 of a fit
+        whose errors are not known. None where none are."""
+        if all(spread is None for spread, _ in self.spreads):
+            return None
+        parts = [
+            np.zeros((count, size)) if spread is None else spread.draws(count, seed + number)
+            for number, (spread, size) in enumerate(self.spreads)
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def known(self, gradients: Array) -> bool:
+        """Whether the errors of all fits are known on which functions with these gradients, shape
+        (parameters, points), depend."""
+        return bool(np.all(np.isfinite(self.half_widths(gradients, 0.9))))

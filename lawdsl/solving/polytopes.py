@@ -1,0 +1,158 @@
+"""What bounds and affine constraints leave: its middle, points inside, and what excludes what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROUNDS = 3  # of tightening bounds by constraints
+NOTHING = 1e-9  # a multiplier below it is rounding
+
+
+@dataclass(frozen=True)
+class Polytope:
+    """low <= x <= high, slopes x + offsets <= 0, = 0 for equalities.
+
+    Attributes:
+        low, high: the bounds, shape (n,), which may be infinite.
+        slopes: shape (rows, n).
+        offsets: shape (rows,).
+        equality: whether a row is one, shape (rows,).
+        rows: which constraints of the problem the rows are.
+    """
+
+    low: Array
+    high: Array
+    slopes: Array
+    offsets: Array
+    equality: Mask
+    rows: NDArray[np.int64]
+
+    @cached_property
+    def tightened(self) -> tuple[Array, Array]:
+        """Bounds that follow from all conditions together; a low one above a high one says that
+        nothing is left. They are no wider than those declared."""
+        low, high = self.low.copy(), self.high.copy()
+        for _ in range(ROUNDS):
+            for row, offset, equal in zip(self.slopes, self.offsets, self.equality, strict=True):
+                _tighten(low, high, row, offset)
+                if equal:
+                    _tighten(low, high, -row, -offset)
+        return low, high
+
+    @cached_property
+    def several(self) -> Mask:
+        """The rows that are no mere bound of one unknown."""
+        return np.asarray((self.slopes != 0).sum(axis=1) != 1)
+
+    def linprog(self, objective: Array, extra: Array | None = None) -> Any:
+        """The least of a linear objective, as SciPy says it; `extra` is a column of a further
+        unknown t >= 0, which is the objective's last."""
+        a = self.slopes if extra is None else np.column_stack([self.slopes, extra])
+        le, eq = ~self.equality, self.equality
+        bounds = np.column_stack([self.low, self.high])
+        if extra is not None:
+            bounds = np.vstack([bounds, [0.0, np.inf]])
+        return scipy.optimize.linprog(
+            objective,
+            *(a[le], -self.offsets[le], a[eq], -self.offsets[eq]),
+            bounds=bounds,
+            method="highs-ds",
+        )
+
+    @cached_property
+    def centre(self) -> Array | None:
+        """A point as far as possible from all ends; None where nothing is left."""
+        low, high = self.tightened
+        width = np.where(np.isfinite(high - low), high - low, 1.0)
+        if np.any(width < -1e-9 * (1 + np.abs(np.where(np.isfinite(low), low, 0.0)))):
+            return None
+        width = np.maximum(width, 0.0)
+        use = self.several & ~self.equality
+        reach = np.abs(self.slopes[use]) @ width
+        n = len(low)
+        eye, column = np.eye(n), width[:, None]
+        below, above = np.isfinite(low), np.isfinite(high)
+        a = np.vstack(
+            [
+                np.hstack([self.slopes[use], reach[:, None]]),
+                np.hstack([-eye, column])[below],
+                np.hstack([eye, column])[above],
+            ]
+        )
+        b = np.concatenate([-self.offsets[use], -low[below], high[above]])
+        equal = np.column_stack([self.slopes, np.zeros(len(self.slopes))])[self.equality]
+        bounds = [(None, None)] * n + [(0.0, 0.5)]
+        cost = np.append(np.zeros(n), -1.0)
+        right = -self.offsets[self.equality]
+        found = scipy.optimize.linprog(cost, a, b, equal, right, bounds=bounds, method="highs-ds")
+        return np.clip(found.x[:n], low, np.maximum(low, high)) if found.status == 0 else None
+
+    def corners(self, count: int, rng: np.random.Generator) -> list[Array]:
+        """Corners in random directions."""
+        low, high = self.tightened
+        inside = Polytope(low, high, self.slopes, self.offsets, self.equality, self.rows)
+        found = (inside.linprog(rng.normal(size=len(low))) for _ in range(count))
+        return [f.x for f in found if f.status == 0]
+
+    def without(
+        self, row: int | None = None, low: int | None = None, high: int | None = None
+    ) -> Polytope:
+        """The polytope without one of its rows, or without a bound of one unknown."""
+        kept = np.arange(len(self.rows)) != row
+        lows, highs = self.low.copy(), self.high.copy()
+        if low is not None:
+            lows[low] = -np.inf
+        if high is not None:
+            highs[high] = np.inf
+        left = self.slopes[kept], self.offsets[kept], self.equality[kept], self.rows[kept]
+        return Polytope(lows, highs, *left)
+
+
+def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
+    """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave."""
+    used = np.flatnonzero(row)
+    least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
+    finite = np.isfinite(least)
+    if np.sum(~finite) > 1:
+        return
+    total = float(np.sum(least[finite]))
+    for k, i in enumerate(used):
+        if not finite[k] or finite.all():
+            others = total - (float(least[k]) if finite[k] else 0.0)
+            limit = (-offset - others) / row[i]
+            slack = 1e-15 * (abs(offset) + abs(others)) / abs(row[i])
+            if row[i] > 0:
+                high[i] = min(high[i], limit + slack)
+            else:
+                low[i] = max(low[i], limit - slack)
+
+
+def least_shift(polytope: Polytope) -> tuple[float, Array, Array, Sequence[tuple[str, int]]]:
+    """What a polytope without points needs: the least t for which there is a point that violates no
+    row by more than t, the point, each row's share in the contradiction, and the bounds in it.
+
+    The shares are the multipliers of that least t: with them the rows contradict each other
+    (Farkas), so that what has none is no part of the contradiction.
+    """
+    equal = polytope.equality
+    a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
+    b = np.concatenate([polytope.offsets, -polytope.offsets[equal]])
+    rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])
+    loose = Polytope(polytope.low, polytope.high, a, b, np.zeros(len(b), dtype=bool), rows)
+    cost = np.append(np.zeros(len(polytope.low)), 1.0)
+    found = loose.linprog(cost, np.full(len(b), -1.0))
+    shares = np.bincount(rows, np.abs(found.ineqlin.marginals), len(equal)).astype(np.float64)
+    lower, upper = np.abs(found.lower.marginals[:-1]), np.abs(found.upper.marginals[:-1])
+    ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
+    ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
+    return float(found.x[-1]), found.x[:-1], shares, ends

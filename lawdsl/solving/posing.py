@@ -1,0 +1,364 @@
+"""A question and fits -> a problem in algebra: what is made smallest, in what, subject to what.
+
+Givens, settings and fitted parameters stay symbols, so that one problem is solved for many values
+of them, and derived by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+
+import sympy as sp
+
+from lawdsl.algebra import Building, bounded
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import tree
+from lawdsl.language.declared import Declarations, Objective, Symbol
+from lawdsl.language.instances.grounding import Grounding
+from lawdsl.language.instances.instance import Instance
+from lawdsl.language.numbers import value as number
+from lawdsl.language.printing import print_formula, with_subscripts
+from lawdsl.language.questions import Constraint, Question, Value
+from lawdsl.quantities import Quantity, unit_text
+from lawdsl.solving.sources import Source, factor_between, sources_of
+
+Relation = tuple[str, sp.Expr]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is asked for.
+
+    `bounds` are its domain, in givens and settings.
+    """
+
+    name: str
+    symbol: sp.Symbol
+    bounds: tuple[Relation, ...]
+    unit: str
+    doc: str | None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What an answer is subject to: that `margin` is not below 0, or equal to it.
+
+    Attributes:
+        text: as it was written, at its label.
+        doc: what it is for.
+        margin: the distance from its bound, in the units of the formula.
+        equality: whether the margin is 0.
+        strict: whether the margin is above 0.
+        law: the use whose law promises it: a domain, and no line of the question.
+    """
+
+    text: str
+    doc: str | None
+    margin: sp.Expr
+    equality: bool = False
+    strict: bool = False
+    law: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a reader calls it."""
+        return self.doc or self.text
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A variable of a fitted law, and what it is in the question, in the law's unit."""
+
+    source: Source
+    quantity: Quantity
+    at: sp.Expr
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question about fitted laws.
+
+    Attributes:
+        question: as declared.
+        labels: set -> its labels.
+        unknowns: what is asked for.
+        goal: what is made smallest; what the question makes largest has its sign changed.
+        conditions: what an answer is subject to.
+        givens: name, at its label, -> symbol; `bounds` their domains.
+        settings: name, at its label, -> symbol, of the question and of the laws.
+        known: symbol -> value of settings and fitted parameters.
+        sources: the fits, one a label where those have fits of their own.
+        taken: where the laws are taken.
+    """
+
+    question: Question
+    labels: Mapping[str, tuple[str, ...]]
+    unknowns: tuple[Unknown, ...]
+    goal: sp.Expr
+    conditions: tuple[Condition, ...]
+    givens: Mapping[str, sp.Symbol]
+    bounds: Mapping[str, tuple[Relation, ...]]
+    settings: Mapping[str, sp.Symbol]
+    known: Mapping[sp.Symbol, float]
+    sources: tuple[Source, ...]
+    taken: tuple[Taken, ...] = field(repr=False)
+
+    @cached_property
+    def parameters(self) -> dict[sp.Symbol, float]:
+        """The fitted parameters, and their values."""
+        return {s: src.values[n] for src in self.sources for n, s in src.symbols.items()}
+
+
+def pose(question: Question, fits: Mapping[str, object]) -> Posed:
+    """A question about fits.
+
+    Args:
+        question: as declared.
+        fits: use -> a `Fit`, `Fits`, or parameter -> value of the law that the question names.
+
+    Raises:
+        LawdslError: a fit that is missing, is of a law that does not fit in, or has other labels.
+    """
+    found = sources_of(question, fits)
+    return _Posing(question, found.labels, found.sources).posed()
+
+
+@dataclass
+class _Algebra:
+    """What `Building` asks of a law."""
+
+    declarations: Declarations
+    symbols: Mapping[str, sp.Symbol]
+
+
+class _Posing:
+    """A question in the making."""
+
+    def __init__(
+        self,
+        question: Question,
+        labels: Mapping[str, tuple[str, ...]],
+        sources: tuple[Source, ...],
+    ) -> None:
+        self.question, self.labels, self.sources = question, labels, sources
+        self.declared = _as_law(question)
+        self.ground = Grounding(self.declared, Instance(labels))
+        self.symbols: dict[str, sp.Symbol] = {}
+        self.places: dict[str, sp.Expr] = {}
+        self.taken: list[Taken] = []
+        self.domains: dict[sp.Expr, Condition] = {}
+        for symbol in question.symbols.values():
+            for text, _ in self._elements(symbol):
+                self.symbols[text] = sp.Symbol(text, **self._assumptions(symbol))
+
+    def posed(self) -> Posed:
+        with bounded(self.declared):
+            goal = self._expression(self.question.goal, {})
+            asked = [c for kept in self.question.constraints for c in self._conditions(kept)]
+            asked += self._simplexes()
+            return Posed(
+                self.question,
+                self.labels,
+                tuple(self._unknowns()),
+                -goal if self.question.maximize else goal,
+                (*asked, *self.domains.values()),
+                self._of_kind("given"),
+                {
+                    text: own
+                    for s in self.question.of_kind("given")
+                    for text, own in self._bounds(s)
+                },
+                self._of_kind("setting") | self._law_settings(),
+                self._known(),
+                self.sources,
+                tuple(self.taken),
+            )
+
+    def _elements(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
+        """The elements of a name, as text, each with the labels of its indices."""
+        sets = [self.labels[self.question.indices[i].over] for i in symbol.indices]
+        for labels in product(*sets):
+            yield (
+                with_subscripts(symbol.name, labels),
+                dict(zip(symbol.indices, labels, strict=True)),
+            )
+
+    def _of_kind(self, kind: str) -> dict[str, sp.Symbol]:
+        return {
+            text: self.symbols[text]
+            for s in self.question.of_kind(kind)
+            for text, _ in self._elements(s)
+        }
+
+    def _law_settings(self) -> dict[str, sp.Symbol]:
+        return {s.name: s for source in self.sources for s in source.settings}
+
+    def _known(self) -> dict[sp.Symbol, float]:
+        found: dict[sp.Symbol, float] = {}
+        for symbol in self.question.of_kind("setting"):
+            assert symbol.formula is not None
+            for text, _ in self._elements(symbol):
+                found[self.symbols[text]] = float(number(symbol.formula) or 0)
+        for source in self.sources:
+            found |= source.settings
+            found |= {s: source.values[name] for name, s in source.symbols.items()}
+        return found
+
+    def _unknowns(self) -> Iterator[Unknown]:
+        units = self.question.units
+        for symbol in self.question.of_kind("unknown"):
+            unit = units[symbol.name]
+            shown = unit_text(unit.factors) if unit else ""
+            for text, bounds in self._bounds(symbol):
+                yield Unknown(text, self.symbols[text], bounds, shown, symbol.doc)
+
+    def _bounds(self, symbol: Symbol) -> Iterator[tuple[str, tuple[Relation, ...]]]:
+        for text, places in self._elements(symbol):
+            own = [(r, self._expression(limit, places)) for r, limit in symbol.bounds]
+            if symbol.simplex:
+                own.append(("<=", sp.S.One))
+            yield text, tuple(own)
+
+    def _simplexes(self) -> Iterator[Condition]:
+        """Of what lies in a simplex, that it sums to 1."""
+        for symbol in self.question.of_kind("unknown"):
+            groups: dict[tuple[str, ...], list[str]] = {}
+            for text, places in self._elements(symbol) if symbol.simplex else ():
+                groups.setdefault(tuple(places.values())[:-1], []).append(text)
+            for before, texts in groups.items():
+                shown = with_subscripts(symbol.name, (*before, symbol.indices[-1]))
+                text = f"sum({shown} for {symbol.indices[-1]}) = 1"
+                total = sp.Add(*(self.symbols[name] for name in texts)) - 1
+                yield Condition(text, None, total, equality=True)
+
+    def _conditions(self, kept: Constraint) -> Iterator[Condition]:
+        sets = [self.labels[self.question.indices[i].over] for i in kept.indices]
+        for labels in product(*sets):
+            places = dict(zip(kept.indices, labels, strict=True))
+            left, right = (self._expression(side, places) for side in (kept.left, kept.right))
+            text = kept.text
+            if labels:
+                at = ", ".join(f"{index} = {label}" for index, label in places.items())
+                text = f"{kept.text}  for {at}"
+            margin = left - right if kept.relation in (">", ">=") else right - left
+            equality = kept.relation == "="
+            yield Condition(text, kept.doc, margin, equality, kept.relation in "<>")
+
+    def _expression(self, formula: tree.Formula, places: Mapping[str, str]) -> sp.Expr:
+        """A formula of the question in symbols, laws at values written out."""
+        plain = self.ground(formula, places)
+        for name, of in list(self.ground.of.items()):
+            if of in self.question.values and name not in self.places:
+                value = self.question.values[of]
+                labels = name.removeprefix(of).strip("[]").split(", ") if value.indices else []
+                at = dict(zip(value.indices, labels, strict=True))
+                self.places[name] = self._law_at(value, at)
+        return self._built(plain)
+
+    def _built(self, plain: tree.Formula) -> sp.Expr:
+        """A formula without indices, of which the laws at values are known."""
+        algebra = _Algebra(replace(self.declared, symbols=self.ground.symbols), self.symbols)
+        return Building(algebra, frozenset(), {}, places=self.places)(plain)
+
+    def _law_at(self, value: Value, places: Mapping[str, str]) -> sp.Expr:
+        """A fitted law at values, in the question's symbols and its unit."""
+        labels = tuple(places.get(label, label) for label in value.labels)
+        source = next(s for s in self.sources if s.use == value.use and s.is_of(labels))
+        declared = self.question.uses[value.use]
+        arguments = dict(value.at)
+        at: dict[sp.Symbol, sp.Expr] = {}
+        for quantity in source.law.variables:
+            known = source.constant(quantity.name, labels)
+            if known is not None:
+                at[quantity.symbol] = sp.Rational(repr(known))
+                continue
+            name, _, _ = quantity.name.partition("[")
+            if name not in arguments:
+                raise _no_value(source, quantity.name)
+            formula = arguments[name]
+            if declared.symbols[name].indices:
+                argument: sp.Expr = self.symbols[quantity.name]
+            else:
+                argument = self._built(self.ground(formula, places))
+            unit = declared.symbols[name].unit
+            argument *= factor_between(unit.factors if unit else None, quantity, source)
+            at[quantity.symbol] = argument
+            self.taken.append(Taken(source, quantity, argument))
+        for quantity in source.law.variables:
+            if quantity.symbol in at:
+                self._domain(source, quantity, at, arguments)
+        return source.expression(at)
+
+    def _domain(
+        self,
+        source: Source,
+        quantity: Quantity,
+        at: Mapping[sp.Symbol, sp.Expr],
+        arguments: Mapping[str, tree.Formula],
+    ) -> None:
+        """What the law promises of a variable is a condition, unless it is plain from the domains
+        of the question."""
+        for bound in quantity.bounds:
+            limit = bound.limit.xreplace(source.replacing(at))
+            margin = at[quantity.symbol] - limit
+            margin = margin if bound.lower else -margin
+            if margin.is_positive or (margin.is_nonnegative and not bound.strict):
+                continue
+            formula = arguments.get(quantity.name.partition("[")[0])
+            shown = quantity.name
+            if isinstance(formula, tree.Formula) and not isinstance(formula, tree.Element):
+                shown = print_formula(formula)
+            text = f"{shown} {bound.relation} {bound.text}"
+            own = Condition(text, None, margin, strict=bound.strict, law=source.use)
+            self.domains.setdefault(margin, own)
+
+    def _assumptions(self, symbol: Symbol) -> dict[str, bool]:
+        """What SymPy may assume of a name: the sign that its domain gives, or that of the
+        variable that it stands for."""
+        signs = {"real": True}
+        bounds = [(r, number(limit)) for r, limit in symbol.bounds]
+        if not bounds:
+            for value in self.question.values.values():
+                variables = self.question.uses[value.use].symbols
+                for name, formula in value.at:
+                    if isinstance(formula, tree.Name) and formula.text == symbol.name:
+                        bounds += [(r, number(limit)) for r, limit in variables[name].bounds]
+        if symbol.kind == "setting" and symbol.formula is not None:
+            bounds = [(">", 0)] if (number(symbol.formula) or 0) > 0 else []
+        for relation, limit in bounds:
+            if limit is not None and relation.startswith(">") and limit >= 0:
+                strict = relation == ">" or limit > 0
+                signs["positive" if strict else "nonnegative"] = True
+        return signs
+
+
+def _as_law(question: Question) -> Declarations:
+    """A question in the form that is written out at labels: laws at values are variables."""
+    span = next(iter(question.values.values())).span if question.values else tree.NOWHERE
+    output = Symbol("", "output", span, formula=question.goal)
+    symbols = {n: replace(s, simplex=False) for n, s in question.symbols.items()}
+    for text, value in question.values.items():
+        symbols[text] = Symbol(text, "variable", value.span, indices=value.indices)
+    return Declarations(
+        question.name,
+        question.title,
+        question.sources,
+        symbols,
+        output,
+        (),
+        Objective(),
+        (),
+        (),
+        {},
+        question.text,
+        question.indices,
+    )
+
+
+def _no_value(source: Source, name: str) -> LawdslError:
+    message = f"`{source.law.name}`, of which `{source.use}` is a fit, needs a value of `{name}`"
+    help = "use a fit of the law that the question names, or write a question of your own"
+    return LawdslError(Diagnostic("F0501", message, help=help))

@@ -1,0 +1,239 @@
+"""A problem in several unknowns: what is to be least, under which conditions; and its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.compiling.gradient import Slopes
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.solving.convexity import Curvature, curvatures
+from lawdsl.solving.polytopes import Polytope
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+TINY = 1e-250  # of its way: how near a steep unknown comes to 0
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """expression <= 0, or expression = 0 where it is an equality."""
+
+    name: str
+    expression: sp.Expr
+    equality: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise an objective.
+
+    Attributes:
+        objective: what is to be least.
+        unknowns: each with its least and greatest value, which may be infinite.
+        constraints: what must hold beside these bounds.
+        values: those of all other symbols.
+    """
+
+    objective: sp.Expr
+    unknowns: Mapping[sp.Symbol, tuple[float, float]]
+    constraints: Sequence[Constraint] = ()
+    values: Mapping[sp.Symbol, float] = field(default_factory=dict)
+
+    @property
+    def low(self) -> Array:
+        return np.array([low for low, _ in self.unknowns.values()], dtype=np.float64)
+
+    @property
+    def high(self) -> Array:
+        return np.array([high for _, high in self.unknowns.values()], dtype=np.float64)
+
+    @property
+    def expressions(self) -> list[sp.Expr]:
+        """The objective, and then the constraints."""
+        return [self.objective, *(c.expression for c in self.constraints)]
+
+    @cached_property
+    def equality(self) -> Mask:
+        """For each constraint whether it is an equality."""
+        return np.array([c.equality for c in self.constraints], dtype=bool)
+
+    @cached_property
+    def functions(self) -> Functions:
+        """Its functions by the unknowns."""
+        return Functions(self, list(self.unknowns))
+
+    @cached_property
+    def shapes(self) -> list[Curvature | None]:
+        """What the objective and the constraints are on the box of the bounds."""
+        return curvatures(self.expressions, self.unknowns, self.values)
+
+    @cached_property
+    def polytope(self) -> Polytope:
+        """The bounds and the constraints that are affine."""
+        rows = np.array(
+            [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"], dtype=int
+        )
+        x = middle(self.low, self.high)
+        values, slopes = self.functions.at(x)
+        slopes, offsets = slopes[1:][rows], values[1:][rows] - slopes[1:][rows] @ x
+        return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
+
+    @cached_property
+    def convex(self) -> bool:
+        """Whether every local optimum is a global one, for certain: all is convex, and what must be
+        equal is affine, where the bounds and the affine constraints leave anything."""
+        if self._all_convex(self.shapes):
+            return True
+        low, high = self.polytope.tightened
+        if np.any(low > high):
+            return False
+        box = zip(self.unknowns, low.tolist(), high.tolist(), strict=True)
+        on = {symbol: (a, b) for symbol, a, b in box}
+        return self._all_convex(curvatures(self.expressions, on, self.values))
+
+    def _all_convex(self, shapes: Sequence[Curvature | None]) -> bool:
+        conditions = zip(shapes[1:], self.equality, strict=True)
+        good = all(c == "affine" or (c == "convex" and not equal) for c, equal in conditions)
+        return good and shapes[0] in ("affine", "convex")
+
+    @cached_property
+    def spans(self) -> Array:
+        """How far each unknown may go, 1 where there is no end: lengths are relative to it."""
+        low, high = self.polytope.tightened
+        return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
+
+    @cached_property
+    def steep(self) -> tuple[Mask, Mask]:
+        """Which unknowns have an infinite slope, or no value, at their low and at their high end."""
+        low, high = self.polytope.tightened
+        centre = self.polytope.centre
+        centre = middle(low, high) if centre is None else centre
+        n = len(centre)
+        points, each = np.repeat(centre[:, None], 2 * n, axis=1), np.arange(n)
+        points[each, each] = np.where(np.isfinite(low), low, centre)
+        points[each, each + n] = np.where(np.isfinite(high), high, centre)
+        values, slopes = self.functions.on(points)
+        good = np.isfinite(np.vstack([values, slopes.reshape(-1, 2 * n)]))
+        ends = ~np.min(good, axis=0) & np.tile(low < high, 2)
+        return ends[:n], ends[n:]
+
+    @cached_property
+    def inner(self) -> tuple[Array, Array]:
+        """The bounds, but the next numbers inside where an unknown is steep."""
+        way = TINY * self.spans
+        low = np.maximum(np.nextafter(self.low, np.inf), self.low + way)
+        high = np.minimum(np.nextafter(self.high, -np.inf), self.high - way)
+        steep_low, steep_high = self.steep
+        return np.where(steep_low, low, self.low), np.where(steep_high, high, self.high)
+
+    @cached_property
+    def linear(self) -> bool:
+        """Whether all constraints are affine."""
+        return len(self.polytope.rows) == len(self.constraints)
+
+
+class Functions:
+    """The objective and the constraints of a problem, with their slopes.
+
+    Args:
+        problem: the problem.
+        by: unknowns and other symbols to derive by.
+    """
+
+    def __init__(self, problem: Problem, by: Sequence[sp.Symbol]) -> None:
+        inputs = [*problem.unknowns, *problem.values]
+        number = {symbol: k for k, symbol in enumerate(inputs)}
+        tape = compile_tape(problem.expressions, inputs)
+        self._slopes = Slopes(tape, [number[s] for s in by])
+        self._given = np.array(list(problem.values.values()), dtype=np.float64)
+        self._last: tuple[bytes, tuple[Array, Array]] | None = None
+
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Values, (1 + constraints,), and slopes, (1 + constraints, by), at unknowns (n,)."""
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            values, slopes = self.on(x[:, None])
+            self._last = key, (values[:, 0], slopes[:, :, 0])
+        return self._last[1]
+
+    def on(self, points: Array) -> tuple[Array, Array]:
+        """Values, (1 + constraints, points), and slopes, (1 + constraints, by, points), at many
+        points, shape (n, points)."""
+        given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
+        return self._slopes.values_and_gradients(np.concatenate([points, given]))
+
+
+def middle(low: Array, high: Array) -> Array:
+    """A point inside a box, near the ends that there are where it is unbounded."""
+    a, b = np.isfinite(low), np.isfinite(high)
+    start = np.where(a, low, np.where(b, high - 1, 0.0))
+    return np.where(
+        a & b, start + (np.where(b, high, 0.0) - start) / 2, np.where(a, low + 1, start)
+    )
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """By how much one condition alone would have to give way for all others to be met.
+
+    Attributes:
+        name: of the constraint, or of the unknown whose bound it is.
+        kind: constraint, low or high.
+        by: what an expression `<= 0` or `= 0` becomes then; how far a bound moves.
+    """
+
+    name: str
+    kind: str
+    by: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best point that was found, and what is known of it.
+
+    With the multipliers m of the constraints c, the slopes of f + m·c by the unknowns vanish
+    between the bounds: one unit more of room changes the best value by -m.
+
+    Attributes:
+        feasible: whether all conditions are met to `violation`; else x violates them least.
+        x: the unknowns, shape (n,).
+        value: the objective there.
+        multipliers: of the constraints, shape (constraints,); those of inequalities are >= 0.
+        low, high: those of the bounds, shape (n,), >= 0.
+        active: names of the inequalities that hold x back.
+        at_low, at_high: names of the unknowns at a bound.
+        violation: the largest of a constraint, relative to the terms of it that exceed 1; bounds
+            are never violated.
+        residual: how far the slopes are from vanishing, relative to those of the objective.
+        starts: how many searches there were.
+        agreed: how many of them led to this value.
+        convex: whether the problem is, for certain.
+        gap: the value exceeds the least one by no more than this; None where that is not known.
+        conflict: where nothing is feasible, names of the conditions that exclude each other.
+        relaxations: of these, the ones that could give way alone.
+    """
+
+    feasible: bool
+    x: Array
+    value: float
+    multipliers: Array
+    low: Array
+    high: Array
+    active: tuple[str, ...] = ()
+    at_low: tuple[str, ...] = ()
+    at_high: tuple[str, ...] = ()
+    violation: float = 0.0
+    residual: float = 0.0
+    starts: int = 1
+    agreed: int = 1
+    convex: bool = False
+    gap: float | None = None
+    conflict: tuple[str, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()

@@ -1,0 +1,278 @@
+"""The answer to a question: frozen records of what is best, why, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.files import plain
+
+SCHEMA = 1
+STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One unknown in an answer.
+
+    Attributes:
+        name: at its label.
+        value: in its unit.
+        unit: as text; empty for none.
+        doc: what it is.
+        ends: of its interval from the errors of the fits; None where these are not known.
+        formula: its closed form, in givens and fitted parameters; None where none was derived.
+        place: inside, lower end, upper end, or constraint.
+    """
+
+    name: str
+    value: float
+    unit: str
+    doc: str | None
+    ends: Ends | None
+    formula: str | None
+    place: str
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What was made smallest or largest, and what it is at the answer.
+
+    Attributes:
+        text: as the question says it.
+        maximize: whether it was made largest.
+        value: at the answer.
+        ends: of its interval there; None where the errors of the fits are not known.
+    """
+
+    text: str
+    maximize: bool
+    value: float
+    ends: Ends | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A constraint at the answer.
+
+    Attributes:
+        text: as it was written.
+        doc: what it is for.
+        margin: how far it is from its bound.
+        active: whether the answer lies on it.
+        law: the use whose law promises it; empty for a line of the question.
+        price: how the goal changes with its bound, per unit; None where it is not known.
+    """
+
+    text: str
+    doc: str | None
+    margin: float
+    active: bool
+    law: str = ""
+    price: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What a reader calls it."""
+        return self.doc or self.text
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How an answer moves with a given or a setting.
+
+    Attributes:
+        name: of the given.
+        value: what it is.
+        unknowns: unknown -> its derivative by the given.
+        goal: the derivative of the goal at the answer by it.
+    """
+
+    name: str
+    value: float
+    unknowns: Mapping[str, float]
+    goal: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A value of a given beyond which the answer leaves the end that it lies on.
+
+    Attributes:
+        name: of the given.
+        value: the threshold.
+        relation: `<` where the answer lies inside for smaller values, else `>`.
+        formula: the threshold in closed form.
+    """
+
+    name: str
+    value: float
+    relation: str
+    formula: str
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A bound of a law's parameter that keeps the answer on its end, for every fit of that law.
+
+    Attributes:
+        use: the fit.
+        bound: as the law declares it: C > C0.
+        needed: what an answer inside needs instead, as text.
+        proof: why both cannot be, in lines.
+        settings: setting -> the value that it would have to pass for an answer inside, the other
+            parameters being as fitted.
+    """
+
+    use: str
+    bound: str
+    needed: str
+    proof: tuple[str, ...]
+    settings: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """What makes a question that has no answer have one.
+
+    Attributes:
+        text: the constraint.
+        doc: what it is for.
+        by: how much its bound must give way, in its units, the others being kept.
+        at: the unknowns where that is least.
+        instead: given -> the value with which the constraint can just be kept.
+    """
+
+    text: str
+    doc: str | None
+    by: float
+    at: Mapping[str, float]
+    instead: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Response:
+    """The goal and the constraints along the unknown.
+
+    Attributes:
+        x: the unknown, and those that follow from it: name -> value.
+        goal: its value there.
+        ends: of its interval; None where the errors of the fits are not known.
+        margins: constraint -> how far it is from its bound.
+    """
+
+    x: Mapping[str, float]
+    goal: float
+    ends: Ends | None
+    margins: Mapping[str, float]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every constraint is kept."""
+        return all(margin >= 0 for margin in self.margins.values())
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A point that is compared with the answer.
+
+    Attributes:
+        x: the unknowns.
+        goal: its value there, and `ends` those of its interval.
+        behind: how much worse than the answer, and `behind_ends` those of its interval.
+        broken: the constraints that it does not keep.
+    """
+
+    x: Mapping[str, float]
+    goal: float
+    ends: Ends | None
+    behind: float
+    behind_ends: Ends | None
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question.
+
+    Attributes:
+        question: its name.
+        title: what it asks.
+        fits: use -> the fitted law, and where its values are from.
+        values: the givens and settings that it was asked with.
+        status: answered; approached (the best is a limit that is not reached); unbounded;
+            infeasible; undecided (a part of the range could not be looked at with certainty).
+        unknowns: what was asked for.
+        goal: what was made smallest or largest; None where there is no answer.
+        where: the place of the answer in words: on which constraint, at which end, or inside.
+        method: how it was found: closed form, certified roots, or several starts.
+        proof: what is certain of it, and what is not, in lines.
+        certain: whether no other point is better, for certain.
+        kept: the constraints.
+        sensitivities: how it moves with each given.
+        thresholds: where a given makes it leave the end that it lies on.
+        conflicts: bounds of laws that keep it there.
+        relaxations: what gives it an answer, where it has none.
+        response: the goal and the constraints along the unknown, where there is one.
+        compared: other points beside the answer.
+        level: of the intervals.
+        diagnostics: what there is to say.
+    """
+
+    question: str
+    title: str
+    fits: Mapping[str, str]
+    values: Mapping[str, float]
+    status: str
+    unknowns: tuple[Chosen, ...] = ()
+    goal: Goal | None = None
+    where: str = ""
+    method: str = ""
+    proof: tuple[str, ...] = ()
+    certain: bool = False
+    kept: tuple[Kept, ...] = ()
+    sensitivities: tuple[Sensitivity, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    response: tuple[Response, ...] = field(default=(), repr=False)
+    compared: tuple[Compared, ...] = ()
+    level: float = 0.95
+    diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is an answer."""
+        return self.status == "answered"
+
+    def __getitem__(self, name: str) -> float:
+        """The value of an unknown.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        return {u.name: u.value for u in self.unknowns}[name]
+
+    def ends(self, name: str) -> Ends | None:
+        """The interval of an unknown; None where the errors of the fits are not known.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        return {u.name: u.ends for u in self.unknowns}[name]
+
+    @property
+    def active(self) -> tuple[Kept, ...]:
+        """The constraints that the answer lies on."""
+        return tuple(k for k in self.kept if k.active)
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as plain data; the keys are stable. Numbers that are not finite become null."""
+        content = {"schema": SCHEMA, **asdict(self)}
+        content["diagnostics"] = [d.to_json() for d in self.diagnostics]
+        found: dict[str, Any] = plain(content)
+        return found

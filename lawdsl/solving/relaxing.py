@@ -1,0 +1,69 @@
+"""A question without an answer: which constraint must give way, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy as sp
+
+from lawdsl.solving.functions import Formula, Function
+from lawdsl.solving.giving import evaluated
+from lawdsl.solving.isolating import flat, isolated
+from lawdsl.solving.line import minimised
+from lawdsl.solving.posing import Condition
+from lawdsl.solving.records import Relaxation
+from lawdsl.solving.roots import Range
+
+
+def relaxations(
+    conditions: Sequence[Condition],
+    unknown: sp.Symbol,
+    name: str,
+    names: Mapping[str, sp.Symbol],
+    values: Mapping[sp.Symbol, float],
+    whole: Range,
+) -> list[Relaxation]:
+    """For each constraint by how much it must give way for the others to be kept with it.
+
+    Args:
+        conditions: that cannot be kept all at once, each in the unknown.
+        unknown: the only one.
+        name: of it.
+        names: givens and settings.
+        values: of all symbols but the unknown.
+        whole: the range of the unknown.
+    """
+    found = []
+    for one in conditions:
+        others = [c for c in conditions if c is not one]
+        margins = [Function(Formula(c.margin, unknown), values) for c in others]
+        short = Function(Formula(flat(-one.margin), unknown), values)
+        line = minimised(
+            short, margins, [c.equality for c in others], [c.strict for c in others], whole
+        )
+        if line.best is None:
+            continue
+        at = {**values, unknown: line.best.at}
+        by = -evaluated(one.margin, at)
+        if by >= 0:
+            instead = _instead(one.margin, names, at)
+            found.append(Relaxation(one.text, one.doc, by, {name: line.best.at}, instead))
+    return found
+
+
+def _instead(
+    margin: sp.Expr, names: Mapping[str, sp.Symbol], values: Mapping[sp.Symbol, float]
+) -> dict[str, float]:
+    """The values of givens, one at a time, at which a margin is 0."""
+    found = {}
+    for name, symbol in names.items():
+        if symbol not in margin.free_symbols:
+            continue
+        formula = isolated(margin, symbol)
+        if formula is None:
+            continue
+        value = evaluated(formula, values)
+        changed = {**values, symbol: value}
+        if abs(evaluated(margin, changed)) <= 1e-9 * max(1.0, abs(value)):
+            found[name] = value
+    return found

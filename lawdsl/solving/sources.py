@@ -1,0 +1,210 @@
+"""The fits that a question is about: their laws, values and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import sympy as sp
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.fits import Fits
+from lawdsl.fitting.fitted import Fit
+from lawdsl.language.declared import Declarations
+from lawdsl.language.instances.instance import indicator
+from lawdsl.language.questions import Question
+from lawdsl.law import Law
+from lawdsl.quantities import Quantity, unit_text
+from lawdsl.units import size_and_dimension
+
+
+@dataclass(frozen=True)
+class Source:
+    """A fit, or that of one label, or values of a law's parameters.
+
+    Attributes:
+        use: what the question calls it.
+        law: the fitted law.
+        values: of its parameters, in its units.
+        fit: where the values are from; None where they were given as numbers.
+        at: index -> label, where the labels have fits of their own.
+        rows: the indices of the law's rows, in their order.
+        measured: variable -> label -> value, where the law measures it.
+    """
+
+    use: str
+    law: Law
+    values: Mapping[str, float]
+    fit: Fit | None = field(default=None, repr=False)
+    at: Mapping[str, str] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Of its rows; empty where there are no others."""
+        return ", ".join(self.at.values())
+
+    @cached_property
+    def symbols(self) -> dict[str, sp.Symbol]:
+        """Parameter -> its symbol in the question."""
+        return {q.name: self._own(q) for q in self.law.parameters}
+
+    @cached_property
+    def settings(self) -> dict[sp.Symbol, float]:
+        """The law's settings as symbols of the question, and their values."""
+        return {self._own(q): q.value for q in self.law.settings if q.value is not None}
+
+    def _own(self, quantity: Quantity) -> sp.Symbol:
+        return sp.Symbol(f"{self.use}.{quantity.name}", **quantity.symbol.assumptions0)
+
+    def replacing(self, at: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+        """What the law's symbols become in the question, its variables being given."""
+        own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
+        return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
+
+    def expression(self, at: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+        """The law at values of its variables."""
+        return self.law.expression.xreplace(self.replacing(at))
+
+    def is_of(self, labels: Sequence[str]) -> bool:
+        """Whether it is the fit of rows with these labels."""
+        return all(
+            self.at.get(index, label) == label
+            for index, label in zip(self.rows, labels, strict=True)
+        )
+
+    def constant(self, variable: str, labels: Sequence[str]) -> float | None:
+        """The value of a variable that the labels alone determine; None of any other."""
+        places = dict(zip(self.rows, labels, strict=True))
+        for index, label in places.items():
+            if variable.startswith(f"[{index} = "):
+                return float(variable == indicator(index, label))
+        name, _, rest = variable.partition("[")
+        if name in self.measured:
+            label = rest.rstrip("]")
+            return self.measured[name][places.get(label, label)]
+        return None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All fits of a question, and the labels of its sets."""
+
+    sources: tuple[Source, ...]
+    labels: Mapping[str, tuple[str, ...]]
+
+
+def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
+    """The fits that a question uses.
+
+    Raises:
+        LawdslError: one is missing, or has other labels than another.
+    """
+    missing = [use for use in question.uses if use not in fits]
+    if missing:
+        law = question.uses[missing[0]].name
+        names = ", ".join(f"`{use}`" for use in missing)
+        law = question.uses[missing[0]].name
+        message = f"the question has no fit for {names}"
+        help = f"give it a fit of {law}: {missing[0]}=FIT.json"
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    labels = {s.over: s.labels for s in question.indices.values() if s.labels is not None}
+    found: list[Source] = []
+    for use, declared in question.uses.items():
+        fit = fits[use]
+        if isinstance(fit, Fits):
+            found += _of_labels(use, fit)
+            _merge(labels, fit.labels, use)
+        elif isinstance(fit, Fit):
+            found.append(_of_fit(use, fit))
+        else:
+            assert isinstance(fit, Mapping)
+            found.append(_of_numbers(use, declared, fit))
+    lacking = [s.over for s in question.indices.values() if s.over not in labels]
+    if lacking:
+        message = f"no fit of the question has the labels of {lacking[0]}"
+        help = "give it fits of laws with index sets"
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    return Sources(tuple(found), labels)
+
+
+def _of_fit(use: str, fit: Fit) -> Source:
+    """A fit of a law without index sets; a parameter that was chosen before the others, and whose
+    errors are known, is one like these."""
+    law = fit.read_law() if fit.spread is None else fit.law_of_spread()
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit)
+
+
+def _of_labels(use: str, fits: Fits) -> list[Source]:
+    law = fits.read_law().declarations
+    rows = (*law.output.indices, *law.output.rows)
+    measured = fits.measured.values if fits.measured else {}
+    return [
+        Source(
+            use,
+            part.read_law(),
+            part.values,
+            part,
+            dict(part.law.instance.at) if part.law.instance else {},
+            rows,
+            measured,
+        )
+        for part in fits.parts
+    ]
+
+
+def _merge(
+    labels: dict[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]], use: str
+) -> None:
+    """Add the labels of a fit; those of one set are the same in all fits."""
+    for over, own in more.items():
+        if over in labels and set(labels[over]) != set(own):
+            message = f"`{use}` was fitted for other labels of {over} than those before it"
+            note = f"{', '.join(own)}; before it {', '.join(labels[over])}"
+            help = "give fits of the same domains"
+            raise LawdslError(Diagnostic("F0501", message, notes=(note,), help=help))
+        labels.setdefault(over, own)
+
+
+def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) -> Source:
+    """A law with parameters that somebody printed."""
+    law = Law(declared)
+    if law.indexed:
+        message = f"`{use}` is a law with index sets: its values come from a fit"
+        raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
+    settings = {n: float(v) for n, v in values.items() if n in {q.name for q in law.settings}}  # type: ignore[arg-type]
+    law = law.with_settings(**settings) if settings else law
+    names = [q.name for q in law.parameters]
+    unknown = [name for name in values if name not in names and name not in settings]
+    lacking = [name for name in names if name not in values]
+    if unknown or lacking:
+        message = f"`{law.name}` has no parameter `{unknown[0]}`" if unknown else ""
+        message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
+        help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    return Source(use, law, {name: float(values[name]) for name in names})  # type: ignore[arg-type]
+
+
+def factor_between(
+    unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: Source
+) -> sp.Expr:
+    """What a value in the unit of the question's law is times in that of the fitted one.
+
+    Raises:
+        LawdslError: units of two kinds.
+    """
+    if unit is None or quantity.unit is None or unit == quantity.unit:
+        return sp.S.One
+    size, dimension = size_and_dimension(unit)
+    own, other = size_and_dimension(quantity.unit)
+    if dimension != other:
+        message = (
+            f"`{quantity.name}` of `{source.law.name}` is in {unit_text(quantity.unit)}, "
+            f"that of the question in {unit_text(unit)}"
+        )
+        help = "use a fit of the law that the question names"
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    return sp.Rational(repr(size)) / sp.Rational(repr(own))
