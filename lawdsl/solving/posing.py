@@ -287,6 +287,7 @@ class _Posing:
             argument *= factor_between(unit.factors if unit else None, quantity, source)
             at[quantity.symbol] = argument
             self.taken.append(Taken(source, quantity, argument))
+        at |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
         for quantity in source.law.variables:
             if quantity.symbol in at:
                 self._domain(source, quantity, at, arguments)
