@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import sympy as sp
@@ -169,8 +169,8 @@ class Functions:
     def __init__(self, problem: Problem, by: Sequence[sp.Symbol]) -> None:
         inputs = [*problem.unknowns, *problem.values]
         number = {symbol: k for k, symbol in enumerate(inputs)}
-        tape = compile_tape(problem.expressions, inputs)
-        self._slopes = Slopes(tape, [number[s] for s in by])
+        places = tuple(number[s] for s in by)
+        self._slopes = _compiled(tuple(problem.expressions), tuple(inputs), places)
         self._given = np.array(list(problem.values.values()), dtype=np.float64)
         self._last: tuple[bytes, tuple[Array, Array]] | None = None
 
@@ -187,6 +187,14 @@ class Functions:
         points, shape (n, points)."""
         given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
         return self._slopes.values_and_gradients(np.concatenate([points, given]))
+
+
+@lru_cache(maxsize=32)
+def _compiled(
+    expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
+) -> Slopes:
+    """Once for all values of the inputs."""
+    return Slopes(compile_tape(expressions, inputs), by)
 
 
 def middle(low: Array, high: Array) -> Array:

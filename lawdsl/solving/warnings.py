@@ -11,7 +11,6 @@ import sympy as sp
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
-from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing import Posed
 from lawdsl.solving.records import Answer
 
@@ -38,11 +37,11 @@ def warnings_of(
     for source in posed.sources:
         if source.fit is not None:
             found += [_of(source.use, d) for d in source.fit.distrust()]
-    for taken in posed.taken:
+    for taken, value in zip(posed.taken, posed.places(values), strict=True):
         fit = taken.source.fit
         if fit is None or taken.quantity.name not in fit.data.ranges:
             continue
-        at = np.array([evaluated(taken.at, values)])
+        at = np.array([value])
         name = taken.quantity.name
         said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
         found += [_of(taken.source.use, d) for d in said]
