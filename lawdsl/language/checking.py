@@ -8,7 +8,7 @@ from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
 from lawdsl.language.numbers import TooLarge, Undefined, Value, value
-from lawdsl.language.printing import print_formula, print_named
+from lawdsl.language.printing import print_formula, print_named, with_subscripts
 from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, Place, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.tree import Formula, Named, Span
@@ -210,7 +210,11 @@ def _differentials(scope: Scope, *names: str) -> bool:
 def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     function = node.function
     symbol = scope.symbols.get(function)
-    if symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
+    if node.subscripts and (symbol is None or symbol.kind != "use"):
+        of = with_subscripts(function, node.subscripts)
+        help = f"write `{of}*(…)` for a product"
+        scope.say("L0304", f"`{of}` is no function", node.span, help)
+    elif symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
         if not check_called(scope, f"`{function}(…)` gives values to", node.span):
             return
