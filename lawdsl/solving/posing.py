@@ -6,7 +6,8 @@ of them, and derived by them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -18,7 +19,7 @@ from lawdsl.algebra import Building, bounded
 from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language import tree
+from lawdsl.language import limits, tree
 from lawdsl.language.declared import Declarations, Objective, Symbol
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
@@ -158,6 +159,7 @@ class _Posing:
         self.question, self.labels, self.sources = question, labels, sources
         self.declared = _as_law(question)
         self.ground = Grounding(self.declared, Instance(labels))
+        self.written = 0  # elements and constraints
         self.symbols: dict[str, sp.Symbol] = {}
         self.places: dict[str, sp.Expr] = {}
         self.taken: list[Taken] = []
@@ -191,12 +193,21 @@ class _Posing:
 
     def _elements(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
         """The elements of a name, as text, each with the labels of its indices."""
-        sets = [self.labels[self.question.indices[i].over] for i in symbol.indices]
-        for labels in product(*sets):
+        for labels in self._labels(symbol.indices):
             yield (
                 with_subscripts(symbol.name, labels),
                 dict(zip(symbol.indices, labels, strict=True)),
             )
+
+    def _labels(self, indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """All labels of some indices."""
+        sets = [self.labels[self.question.indices[i].over] for i in indices]
+        self.written += math.prod(map(len, sets))
+        if self.written > limits.TERMS:
+            message = f"it has more than {limits.TERMS:,} elements and constraints at these labels"
+            help = "use fewer indices beside each other, or fewer labels"
+            raise LawdslError(Diagnostic("L0105", message, text=self.question.text, help=help))
+        return product(*sets)
 
     def _of_kind(self, kind: str) -> dict[str, sp.Symbol]:
         return {
@@ -247,8 +258,7 @@ class _Posing:
                 yield Condition(text, None, total, equality=True)
 
     def _conditions(self, kept: Constraint) -> Iterator[Condition]:
-        sets = [self.labels[self.question.indices[i].over] for i in kept.indices]
-        for labels in product(*sets):
+        for labels in self._labels(kept.indices):
             places = dict(zip(kept.indices, labels, strict=True))
             left, right = (self._expression(side, places) for side in (kept.left, kept.right))
             text = kept.text
