@@ -57,6 +57,9 @@ def _turned(own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | 
         return None
     if own.is_Add:
         return _zero(own - value, x, deep - 1)
+    if own.is_Mul:
+        factor, rest = own.as_independent(x, as_Add=False)
+        return None if factor == 1 else _turned(rest, value / factor, x, deep - 1)
     if isinstance(own, sp.exp):
         return _turned(own.args[0], sp.log(value), x, deep - 1)
     if isinstance(own, sp.log):
