@@ -42,6 +42,8 @@ def _zero(equation: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
     groups = {own: factor for own, factor in groups.items() if factor != 0}
     if len(groups) == 1:
         ((own, factor),) = groups.items()
+        if factor.could_extract_minus_sign():
+            rest, factor = -rest, -factor
         return _turned(own, -rest / factor, x, deep - 1)
     if len(groups) == 2 and rest == 0:
         (one, a), (other, b) = groups.items()
