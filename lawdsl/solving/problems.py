@@ -16,6 +16,7 @@ from lawdsl.solving.convexity import Curvature, curvatures
 from lawdsl.solving.polytopes import Polytope
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 TINY = 1e-250  # of its way: how near a steep unknown comes to 0
 
@@ -59,7 +60,7 @@ class Problem:
         return [self.objective, *(c.expression for c in self.constraints)]
 
     @cached_property
-    def equality(self) -> NDArray[np.bool_]:
+    def equality(self) -> Mask:
         """For each constraint whether it is an equality."""
         return np.array([c.equality for c in self.constraints], dtype=bool)
 
@@ -109,8 +110,8 @@ class Problem:
         return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
 
     @cached_property
-    def steep(self) -> NDArray[np.bool_]:
-        """Which unknowns have an infinite slope, or no value, at an end of what is left to them."""
+    def steep(self) -> tuple[Mask, Mask]:
+        """Which unknowns have an infinite slope, or no value, at their low and at their high end."""
         low, high = self.polytope.tightened
         centre = self.polytope.centre
         centre = middle(low, high) if centre is None else centre
@@ -120,17 +121,17 @@ class Problem:
         points[each, each + n] = np.where(np.isfinite(high), high, centre)
         values, slopes = self.functions.on(points)
         good = np.isfinite(np.vstack([values, slopes.reshape(-1, 2 * n)]))
-        strange: NDArray[np.bool_] = ~np.min(good, axis=0)
-        return strange[:n] | strange[n:]
+        ends = ~np.min(good, axis=0) & np.tile(low < high, 2)
+        return ends[:n], ends[n:]
 
     @cached_property
     def inner(self) -> tuple[Array, Array]:
         """The bounds, but the next numbers inside where an unknown is steep."""
-        next_low = np.maximum(np.nextafter(self.low, np.inf), self.low + TINY * self.spans)
-        next_high = np.minimum(np.nextafter(self.high, -np.inf), self.high - TINY * self.spans)
-        room = self.steep & (next_low < next_high)
-        low = np.where(room & np.isfinite(self.low), next_low, self.low)
-        return low, np.where(room & np.isfinite(self.high), next_high, self.high)
+        way = TINY * self.spans
+        low = np.maximum(np.nextafter(self.low, np.inf), self.low + way)
+        high = np.minimum(np.nextafter(self.high, -np.inf), self.high - way)
+        steep_low, steep_high = self.steep
+        return np.where(steep_low, low, self.low), np.where(steep_high, high, self.high)
 
     @cached_property
     def linear(self) -> bool:

@@ -17,13 +17,13 @@ from lawdsl.solving.problems import Relaxation as Relaxation
 from lawdsl.solving.problems import Solution as Solution
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 STARTS = 24  # where the problem is not known to be convex
 CORNERS = 6  # corners that starts lie between, at least
 INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
 FEASIBLE = 1e-9  # of the terms of a constraint: rounding
 NEARLY = 1e-6  # the same, of a search that is not polished yet
+CLOSED = 1e-9  # relative: a gap so small is one of rounding
 SAME = 1e-7  # relative difference of values that counts as the same optimum
 SNAP = 1e-10  # of its way: so near to a bound an unknown is put there
 ITERATIONS = 300
@@ -51,11 +51,22 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
 
 def best(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution | None:
     """The best feasible point; None where there is none."""
+    if starts is None and problem.convex:
+        found = _best(problem, 1, seed)
+        return found if found is not None and proved(found) else _best(problem, STARTS, seed)
+    return _best(problem, starts or STARTS, seed)
+
+
+def proved(solution: Solution) -> bool:
+    """Whether the value is the least one, to rounding."""
+    return solution.gap is not None and solution.gap <= CLOSED * max(1.0, abs(solution.value))
+
+
+def _best(problem: Problem, starts: int, seed: int) -> Solution | None:
     centre = problem.polytope.centre
     if centre is None:
         return None
-    wanted = starts or (1 if problem.convex else STARTS)
-    searched = [_searched(problem, x) for x in _starts(problem, centre, wanted, seed)]
+    searched = [_searched(problem, x) for x in _starts(problem, centre, starts, seed)]
     met = [x for x in searched if x is not None and _nearly(problem, x)]
     values = np.array([problem.functions.at(x)[0][0] for x in met])
     for k in np.argsort(values):
@@ -116,11 +127,10 @@ def _searched(problem: Problem, start: Array) -> Array | None:
     """Where sequential quadratic programming leads."""
     low, high = problem.polytope.tightened
     spans = problem.spans
-    inset = np.where(problem.steep & (high - low > 0), INSET * spans, 0.0)
-    bounds = scipy.optimize.Bounds(
-        (low + inset) / spans, np.maximum(low + inset, high - inset) / spans
-    )
-    x = np.clip(start, low + inset, np.maximum(low + inset, high - inset))
+    inset = [np.where(steep, INSET * spans, 0.0) for steep in problem.steep]
+    low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
+    bounds = scipy.optimize.Bounds(low / spans, high / spans)
+    x = np.clip(start, low, high)
     values, slopes = problem.functions.at(x)
     if not np.isfinite(values).all():
         return None
@@ -172,12 +182,12 @@ def _finished(problem: Problem, x: Array) -> Point:
     A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
     bound is seen by the slope of the Lagrangian as near to it as numbers go.
     """
-    spans, steep = problem.spans, problem.steep
-    low, high = problem.inner
-    reach = np.where(steep, 2 * INSET, SNAP) * spans
-    near_low, near_high = x - low <= reach, high - x <= reach
+    spans, (low, high) = problem.spans, problem.inner
+    reach = [np.where(steep, 2 * INSET, SNAP) * spans for steep in problem.steep]
+    near_low, near_high = x - low <= reach[0], high - x <= reach[1]
     ends = np.where(near_low, low, np.where(near_high, high, x))
-    weights = point(problem, x, steep & (near_low | near_high)).weights
+    steep_low, steep_high = near_low & problem.steep[0], near_high & problem.steep[1]
+    weights = point(problem, x, steep_low | steep_high).weights
     slope = weights @ problem.functions.at(ends)[1]
-    stays = ~steep | (near_low & (slope > 0)) | (near_high & (slope < 0))
-    return polished(problem, np.where(stays, ends, x))
+    leaves = (steep_low & (slope <= 0)) | (steep_high & (slope >= 0))
+    return polished(problem, np.where(leaves, x, ends))

@@ -156,7 +156,9 @@ class Single:
         if at_end and proofs:
             made = [c for s in self.posed.sources for c in conflicts(slope, s, self.names, values)]
             answer = replace(answer, conflicts=tuple(made))
-        return replace(answer, diagnostics=warnings_of(self.posed, values, drawn, answer))
+        known = drawn is not None or at_end and not self.noise.symbols
+        share = 1.0 if drawn is None else drawn.answered
+        return replace(answer, diagnostics=warnings_of(self.posed, values, answer, known, share))
 
     def _active(self, best: Candidate) -> int | None:
         """The number of the formula that is 0 at the answer."""

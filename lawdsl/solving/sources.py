@@ -118,7 +118,7 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
             found += _of_labels(use, fit)
             _merge(labels, fit.labels, use)
         elif isinstance(fit, Fit):
-            found.append(Source(use, fit.read_law(), fit.values, fit))
+            found.append(_of_fit(use, fit))
         else:
             assert isinstance(fit, Mapping)
             found.append(_of_numbers(use, declared, fit))
@@ -128,6 +128,14 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
         help = "give it fits of laws with index sets"
         raise LawdslError(Diagnostic("F0501", message, help=help))
     return Sources(tuple(found), labels)
+
+
+def _of_fit(use: str, fit: Fit) -> Source:
+    """A fit of a law without index sets; a parameter that was chosen before the others, and whose
+    errors are known, is one like these."""
+    law = fit.read_law() if fit.spread is None else fit.law_of_spread()
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit)
 
 
 def _of_labels(use: str, fits: Fits) -> list[Source]:
