@@ -218,6 +218,18 @@ def test_it_says_where_nothing_can_be_said(slopes: tuple[float, ...], why: str):
     assert (found.estimate, found.low, found.high, found.why) == (None, None, None, why)
 
 
+def test_a_rise_that_comes_back_at_a_larger_share_is_no_ratio(capsys: pytest.CaptureFixture[str]):
+    table = simulated(0.13, 0.001, 0)
+    back = np.where(table["r"] == 0.8, 0.5 * np.log(table["D"]), 0.0)
+    trends = lawdsl.trends(FALLS, {**table, "L": table["L"] + back})
+    show_trends(trends, console())
+    found = trends.trends[0].inflection
+
+    assert found is not None and (found.estimate, found.low, found.high) == (None, None, None)
+    why = "not known: the trend is as claimed at 0.2, and is not at 0.8"
+    assert f"inflection ratio: {why}" in capsys.readouterr().out
+
+
 def test_a_slope_that_bends_between_two_shares_widens_the_interval():
     """The straight line misses the place by more than the noise does."""
     estimate, low, high = known(of(simulated(0.07, 0.0005, 0, shape=bent)))

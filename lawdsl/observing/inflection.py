@@ -109,7 +109,7 @@ def inflection(
     low = high = estimate = None
     if failing:
         together = Sureness(limit(noise.df, TAIL / len(failing)), surely)
-        low = max(low for n in failing if (low := at(n, together).low) is not None)
+        low = max(at(n, together).low or 0.0 for n in failing)
         high = max(high for n in failing if (high := found[n].high) is not None)
         known = [e for n in failing if (e := found[n].estimate) is not None]
         estimate = max(known) if len(known) == len(failing) else None

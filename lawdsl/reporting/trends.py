@@ -89,7 +89,9 @@ def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
 
 def _show_inflection(found: Inflection, out: Console) -> None:
     """The share below which a claim fails: the one that is safe, and those of all places."""
-    below = "" if found.low is None else f"; below it {found.trend}"
+    below = f"; below it {found.trend}"
+    if found.low is None:
+        below = f": {found.places[0].why}" if len(found.places) == 1 else ""
     out.print(Text(f"  inflection ratio: {found.text}{below}"), soft_wrap=True)
     if found.noise == "scatter":
         out.print("  there are no repeats: its interval leaves out how far runs lie apart")

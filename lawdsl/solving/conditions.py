@@ -22,6 +22,7 @@ STEPS = 60  # of Newton's method at most
 LONGEST = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
 SMALL = 1e-3  # of its way: so near to a bound the way of a steep unknown changes by factors
 PATIENCE = 4, 25  # steps that bring nothing: usually; on the way to a bound with an infinite slope
+RISE = 1e-6  # relative: by so much a step may raise the value, as it meets the constraints
 ROUNDS = 6  # of a step in which unknowns turn out to go too far
 ROUNDING = 1e-12  # of the terms of a constraint
 DONE = 1e-14  # what rounding leaves of slopes
@@ -92,14 +93,20 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
     values, slopes = problem.functions.at(x)
     active = ~problem.equality & (values[1:] >= -NEAR * sizes(x, slopes[1:]))
     at_low, at_high = at_bounds(problem, x)
-    used = np.ones(len(x), dtype=bool) if apart is None else ~apart
+    walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
+    used = ~walled if apart is None else ~(walled | apart)
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
         spans = problem.spans[used]
         ends = at_low[used], at_high[used]
         fitted = _fitted(slopes[:, used] * spans, problem.equality, active, *ends)
         m, low[used], high[used] = fitted[0], fitted[1] / spans, fitted[2] / spans
-        residual = fitted[3]
+        slope = np.append(1.0, m) @ slopes
+        low[walled & at_low], high[walled & at_high] = (
+            slope[walled & at_low],
+            -slope[walled & at_high],
+        )
+        residual = fitted[3] if np.all(low >= 0) and np.all(high >= 0) else np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
     return Point(x, values, slopes, m, low, high, residual, worst)
@@ -160,6 +167,7 @@ def polished(problem: Problem, x: Array) -> Point:
     The way of a steep unknown to its bound changes by factors.
     """
     best = here = point(problem, x)
+    limit = best.values[0] + RISE * max(1.0, abs(best.values[0]))  # no saddle
     idle, patience = 0, PATIENCE[int(np.any(problem.steep))]
     for _ in range(STEPS):
         if best.wrong <= DONE or idle > patience or not np.isfinite(here.wrong):
@@ -167,7 +175,8 @@ def polished(problem: Problem, x: Array) -> Point:
         here = point(problem, _stepped(problem, here))
         idle = 0 if here.wrong < best.wrong / 2 else idle + 1
         met = here.violation <= max(best.violation, ROUNDING)
-        best = here if met and here.wrong < best.wrong else best
+        lower = here.values[0] <= limit
+        best = here if met and lower and here.wrong < best.wrong else best
     return best
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import scipy.optimize
 from numpy.typing import NDArray
 
 from lawdsl.solving.conditions import Point, at_bounds, gap, point, polished, violations
@@ -15,18 +13,16 @@ from lawdsl.solving.problems import Constraint as Constraint
 from lawdsl.solving.problems import Problem as Problem
 from lawdsl.solving.problems import Relaxation as Relaxation
 from lawdsl.solving.problems import Solution as Solution
+from lawdsl.solving.searching import INSET, chosen_starts, searched_from
 
 Array = NDArray[np.float64]
 
 STARTS = 24  # where the problem is not known to be convex
-CORNERS = 6  # corners that starts lie between, at least
-INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
 FEASIBLE = 1e-9  # of the terms of a constraint: rounding
 NEARLY = 1e-6  # the same, of a search that is not polished yet
 CLOSED = 1e-9  # relative: a gap so small is one of rounding
 SAME = 1e-7  # relative difference of values that counts as the same optimum
 SNAP = 1e-10  # of its way: so near to a bound an unknown is put there
-ITERATIONS = 300
 
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
@@ -66,7 +62,7 @@ def _best(problem: Problem, starts: int, seed: int) -> Solution | None:
     centre = problem.polytope.centre
     if centre is None:
         return None
-    searched = [_searched(problem, x) for x in _starts(problem, centre, starts, seed)]
+    searched = [searched_from(problem, x) for x in chosen_starts(problem, centre, starts, seed)]
     met = [x for x in searched if x is not None and _nearly(problem, x)]
     values = np.array([problem.functions.at(x)[0][0] for x in met])
     for k in np.argsort(values):
@@ -107,73 +103,6 @@ def _nearly(problem: Problem, x: Array) -> bool:
     values = problem.functions.at(x)[0]
     met = np.max(violations(problem, x), initial=0.0) <= NEARLY
     return bool(np.isfinite(values).all() and met)
-
-
-def _starts(problem: Problem, centre: Array, count: int, seed: int) -> list[Array]:
-    """The centre, and points between it and corners of what the affine conditions leave."""
-    if count == 1:
-        return [centre]
-    rng = np.random.default_rng(seed)
-    corners = problem.polytope.corners(max(CORNERS, 2 * len(centre)), rng)
-    if not corners:  # unbounded
-        spread = rng.normal(size=(count - 1, len(centre))) * np.maximum(1.0, np.abs(centre))
-        return [centre, *np.clip(centre + spread, *problem.polytope.tightened)]
-    shares = rng.dirichlet(np.full(len(corners), 0.3), size=count - 1)
-    inside = rng.uniform(0.02, 0.5, size=(count - 1, 1))
-    return [centre, *((1 - inside) * (shares @ np.array(corners)) + inside * centre)]
-
-
-def _searched(problem: Problem, start: Array) -> Array | None:
-    """Where sequential quadratic programming leads."""
-    low, high = problem.polytope.tightened
-    spans = problem.spans
-    inset = [np.where(steep, INSET * spans, 0.0) for steep in problem.steep]
-    low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
-    bounds = scipy.optimize.Bounds(low / spans, high / spans)
-    x = np.clip(start, low, high)
-    values, slopes = problem.functions.at(x)
-    if not np.isfinite(values).all():
-        return None
-    scale = float(np.median(np.abs(slopes[0] * spans))) or float(np.max(np.abs(slopes[0] * spans)))
-    scale = scale if 0 < scale < np.inf else 1.0
-
-    def objective(u: Array) -> tuple[float, Array]:
-        values, slopes = problem.functions.at(u * spans)
-        return float(values[0]) / scale, slopes[0] * spans / scale
-
-    found = scipy.optimize.minimize(
-        objective,
-        x / spans,
-        jac=True,
-        method="SLSQP",
-        bounds=bounds,
-        constraints=_conditions(problem),
-        options={"maxiter": ITERATIONS, "ftol": 1e-15},
-    )
-    x = np.clip(found.x * spans, low, high)
-    return x if np.isfinite(x).all() else None
-
-
-def _conditions(problem: Problem) -> list[dict[str, Any]]:
-    """The constraints that are no bounds, as SciPy takes them, in the lengths of the unknowns."""
-    spans, equality = problem.spans, problem.equality
-    kept = np.ones(len(equality), dtype=bool)
-    kept[problem.polytope.rows[~problem.polytope.several]] = False
-    made = []
-    for kind, rows in (("eq", equality & kept), ("ineq", ~equality & kept)):
-        if rows.any():
-            sign = 1.0 if kind == "eq" else -1.0
-            number = np.flatnonzero(rows)
-
-            def values(u: Array, number: Any = number, sign: float = sign) -> Array:
-                return sign * problem.functions.at(u * spans)[0][1:][number]
-
-            def slopes(u: Array, number: Any = number, sign: float = sign) -> Array:
-                found = problem.functions.at(u * spans)[1][1:][number]
-                return sign * found * spans
-
-            made.append({"type": kind, "fun": values, "jac": slopes})
-    return made
 
 
 def _finished(problem: Problem, x: Array) -> Point:

@@ -128,6 +128,7 @@ class Single:
 
     def _answered(self, found: _Found, *, proofs: bool) -> Answer:
         x, values = found.best.at, {**found.values, self.x: found.best.at}
+        values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
         points = self.along.at(np.array([x]), found.values)
         active = self._active(found.best)
         drawn = drawn_answers(
