@@ -270,6 +270,35 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
     return headers, rows
 
 
+def by_label(asked: Question) -> bool:
+    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
+    unknowns = asked.of_kind("unknown")
+    return len({u.indices for u in unknowns}) == 1 and all(
+        len(u.indices) == 1 and not u.simplex for u in unknowns
+    )
+
+
+def rows_by_label(
+    asked: Question, answers: Sequence[Answer], varying: Sequence[str]
+) -> tuple[list[str], list[list[Any]]]:
+    """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
+    names = [u.name for u in asked.of_kind("unknown")]
+    over = asked.indices[asked.of_kind("unknown")[0].indices[0]].over
+    headers = [*varying, over]
+    for name in names:
+        headers += [name, f"{name} low", f"{name} high", f"where {name}"]
+    rows = []
+    for answer in answers:
+        own = {u.name: u for u in answer.unknowns}
+        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
+            row: list[Any] = [*(answer.values[name] for name in varying), label]
+            for name in names:
+                u = own.get(f"{name}[{label}]")
+                row += [u.value, *(u.ends or (None, None)), u.place] if u else [None] * 4
+            rows.append(row)
+    return headers, rows
+
+
 def curve_of(
     answers: Sequence[Answer], varying: Sequence[str]
 ) -> tuple[list[str], list[list[Any]]]:

@@ -212,7 +212,7 @@ class Single:
             made[unknown.name] = Chosen(
                 unknown.name, value, unknown.unit, unknown.doc, ends, text, "constraint"
             )
-        return tuple(made[o.name] for o in self.posed.unknowns)
+        return tuple(made[o.name] for o in self.posed.unknowns if o.name in made)
 
     def _goal(self, points: Points, level: float) -> Goal:
         question = self.posed.question
@@ -295,7 +295,6 @@ class Single:
             }
             made.append(Response(named, own, both, margins))
         return made
-
 
     @staticmethod
     def _is_on(i: int, at: float, found: _Found) -> bool:

@@ -42,6 +42,8 @@ def warnings_of(
         fit = taken.source.fit
         if fit is None or taken.quantity.name not in fit.data.ranges:
             continue
+        if not taken.at.free_symbols <= set(values):
+            continue  # of an unknown that is answered by itself
         at = np.array([evaluated(taken.at, values)])
         name = taken.quantity.name
         said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
