@@ -81,7 +81,7 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
         [u.name, number(u.value), _ends(u.ends), u.unit, printable(u.doc or "")]
         for u in answer.unknowns
     ]
-    if answer.goal is not None:
+    if answer.goal is not None and not _is_unknown(answer):
         rows.append([answer.goal.text, number(answer.goal.value), _ends(answer.goal.ends), "", ""])
     columns = ["", "", percent, "unit", ""]
     kept = [i for i in range(5) if i < 2 or any(row[i] for row in rows)]
@@ -90,6 +90,13 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
     for u in answer.unknowns:
         if u.formula is not None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
+
+
+def _is_unknown(answer: Answer | None) -> bool:
+    """Whether what is made smallest or largest is one of the unknowns, which stands there already."""
+    if answer is None or answer.goal is None:
+        return False
+    return answer.goal.text in {u.name for u in answer.unknowns}
 
 
 def _ends(ends: Ends | None) -> str:
@@ -174,6 +181,8 @@ def _show_response(answer: Answer, out: Console) -> None:
         for r in answer.response
     ]
     kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
+    if _is_unknown(answer):
+        kept = [i for i in kept if i not in (len(names), len(names) + 1)]
     out.print()
     show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
 
@@ -244,7 +253,8 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
     for name in names:
         headers += [name, f"{name} low", f"{name} high"]
     goal = first.goal.text if first and first.goal else "goal"
-    headers += [goal, f"{goal} low", f"{goal} high", "where"]
+    twice = _is_unknown(first)
+    headers += ["where"] if twice else [goal, f"{goal} low", f"{goal} high", "where"]
     rows = []
     for answer in answers:
         row: list[Any] = [answer.values[name] for name in varying]
@@ -252,10 +262,40 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
         for name in names:
             u = own.get(name)
             row += [u.value if u else None, *((u.ends if u else None) or (None, None))]
-        row += [answer.goal.value if answer.goal else None]
-        row += (answer.goal.ends if answer.goal else None) or (None, None)
+        if not twice:
+            row += [answer.goal.value if answer.goal else None]
+            row += (answer.goal.ends if answer.goal else None) or (None, None)
         row.append(answer.where or answer.status)
         rows.append(row)
+    return headers, rows
+
+
+def by_label(asked: Question) -> bool:
+    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
+    unknowns = asked.of_kind("unknown")
+    return len({u.indices for u in unknowns}) == 1 and all(
+        len(u.indices) == 1 and not u.simplex for u in unknowns
+    )
+
+
+def rows_by_label(
+    asked: Question, answers: Sequence[Answer], varying: Sequence[str]
+) -> tuple[list[str], list[list[Any]]]:
+    """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
+    names = [u.name for u in asked.of_kind("unknown")]
+    over = asked.indices[asked.of_kind("unknown")[0].indices[0]].over
+    headers = [*varying, over]
+    for name in names:
+        headers += [name, f"{name} low", f"{name} high", f"where {name}"]
+    rows = []
+    for answer in answers:
+        own = {u.name: u for u in answer.unknowns}
+        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
+            row: list[Any] = [*(answer.values[name] for name in varying), label]
+            for name in names:
+                u = own.get(f"{name}[{label}]")
+                row += [u.value, *(u.ends or (None, None)), u.place] if u else [None] * 4
+            rows.append(row)
     return headers, rows
 
 

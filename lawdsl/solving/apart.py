@@ -61,7 +61,7 @@ class Apart:
             status=worst,
             unknowns=tuple(u for a in found for u in a.unknowns),
             goal=total if isinstance(total, Goal) else None,
-            where="; ".join(f"{name} {a.where or a.status}" for name, a in pairs),
+            where=_where(pairs),
             method="; ".join(dict.fromkeys(a.method for a in found if a.method)),
             proof=tuple(f"{name}: {line}" for name, a in pairs for line in a.proof),
             certain=all(a.certain for a in found),
@@ -73,3 +73,11 @@ class Apart:
             response=(),
             diagnostics=tuple(dict.fromkeys(d for a in found for d in a.diagnostics)),
         )
+
+
+def _where(pairs: Sequence[tuple[str, Answer]]) -> str:
+    """Where the answers lie: once, if all alike."""
+    places = dict.fromkeys(a.where or a.status for _, a in pairs)
+    if len(places) == 1:
+        return f"each {next(iter(places))}"
+    return "; ".join(f"{name} {a.where or a.status}" for name, a in pairs)

@@ -116,11 +116,12 @@ class Posed:
         return compile_tape([t.at for t in self.taken], symbols), symbols
 
     def places(self, values: Mapping[sp.Symbol, float]) -> list[float]:
-        """The variables of the laws where they are taken, in the order of `taken`."""
+        """The variables of the laws where they are taken, in the order of `taken`; nan of those
+        that depend on what has no value."""
         if not self.taken:
             return []
         tape, symbols = self._places
-        inputs = np.array([[values[s]] for s in symbols], dtype=np.float64)
+        inputs = np.array([[values.get(s, np.nan)] for s in symbols], dtype=np.float64)
         found: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
         return found
 

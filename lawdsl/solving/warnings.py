@@ -39,7 +39,8 @@ def warnings_of(
             found += [_of(source.use, d) for d in source.fit.distrust()]
     for taken, value in zip(posed.taken, posed.places(values), strict=True):
         fit = taken.source.fit
-        if fit is None or taken.quantity.name not in fit.data.ranges:
+        known_range = fit is not None and taken.quantity.name in fit.data.ranges
+        if fit is None or not known_range or math.isnan(value):
             continue
         at = np.array([value])
         name = taken.quantity.name
