@@ -14,8 +14,8 @@ from lawdsl.language.indices import declare_indices
 from lawdsl.language.printing import print_formula, print_relation
 from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import header_and_body
-from lawdsl.language.tree import Formula, Span
 from lawdsl.language.sizes import check_sizes
+from lawdsl.language.tree import Formula, Span
 from lawdsl.language.values import Calls, Value, varies
 
 __all__ = ["Constraint", "Question", "Value", "resolve_question"]
