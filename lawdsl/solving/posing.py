@@ -289,7 +289,7 @@ class _Posing:
     def _law_at(self, value: Value, places: Mapping[str, str]) -> sp.Expr:
         """A fitted law at values, in the question's symbols and its unit."""
         labels = tuple(places.get(label, label) for label in value.labels)
-        source = next(s for s in self.sources if s.use == value.use and s.is_of(labels))
+        source = self._source(value.use, labels)
         declared = self.question.uses[value.use]
         arguments = dict(value.at)
         at: dict[sp.Symbol, sp.Expr] = {}
@@ -315,6 +315,23 @@ class _Posing:
             if quantity.symbol in at:
                 self._domain(source, quantity, at, arguments)
         return source.expression(at)
+
+    def _source(self, use: str, labels: tuple[str, ...]) -> Source:
+        """The fit of rows with these labels.
+
+        Raises:
+            LawdslError: a fit of a law with other index sets than the question's has.
+        """
+        own = [s for s in self.sources if s.use == use]
+        if len(own[0].rows) != len(labels):
+            law = own[0].law.name
+            message = f"`{use}` is a fit of `{law}`, which has a loss for each label of its rows"
+            help = "write a question of your own that names the label: `loss[i](…)`"
+            if labels:
+                message = f"`{use}` is a fit of `{law}`, which has no labels; the question has"
+                help = f"use a fit of {self.question.uses[use].name}"
+            raise LawdslError(Diagnostic("F0501", message, help=help))
+        return next(s for s in own if s.is_of(labels))
 
     def _domain(
         self,
