@@ -93,6 +93,11 @@ def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnos
 
 def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
     mistakes = []
+    for name, symbol in posed.givens.items():
+        if symbol.is_nonnegative and (values[symbol] < 0 or symbol.is_positive and not values[symbol]):
+            sign = ">" if symbol.is_positive else ">="
+            message = f"`{name}` is {values[symbol]:g}, and its domain is {name} {sign} 0"
+            mistakes.append(Diagnostic("F0503", message, help="correct the value, or its unit"))
     for name, bounds in posed.bounds.items():
         for relation, limit in bounds:
             value, end = values[posed.givens[name]], evaluated(limit, values)
