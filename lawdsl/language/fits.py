@@ -113,7 +113,9 @@ def read_target(formula: Formula) -> Target | None:
         case tree.Call("log", (tree.Name() | tree.Element() as of,), (), ()):
             found = read_target(of)
             return found and replace(found, log=True)
-        case tree.Call("log", (tree.Sum(((_, tree.Name() | tree.Element() as of), *rest)),), (), ()):
+        case tree.Call(
+            "log", (tree.Sum(((_, tree.Name() | tree.Element() as of), *rest)),), (), ()
+        ):
             found = read_target(of)
             less = rest[0][1]
             if [sign for sign, _ in rest] != ["-"]:

@@ -14,8 +14,8 @@ from lawdsl.language.indices import declare_indices
 from lawdsl.language.printing import print_formula, print_relation
 from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import header_and_body
-from lawdsl.language.tree import Formula, Span
 from lawdsl.language.sizes import check_sizes
+from lawdsl.language.tree import Formula, Span
 from lawdsl.language.values import Calls, Value, varies
 
 __all__ = ["Constraint", "Question", "Value", "resolve_question"]
@@ -201,9 +201,7 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     scope.later = later
 
 
-def _places(
-    scope: Scope, names: Sequence[str], within: Span
-) -> Iterator[tuple[str, Span]]:
+def _places(scope: Scope, names: Sequence[str], within: Span) -> Iterator[tuple[str, Span]]:
     """Names that stand one after the other, each with its place."""
     for name in names:
         span = scope.within(within, name)

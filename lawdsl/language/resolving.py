@@ -6,7 +6,7 @@ use it; `lawdsl.law` turns it into mathematics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lawdsl.diagnostics import Diagnostic, Text

@@ -14,7 +14,6 @@ from lawdsl.language.numbers import Value
 from lawdsl.language.parsing import ANYTHING, long_name, too_many
 from lawdsl.language.tree import Span
 
-
 PLURAL = {"value": "laws at values"}
 
 

@@ -211,7 +211,9 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> None:
             value, limit = known[quantity.symbol], bound.limit.xreplace(known)
             if sp.Rel(value, limit, bound.relation) == sp.false:
                 shown = f"`{use}.{quantity.name}` is {float(value):g}"
-                message = f"{shown}, and its domain is {quantity.name} {bound.relation} {bound.text}"
+                message = (
+                    f"{shown}, and its domain is {quantity.name} {bound.relation} {bound.text}"
+                )
                 help = f"correct the value, or give {use}=FIT.json"
                 mistakes.append(Diagnostic("F0503", message, help=help))
     if mistakes:
