@@ -70,6 +70,7 @@ def formulas(depth: int = 6):
         st.builds(tree.Aggregate, plain_names, inner, subscripts),
         st.builds(tree.Call, plain_names, several(inner), st.just(())),
         st.builds(tree.Call, plain_names, several(inner, least=0, most=1), several(keyword)),
+        st.builds(tree.Call, plain_names, several(inner), several(keyword, least=0), subscripts),
     )
 
 
@@ -98,14 +99,20 @@ chosen = st.one_of(
     st.builds(tree.Chosen, plain_names, st.sampled_from(("<", "<=", ">", ">=", "=", "!=")), small),
     st.builds(tree.Chosen, plain_names, st.sampled_from(("=", "!=")), texts.map(tree.Label)),
 )
+relations = st.one_of(
+    st.builds(tree.Comparison, small, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.Equality, small, small),
+)
 statements = st.one_of(
-    st.builds(tree.Section, st.sampled_from(("law", "pipeline")), paths, st.none() | texts),
+    st.builds(
+        tree.Section, st.sampled_from(("law", "question", "pipeline")), paths, st.none() | texts
+    ),
     texts.map(tree.Source),
     paths.map(tree.Extends),
     st.builds(tree.Index, several(plain_names), sets),
     st.builds(
         tree.Declaration,
-        st.sampled_from(("variable", "parameter", "given")),
+        st.sampled_from(("variable", "parameter", "given", "choose")),
         several(items),
         st.none() | units,
         st.none() | texts,
@@ -133,6 +140,9 @@ statements = st.one_of(
         st.none() | st.sampled_from(VERDICTS),
     ),
     small.map(tree.Minimize),
+    small.map(tree.Maximize),
+    st.builds(tree.Uses, several(plain_names), paths),
+    st.builds(tree.Subject, several(relations), st.none() | texts),
     st.builds(tree.StartGrid, several(small), several(st.none() | small, most=5)),
     several(st.tuples(named, small)).map(tree.StartPoint),
     st.builds(

@@ -331,6 +331,7 @@ WORDS = (
     "law question source extends variable setting parameter let require minimize start index unit "
     "for in is as expect finite increasing convex exp log max diff huber squared pi oo ∞ N D A B "
     "identify measure over simplex against sum prod i c[i] for "
+    "uses choose subject to maximize given : "
     "alpha L a.b ∂ ² ( ) [ ] { } , . .. ... = == + - * / ^ ** < <= > >= -> 0 1 2.5 1e-3 1e400 token "
     'Gparam proved α é ! ; " chinchilla dcpt.l3'
 ).split()

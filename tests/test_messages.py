@@ -21,11 +21,15 @@ BAD = [(code, i, text) for code, m in LANGUAGE.items() for i, text in enumerate(
 GOOD = [(code, m.good) for code, m in LANGUAGE.items() if m.bad]
 
 
+READ = {"question": library.declared_question, "pipeline": library.declared_pipeline}
+
+
 def codes(text: str) -> list[str]:
     """The codes of all messages about a text: of reading it, and of its value where it is read."""
     try:
-        if text.startswith("pipeline "):
-            return [d.code for d in library.declared_pipeline(Text("example.law", text), Path())[1]]
+        if text.partition(" ")[0] in READ:
+            read = READ[text.partition(" ")[0]]
+            return [d.code for d in read(Text("example.law", text), Path())[1]]
         declarations, found = library.declared(Text("example.law", text), Path())
         if not (declarations.indices or declarations.identities):
             found += proof.check(Law(declarations)).warnings
@@ -75,7 +79,7 @@ def test_a_good_example_gives_no_message(code: str, text: str):
 def test_every_message_says_what_to_do():
     """Each help is one line, and there is one for each example."""
     for code, _, text in BAD:
-        read = library.declared_pipeline if text.startswith("pipeline ") else library.declared
+        read = READ.get(text.partition(" ")[0], library.declared)
         try:
             _, found = read(Text("example.law", text), Path())
         except LawdslError as error:

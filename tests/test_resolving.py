@@ -510,7 +510,7 @@ def test_only_regular_utf8_files_are_extended_and_nothing_of_them_is_shown(tmp_p
     assert extending(tmp_path, "fifo") == "L0310"
     assert extending(tmp_path, "folder") == "L0310"
     assert extending(tmp_path, "latin") == "L0312"
-    assert extending(tmp_path, "data") == "L0401"
+    assert extending(tmp_path, "data") == "L0205"
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/stdin", "fifo.law", "folder.law", "latin.law",

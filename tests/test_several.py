@@ -280,3 +280,52 @@ def test_many_symbols_at_once():
     assert all(abs(float(moved.sum())) < 1e-9 for moved, _ in told.values())  # shares stay shares
     levels = [value for s, (_, value) in told.items() if s.name.startswith("E")]
     assert levels == pytest.approx([1 / 13] * 13)
+
+
+def test_unknowns_over_many_decades():
+    """A model and its tokens within C = 6 N D: N grows as C^(b/(a + b)), D as C^(a/(a + b))."""
+    N, D = sp.symbols("N D", positive=True)
+    loss = 1.69 + 406.4 / N**0.34 + 410.7 / D**0.28
+    budget = Constraint("budget", 6 * N * D - k)
+    problem = Problem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, [budget], {k: 1e21})
+    found = minimise(problem)
+    G = (0.34 * 406.4 / (0.28 * 410.7)) ** (1 / 0.62)
+    best = np.array([G * (1e21 / 6) ** (0.28 / 0.62), (1e21 / 6) ** (0.34 / 0.62) / G])
+
+    assert found.x == pytest.approx(best, rel=1e-9)
+    assert found.active == ("budget",) and found.agreed == found.starts
+    moved, value = sensitivities(problem, found, [k])[k]
+    assert moved == pytest.approx(best * np.array([0.28, 0.34]) / 0.62 / 1e21, rel=1e-6)
+    assert value == pytest.approx(
+        -0.34 * 406.4 / best[0] ** 0.34 * 0.28 / 0.62 / 1e21
+        - 0.28 * 410.7 / best[1] ** 0.28 * 0.34 / 0.62 / 1e21
+    )
+
+
+def test_conditions_of_very_different_size_that_exclude_each_other():
+    """A loss of 1.8 needs more than this compute: either the loss or the budget gives way."""
+    N, D = sp.symbols("N D", positive=True)
+    loss = 1.69 + 406.4 / N**0.34 + 410.7 / D**0.28
+    conditions = [Constraint("loss", loss - 1.8), Constraint("budget", 6 * N * D - 1e22)]
+    found = minimise(Problem(N, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions))
+    told = by_name(found)
+
+    assert not found.feasible and set(found.conflict) == {"loss", "budget"}
+    cheapest = minimise(Problem(6 * N * D, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[:1]))
+    assert told["budget", "constraint"] == pytest.approx(cheapest.value - 1e22, rel=1e-6)
+    best = minimise(Problem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[1:]))
+    assert told["loss", "constraint"] == pytest.approx(best.value - 1.8, rel=1e-6)
+
+
+def test_a_kink_is_found_and_not_proved():
+    """max((x - 1)^2, 2 x) is least where both are equal; one slope of a kink proves nothing."""
+    found = minimise(Problem(sp.Max((x - 1) ** 2, 2 * x) + y**2, {x: (0.0, 1.0), y: (-1.0, 1.0)}))
+
+    assert found.x == pytest.approx([2 - np.sqrt(3), 0.0], abs=1e-6)
+    assert found.convex and not proved(found)
+
+
+def test_no_value_anywhere_is_not_feasible():
+    found = minimise(Problem(sp.log(x - 2) + y, {x: (0.0, 1.0), y: (0.0, 1.0)}))
+
+    assert not found.feasible and found.relaxations == ()

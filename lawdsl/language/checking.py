@@ -8,8 +8,8 @@ from lawdsl.language import limits, tree, words
 from lawdsl.language.declared import Declarations, Relation, Symbol
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
 from lawdsl.language.numbers import TooLarge, Undefined, Value, value
-from lawdsl.language.printing import print_formula, print_named
-from lawdsl.language.scope import CLAIM, CONDITION, TARGET, Place, Scope
+from lawdsl.language.printing import print_formula, print_named, with_subscripts
+from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, Place, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.tree import Formula, Named, Span
 from lawdsl.units import PREFIXES, UNITS, canonical
@@ -210,7 +210,11 @@ def _differentials(scope: Scope, *names: str) -> bool:
 def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     function = node.function
     symbol = scope.symbols.get(function)
-    if symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
+    if node.subscripts and (symbol is None or symbol.kind != "use"):
+        of = with_subscripts(function, node.subscripts)
+        help = f"write `{of}*(…)` for a product"
+        scope.say("L0304", f"`{of}` is no function", node.span, help)
+    elif symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
         if not check_called(scope, f"`{function}(…)` gives values to", node.span):
             return
@@ -222,6 +226,11 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
         scope.used.add(function)
     elif symbol is not None and symbol.kind == "index":
         scope.use(function, scope.within(node.span, function), place)
+    elif symbol is not None and symbol.kind == "use":
+        help = "write it as a constraint: `subject to`"
+        if place in ASKED:
+            help = f"give it a name before: `let y = {function}(…)`"
+        scope.say("L0308", f"{place.text} takes no law at values", node.span, help)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         help = f"write `{symbol.text}`" if symbol.indices else help
@@ -230,11 +239,16 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     elif function in words.SPECIAL:
         help = "write `diff(L, N)` with plain names"
         help = help if function == "diff" else "write it behind `minimize`"
+        if place in ASKED:
+            help = "write a formula of laws at values, as `minimize loss(N, D)`"
         scope.say("L0304", f"`{function}` cannot stand here", node.span, help)
     elif function not in words.FUNCTIONS:
         if not scope.excused(function):
-            alike = words.nearest(function, words.FUNCTIONS)
+            uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
+            alike = words.nearest(function, (*uses, *words.FUNCTIONS))
             help = f"the functions are {', '.join(words.FUNCTIONS)}"
+            if uses:
+                help = f"the laws are {', '.join(uses)}, {help}"
             if function in scope.later:
                 help = f"write `{function}*(…)` for a product"
             elif function in words.INSTEAD:
@@ -254,7 +268,7 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
 def _check_derivative(scope: Scope, node: tree.Derivative, place: Place) -> None:
     if place not in (CLAIM, TARGET):
         message = "a derivative stands only in a claim"
-        scope.say("L0308", message, node.span, "use it in `require`")
+        scope.say("L0308", message, node.span, "use it in the `require` of a law")
         return
     if node.order != len(node.by):
         message = f"the order is {node.order}, the number of names below {len(node.by)}"

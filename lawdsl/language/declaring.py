@@ -42,6 +42,8 @@ DECLARED = {
 }
 """Keyword -> what it declares, and where the domain of that stands."""
 
+VARY = ("variable", "law", "output", "unknown")
+
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
     """`variable`, `parameter`, `given` or `choose`, which declares unknowns."""
@@ -195,7 +197,7 @@ def remember(scope: Scope, symbol: Symbol) -> None:
         scope.numbers[symbol.name] = number(scope, symbol.formula)
         for name in names_in(symbol.formula):
             used = scope.symbols.get(name)
-            if name in scope.varying or (used and used.kind in ("variable", "law", "output")):
+            if name in scope.varying or (used and used.kind in VARY):
                 scope.varying.add(symbol.name)
 
 

@@ -109,10 +109,22 @@ def _interval(p: Stop) -> Found | None:
 
 
 def _second_relation(p: Stop) -> Found | None:
-    if p.token.type == "RELATION" and p.line[0].value == "require":
-        if any(word.type == "RELATION" for word in p.line[: p.at]):
+    relation = p.token.type == "RELATION" or p.token.value == "="
+    if relation and any(word.type == "RELATION" for word in p.line[: p.at]):
+        if p.line[0].value == "require" and p.token.value != "=":
             help = "write a second `require` line, or a condition behind `for`"
             return "L0201", "a claim makes one comparison", help, (p.token,)
+        if p.line[0].value == "subject" and p.bracket is None:
+            help = "write them one after the other: `0 < x, x < 1`"
+            return "L0201", "a constraint makes one comparison", help, (p.token,)
+    return None
+
+
+def _no_colon(p: Stop) -> Found | None:
+    """`uses loss = chinchilla`"""
+    if p.line[0].type == "USES" and "COLON" in p.accepted and p.token.type != "$END":
+        help = f"write `uses {p.before} : LAW`"
+        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
 
@@ -166,7 +178,10 @@ def _value_for_unknown(p: Stop) -> Found | None:
     kind = str(p.line[0])
     if p.token.value == "=" and kind == "given":
         help = "its user gives it; a number that is known and may be changed is a `setting`"
-        return "L0201", "a given has no value in a pipeline", help, (p.token,)
+        return "L0201", "a given has no value in the file", help, (p.token,)
+    if p.token.value == "=" and kind == "choose":
+        help = "it is what is asked for; a number that is known is a `setting`"
+        return "L0201", "an unknown has no value in the file", help, (p.token,)
     if p.token.value == "=" and kind in ("parameter", "variable"):
         message = f"a {kind} has no value in a law"
         help = "a known constant is a `setting`; what a fit starts from stands after `start`"
@@ -286,6 +301,7 @@ _RULES: tuple[Callable[[Stop], Found | None], ...] = (
     _number_as_label,
     _set_behind_for,
     _claim_behind_is,
+    _no_colon,
     _keyword_as_name,
     _second_relation,
     _value_for_unknown,

@@ -59,7 +59,7 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
         found = read_objective(replace(formula, keywords=()), output)
         return replace(found, choice=choice) if found and choice else None
     match formula:
-        case tree.Call("huber", (of, delta), ()):
+        case tree.Call("huber", (of, delta), (), ()):
             try:
                 size = value(delta)
             except (Undefined, TooLarge):
@@ -67,14 +67,14 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
             if size is None or not size > 0:
                 return None
             loss = Objective("huber", delta=float(size))
-        case tree.Call("squared", (of,), ()):
+        case tree.Call("squared", (of,), (), ()):
             loss = Objective("squared")
         case _:
             return None
     match of:
         case tree.Name(name) if name == output:
             return replace(loss, log=False)
-        case tree.Call("log", (tree.Name(name),), ()) if name == output:
+        case tree.Call("log", (tree.Name(name),), (), ()) if name == output:
             return loss
     return None
 
@@ -82,7 +82,7 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
 def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> Choice | None:
     """`c = straightest(log(L - c), 1000)` as a choice; None where it is something else."""
     match keywords:
-        case ((name, tree.Call("straightest", (tree.Call("log", (of,), ()), *count), ())),):
+        case ((name, tree.Call("straightest", (tree.Call("log", (of,), (), ()), *count), (), ())),):
             pass
         case _:
             return None
@@ -110,10 +110,12 @@ def read_target(formula: Formula) -> Target | None:
             return Target(name)
         case tree.Element(name, subscripts):
             return Target(name, subscripts=subscripts)
-        case tree.Call("log", (tree.Name() | tree.Element() as of,), ()):
+        case tree.Call("log", (tree.Name() | tree.Element() as of,), (), ()):
             found = read_target(of)
             return found and replace(found, log=True)
-        case tree.Call("log", (tree.Sum(((_, tree.Name() | tree.Element() as of), *rest)),), ()):
+        case tree.Call(
+            "log", (tree.Sum(((_, tree.Name() | tree.Element() as of), *rest)),), (), ()
+        ):
             found = read_target(of)
             less = rest[0][1]
             if [sign for sign, _ in rest] != ["-"]:

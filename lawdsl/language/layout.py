@@ -14,7 +14,7 @@ from lawdsl.language.words import LEADING, STATEMENTS
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
-CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ != -> : for in as is".split())
+CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split())
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,8 @@ def _goes_on(now: _Open, following: Following) -> bool:
         return False
     if equation and last not in "(,":
         return False  # an equation begins; `name = value` within a statement stands behind ( or ,
+    if last == ":" and now.tokens[0].value == "uses":
+        return True
     return bool(now.brackets) or last in CONTINUES
 
 

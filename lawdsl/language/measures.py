@@ -116,6 +116,10 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
     """`L(step = 1000, N = 1.8)`; None, and a message, where it is none."""
     before = scope.errors
     names = [name for name, _ in call.keywords]
+    if call.subscripts:
+        message = f"`{print_formula(call)}` is no reading"
+        scope.say("L0331", message, call.span, f"leave the label out: `{output.name}(step = 1000)`")
+        return None
     if call.arguments:
         message = f"`{print_formula(call)}` does not say which column is read at this value"
         scope.say("L0331", message, call.span, f"write `{output.name}(step = 1000)`")

@@ -14,8 +14,9 @@ from lawdsl.language.indices import declare_indices
 from lawdsl.language.printing import print_formula, print_relation
 from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import header_and_body
+from lawdsl.language.sizes import check_sizes
 from lawdsl.language.tree import Formula, Span
-from lawdsl.language.values import Calls, Value
+from lawdsl.language.values import Calls, Value, varies
 
 __all__ = ["Constraint", "Question", "Value", "resolve_question"]
 
@@ -107,12 +108,12 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
         return None
     _look_ahead(scope, body)
     calls = Calls(scope)
-    for statement in body:
+    for statement in sorted(body, key=lambda s: not isinstance(s, tree.Uses)):
         match statement:
+            case tree.Uses():
+                _use(scope, statement, calls)
             case tree.Index():
                 declare_indices(scope, statement)
-            case tree.Uses():
-                _use(scope, statement, calls.uses)
             case tree.Declaration():
                 declare(scope, statement)
             case tree.Definition():
@@ -125,9 +126,9 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
         for relation in statement.relations
     )
     goal = _goal(scope, calls, header, body)
-    if not scope.lost and not scope.errors and not _unknowns(scope):
-        place = header.span if header else Span(0, 0)
-        scope.say("L0702", "the question asks for nothing", place, "write `choose NAME in [0, 1]`")
+    if not scope.lost and not scope.errors:
+        _check_asked(scope, header, goal)
+        _check_sizes(scope, calls, constraints, goal)
     if header is None or goal is None or scope.errors:
         return None
     _check_unused(scope)
@@ -150,8 +151,37 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
     )
 
 
-def _unknowns(scope: Scope) -> list[str]:
-    return [name for name, s in scope.symbols.items() if s.kind == "unknown"]
+def _check_asked(
+    scope: Scope, header: tree.Section | None, goal: tuple[tree.Statement, Formula] | None
+) -> None:
+    """Report a question that nothing answers, or anything: what is best changes with all that is
+    asked for, by itself or by the constraints."""
+    unknowns = [s for s in scope.symbols.values() if s.kind == "unknown"]
+    if not unknowns:
+        place = header.span if header else Span(0, 0)
+        scope.say("L0702", "the question asks for nothing", place, "write `choose NAME in [0, 1]`")
+    for symbol in unknowns:
+        if symbol.name not in scope.used:
+            message = f"nothing depends on the unknown `{symbol.name}`"
+            help = "remove it, or use it in what is made smallest or largest"
+            scope.say("L0702", message, symbol.span, help)
+    if goal is not None and unknowns and not scope.errors and not varies(scope, goal[1]):
+        message = "what is best does not depend on an unknown"
+        named = " or ".join(f"`{s.text}`" for s in unknowns[:4])
+        scope.say("L0702", message, goal[0].span, f"let it depend on {named}")
+
+
+def _check_sizes(
+    scope: Scope,
+    calls: Calls,
+    constraints: Sequence[Constraint],
+    goal: tuple[tree.Statement, Formula] | None,
+) -> None:
+    """Report a formula that is too large with the laws in it written out."""
+    formulas = [s.formula for s in scope.symbols.values() if s.formula is not None]
+    formulas += [side for kept in constraints for side in (kept.left, kept.right)]
+    formulas += [goal[1]] if goal is not None else []
+    check_sizes(scope, formulas, calls.sizes(), "lets and laws")
 
 
 def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
@@ -171,15 +201,15 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     scope.later = later
 
 
-def _use(scope: Scope, statement: tree.Uses, uses: dict[str, Declarations]) -> None:
+def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
     """`uses general, domain : dcpt.l3`"""
     law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
     for name in statement.names:
         symbol = Symbol(name, "use", scope.within(statement.span, name))
-        if scope.declare(symbol) and law is not None:
-            uses[name] = law
-    if law is None:
-        scope.lost |= set(statement.names)
+        if not scope.declare(symbol) or law is None:
+            calls.missing.add(name)
+        else:
+            calls.uses[name] = law
 
 
 def _constraint(

@@ -6,7 +6,7 @@ use it; `lawdsl.law` turns it into mathematics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lawdsl.diagnostics import Diagnostic, Text
@@ -36,6 +36,7 @@ from lawdsl.language.measures import check_measures
 from lawdsl.language.parsing import ANYTHING
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.sections import header_and_body
+from lawdsl.language.sizes import check_sizes, sizes_of
 from lawdsl.language.tree import Span
 
 __all__ = [
@@ -104,7 +105,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
                 check_point(scope, statement)
     taken = without_held(base.grids if base else (), base.points if base else (), scope.symbols)
     grids = crossed(scope, taken[0], [s for s in body if isinstance(s, tree.StartGrid)])
-    _check_sizes(scope, body)
+    own = [s for s in body if not isinstance(s, (tree.Section, tree.Source, tree.Extends))]
+    check_sizes(scope, own, sizes_of(scope.symbols, {}))
     if header is None or output is None or scope.errors:
         return None
     _check_unused(scope, output)
@@ -206,39 +208,6 @@ def _objective(
 
 
 # Afterwards
-
-
-def _check_sizes(scope: Scope, body: Sequence[tree.Statement]) -> None:
-    """The size and depth of every formula with its lets and laws written out."""
-    sizes: dict[str, tuple[int, int]] = {}
-    for name, symbol in scope.symbols.items():
-        if symbol.formula is not None:
-            sizes[name] = _size(symbol.formula, sizes)
-    own = [s for s in body if not isinstance(s, (tree.Section, tree.Source, tree.Extends))]
-    for statement in own:
-        size, depth = _size(statement, sizes)
-        if size > limits.NODES:
-            message = f"with its lets written out this has more than {limits.NODES:,} parts"
-            scope.say("L0105", message, statement.span, "simplify it")
-            return
-        if depth > limits.DEPTH:
-            message = f"with its lets written out this is nested more than {limits.DEPTH} deep"
-            scope.say("L0104", message, statement.span, "simplify it")
-            return
-
-
-def _size(node: tree.Node, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    size = depth = 0
-    stack = [(node, 1)]
-    while stack:
-        top, level = stack.pop()
-        name = top.text if isinstance(top, tree.Name) else ""
-        name = top.name if isinstance(top, tree.Element) else name
-        more = known.get(name, (1, 1))
-        size += more[0]
-        depth = max(depth, level + more[1] - 1)
-        stack.extend((child, level + 1) for child in tree.children(top))
-    return size, depth
 
 
 def _check_unused(scope: Scope, output: Symbol) -> None:

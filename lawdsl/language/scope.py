@@ -14,6 +14,8 @@ from lawdsl.language.numbers import Value
 from lawdsl.language.parsing import ANYTHING, long_name, too_many
 from lawdsl.language.tree import Span
 
+PLURAL = {"value": "laws at values"}
+
 
 class TooManyMistakes(Exception):
     """There are so many that the rest of the file is not looked at."""
@@ -47,12 +49,13 @@ IDENTITY = Place("an identity", ("setting", "parameter", "let"), free=True)
 TIE = Place("a tie", ("setting", "parameter", "let"))
 POINT = Place("a start", ("setting",))
 GRID = Place("a start", ("setting", "parameter", "let"))
-STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change with a variable
 _ASKED = ("given", "setting", "unknown", "let", "value")
 QUESTION = Place("a question", _ASKED)
 AT = Place("the place at which a law is taken", _ASKED[:-1], free=True)
 UNKNOWN = Place("the domain of an unknown", ("given", "setting", "let"))
+ASKED = (QUESTION, AT)
 ANY = Place("this", (*_LAW, "output"))
+STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change with a variable
 
 
 @dataclass
@@ -169,7 +172,9 @@ class Scope:
         """The symbol that a name in a formula stands for; a message where there is none."""
         if name == "oo" and not place.endless:
             help = "leave that side of the domain open, as in `x > 0`"
-            if place not in (VARIABLE, PARAMETER, CONDITION):
+            if place in ASKED:
+                help = "write a large number"
+            elif place not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
                 help = "write `L finite`, or `L -> E as N -> oo`"
             self.say("L0308", "`oo` stands only behind `->`", span, help)
         if name in fresh or name in words.CONSTANTS:
@@ -182,13 +187,19 @@ class Scope:
         if symbol.kind == "index":
             help = f"it stands in brackets behind what has subscripts, as in `t[{name}]`"
             self.say("L0308", f"`{name}` is an index, which has no value", span, help)
+        elif symbol.kind == "use":
+            message = f"`{name}` stands for a law, which has a value at those of its variables only"
+            self.say("L0308", message, span, f"write `{name}(…)`")
         elif symbol.kind not in place.sees:
-            *most, last = ("numbers", *(f"{kind}s" for kind in place.sees))
+            *most, last = ("numbers", *(PLURAL.get(kind, f"{kind}s") for kind in place.sees))
             message = f"{place.text} cannot use the {symbol.kind} `{name}`"
             self.say("L0308", message, span, f"it may use {', '.join(most)} and {last}")
         elif name in self.varying and place in STILL:
             message = f"{place.text} cannot change with a variable, and `{name}` does"
             self.say("L0308", message, span, "use settings and parameters")
+        elif name in self.varying and place is UNKNOWN:
+            message = f"{place.text} cannot change with an unknown, and `{name}` does"
+            self.say("L0308", message, span, "write it as a constraint: `subject to`")
         return symbol
 
     def _unknown(self, name: str, span: Span) -> None:

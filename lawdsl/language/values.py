@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from lawdsl.language import tree
 from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.declaring import names_in
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.printing import print_formula, print_named
 from lawdsl.language.scope import AT, Scope
+from lawdsl.language.sizes import Size, size_of, size_of_law
 from lawdsl.language.subscripts import check_named, free_in
 from lawdsl.language.tree import Formula, Span
 from lawdsl.language.words import nearest
@@ -47,39 +49,62 @@ class Calls:
     Attributes:
         scope: what is known of the file.
         uses: name -> the law of which it stands for a fit.
+        missing: names for fits of laws that cannot be used, of which nothing more is said.
         values: as they are written -> what they are.
     """
 
     scope: Scope
     uses: dict[str, Declarations] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
     values: dict[str, Value] = field(default_factory=dict)
 
-    def named(self, node: Formula) -> Formula:
-        """A formula in which each law at values has become a name."""
+    def named(self, node: Formula, bound: tuple[str, ...] = ()) -> Formula:
+        """A formula in which each law at values has become a name.
+
+        Args:
+            node: the formula.
+            bound: the indices of the sums around it.
+        """
         match node:
             case tree.Call() if node.function in self.uses:
-                return self._value(node)
+                return self._value(node, bound)
+            case tree.Call() if node.function in self.missing:
+                return self._unknown(node, bound)
             case tree.Call(function, arguments, keywords, subscripts):
-                own = tuple(self.named(a) for a in arguments)
+                own = tuple(self.named(a, bound) for a in arguments)
                 return tree.Call(function, own, keywords, subscripts, span=node.span)
             case tree.Negative(operand):
-                return tree.Negative(self.named(operand), span=node.span)
+                return tree.Negative(self.named(operand, bound), span=node.span)
             case tree.Sum(terms):
-                return tree.Sum(tuple((s, self.named(t)) for s, t in terms), span=node.span)
+                return tree.Sum(tuple((s, self.named(t, bound)) for s, t in terms), span=node.span)
             case tree.Product(factors):
-                parts = tuple((s, self.named(f)) for s, f in factors)
+                parts = tuple((s, self.named(f, bound)) for s, f in factors)
                 return tree.Product(parts, span=node.span)
             case tree.Power(base, exponent):
-                return tree.Power(self.named(base), self.named(exponent), span=node.span)
+                below, above = self.named(base, bound), self.named(exponent, bound)
+                return tree.Power(below, above, span=node.span)
             case tree.Aggregate(function, body, over):
-                return tree.Aggregate(function, self.named(body), over, span=node.span)
+                inner = self.named(body, (*bound, *over))
+                return tree.Aggregate(function, inner, over, span=node.span)
         return node
+
+    def sizes(self) -> dict[str, Size]:
+        """The sizes of lets and of laws at values, with all they are made of written out."""
+        laws = {use: size_of_law(law) for use, law in self.uses.items()}
+        found: dict[str, Size] = {}
+        for name, symbol in self.scope.symbols.items():
+            if symbol.formula is not None:
+                found[name] = size_of(symbol.formula, found)
+            elif name in self.values:
+                value = self.values[name]
+                found[name] = laws[value.use].at(size_of(f, found) for _, f in value.at)
+        return found
 
     def free_in(self, formula: Formula) -> tuple[str, ...]:
         """The indices in a formula that no sum binds."""
         return free_in(self.scope, formula)
 
-    def _value(self, node: tree.Call) -> Formula:
+    def _value(self, node: tree.Call, bound: tuple[str, ...]) -> Formula:
         law = self.uses[node.function]
         text = print_formula(node)
         self.scope.used.add(node.function)
@@ -89,17 +114,29 @@ class Calls:
             self._check_labels(node, law)
             if self.scope.errors == before:
                 self._check_complete(node, law, at)
-            indices = self._indices(node, law, at) if self.scope.errors == before else ()
+            if self.scope.errors > before:
+                return self._unknown(node, bound)
+            indices = self._indices(node, law, at)
             self.values[text] = Value(
                 node.function, node.subscripts, tuple(at.items()), indices, node.span
             )
-            unit = law.output.unit
-            self.scope.symbols[text] = Symbol(text, "value", node.span, indices=indices, unit=unit)
-            self.scope.units[text] = powers_of(unit.factors) if unit else None
-        indices = self.values[text].indices
-        if indices:
-            return tree.Element(text, indices, span=node.span)
-        return tree.Name(text, span=node.span)
+            self._declare(text, indices, node.span, law.output.unit)
+            if any(varies(self.scope, formula) for formula in at.values()):
+                self.scope.varying.add(text)
+        return _named(text, self.values[text].indices, node.span)
+
+    def _unknown(self, node: tree.Call, bound: tuple[str, ...]) -> Formula:
+        """A name for what has its message: whatever stands around it is looked at all the same."""
+        over = tuple(name for name in dict.fromkeys(bound) if name in self.scope.indices)
+        text = f"{print_formula(node)} for {', '.join(over)}"
+        self._declare(text, over, node.span, None)
+        return _named(text, over, node.span)
+
+    def _declare(
+        self, text: str, indices: tuple[str, ...], span: Span, unit: tree.UnitOf | None
+    ) -> None:
+        self.scope.symbols[text] = Symbol(text, "value", span, indices=indices, unit=unit)
+        self.scope.units[text] = powers_of(unit.factors) if unit else None
 
     def _arguments(self, node: tree.Call, law: Declarations) -> Iterator[tuple[str, Formula]]:
         """The variables of the law, and what each is there; mistakes have their message."""
@@ -116,14 +153,17 @@ class Calls:
                 self.scope.say("L0701", message, argument.span, help)
         for name, formula in (*pairs, *node.keywords):
             span = formula.span
+            if (name, formula) in node.keywords:
+                ahead = Span(node.span.start, span.start)
+                span = Span(self.scope.within(ahead, name, last=True).start, span.end)
             if name in seen:
                 self.scope.say("L0701", f"`{name}` has two values here", span, "give it one")
-            elif self._is_variable(law, name, formula):
+            elif self._is_variable(law, name, formula, span):
                 seen.add(name)
                 yield name, formula
 
-    def _is_variable(self, law: Declarations, name: str, formula: Formula) -> bool:
-        symbol, span = law.symbols.get(name), formula.span
+    def _is_variable(self, law: Declarations, name: str, formula: Formula, span: Span) -> bool:
+        symbol = law.symbols.get(name)
         if symbol is None or symbol.kind != "variable":
             known = _variables(law)
             alike = nearest(name, known)
@@ -142,7 +182,7 @@ class Calls:
             return self._same_sets(law, symbol, formula)
         powers = check_formula(self.scope, formula, AT)
         unit = powers_of(symbol.unit.factors) if symbol.unit else None
-        check_same_unit(self.scope, unit, powers, f"`{name}`", span)
+        check_same_unit(self.scope, unit, powers, f"`{name}`", formula.span)
         return True
 
     def _same_sets(self, law: Declarations, symbol: Symbol, formula: tree.Element) -> bool:
@@ -198,6 +238,16 @@ class Calls:
             if not law.symbols[name].indices:
                 found |= dict.fromkeys(self.free_in(formula))
         return tuple(found)
+
+
+def varies(scope: Scope, formula: Formula) -> bool:
+    """Whether a formula changes with what a question asks for."""
+    found = [(name, scope.symbols.get(name)) for name in names_in(formula)]
+    return any(name in scope.varying or (s and s.kind == "unknown") for name, s in found)
+
+
+def _named(text: str, indices: tuple[str, ...], span: Span) -> Formula:
+    return tree.Element(text, indices, span=span) if indices else tree.Name(text, span=span)
 
 
 def _variables(law: Declarations) -> list[str]:

@@ -16,18 +16,23 @@ _SIZE = "step mixing.size by mixture at N = 1e9"
 SECTIONS: dict[str, Message] = {
     "L0601": Message(
         "a section of another kind than is wanted",
-        "A file holds a law or a pipeline, as its first line says. A law is checked and fitted, a "
-        "pipeline is run, `lawdsl pipeline NAME TABLE`; a step names a law, `extends` does so too.",
+        "A file holds a law, a question or a pipeline, as its first line says. A law is checked and "
+        "fitted, a question is answered, `lawdsl solve NAME`, a pipeline is run, `lawdsl pipeline "
+        "NAME TABLE`; `uses`, `step` and `extends` name laws.",
     ),
     "L0602": Message(
         "a statement of another section",
-        "`given` and `step` are statements of a pipeline; variables, parameters, equations, claims "
-        "and starts are those of a law, which a step names. `source` and `setting` stand in both.",
+        "Variables, parameters, equations, claims and starts are those of a law; `uses`, `choose`, "
+        "`maximize` and `subject to` those of a question, `step` that of a pipeline. `given` stands in "
+        "questions and pipelines, `index`, `let` and `minimize` in laws and questions, `source` and "
+        "`setting` in all. A question or a pipeline names the laws that it is about.",
         (
             law("given N_target > 0"),
             law("step mixing.size at N = 1e9"),
+            law("choose r in [0, 1]"),
             _pipeline("parameter A > 0", _SIZE),
             _pipeline("L = 3", _SIZE),
+            _pipeline("choose N > 0", _SIZE),
         ),
         _pipeline(_SIZE),
     ),

@@ -174,13 +174,6 @@ GRAMMATICAL: dict[str, Message] = {
         (law("require ∂²L/∂N > 0"),),
         law("require ∂²L/∂N² > 0"),
     ),
-    "L0211": Message(
-        "a word that is reserved",
-        "`question` will begin sections of a later version; it means nothing yet. Remove the "
-        "section.",
-        (law() + 'question best "How large a model?"\n',),
-        law(),
-    ),
     "L0212": Message(
         "a comment begun in another way",
         "Comments begin with `#` and go to the end of the line.",

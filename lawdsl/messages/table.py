@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from lawdsl.messages import corpora, fits, indices, laws, mixtures, pipelines, reading, runs, tables
+from lawdsl.messages import (
+    corpora,
+    fits,
+    indices,
+    laws,
+    mixtures,
+    pipelines,
+    questions,
+    reading,
+    runs,
+    tables,
+)
 from lawdsl.messages.message import Message
 
 LANGUAGE: dict[str, Message] = (
@@ -12,9 +23,16 @@ LANGUAGE: dict[str, Message] = (
     | indices.INDICES
     | laws.MEANING
     | pipelines.SECTIONS
+    | questions.QUESTIONS
 )
 DATA: dict[str, Message] = (
-    tables.TABLES | fits.FITS | fits.COMPARISONS | fits.TRENDS | pipelines.RUNS | fits.COMMANDS
+    tables.TABLES
+    | fits.FITS
+    | fits.COMPARISONS
+    | fits.TRENDS
+    | pipelines.RUNS
+    | questions.ANSWERS
+    | fits.COMMANDS
 )
 RUNNER: dict[str, Message] = (
     runs.RUNS

@@ -39,7 +39,7 @@ class Point:
         multipliers: of the constraints.
         low, high: those of the bounds.
         residual: the largest slope that they leave, relative to those of the objective, both over
-            the length that the unknown may go.
+            the lengths of the unknowns.
         violation: the largest of a constraint, relative to its terms.
     """
 
@@ -97,16 +97,20 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
     used = ~walled if apart is None else ~(walled | apart)
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
-        spans = problem.spans[used]
+        lengths = problem.lengths(x)[used]
         ends = at_low[used], at_high[used]
-        fitted = _fitted(slopes[:, used] * spans, problem.equality, active, *ends)
-        m, low[used], high[used] = fitted[0], fitted[1] / spans, fitted[2] / spans
+        fitted = _fitted(slopes[:, used] * lengths, problem.equality, active, *ends)
+        m, low[used], high[used] = fitted[0], fitted[1] / lengths, fitted[2] / lengths
         slope = np.append(1.0, m) @ slopes
         low[walled & at_low], high[walled & at_high] = (
             slope[walled & at_low],
             -slope[walled & at_high],
         )
-        residual = fitted[3] if np.all(low >= 0) and np.all(high >= 0) else np.inf
+        scale = max(
+            float(np.max(np.abs(slopes[0, used]) * lengths, initial=0.0)), problem.reference
+        )
+        residual = fitted[3] / (scale or 1.0)
+        residual = residual if np.all(low >= 0) and np.all(high >= 0) else np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
     return Point(x, values, slopes, m, low, high, residual, worst)
@@ -115,8 +119,8 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
 def _fitted(
     slopes: Array, equality: Mask, active: Mask, at_low: Mask, at_high: Mask
 ) -> tuple[Array, Array, Array, float]:
-    """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be; l, h and those of
-    inequalities are not negative."""
+    """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be, and the largest
+    difference; l, h and those of inequalities are not negative."""
     goal, rows = slopes[0], slopes[1:]
     eye, free = np.eye(len(goal)), rows[equality]
     signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])
@@ -131,8 +135,7 @@ def _fitted(
         m[equality] = np.linalg.lstsq(free.T, -left, rcond=None)[0]
         left = left + m[equality] @ free
     m[active], low[at_low], high[at_high] = np.split(found, np.cumsum([active.sum(), at_low.sum()]))
-    scale = float(np.max(np.abs(goal), initial=0.0)) or 1.0
-    return m, low, high, float(np.max(np.abs(left), initial=0.0)) / scale
+    return m, low, high, float(np.max(np.abs(left), initial=0.0))
 
 
 def curvature_at(
@@ -186,10 +189,10 @@ def _stepped(problem: Problem, here: Point) -> Array:
     rows, free = held(problem, here)
     if not len(free):
         return here.x
-    spans = problem.spans[free]
-    second = curvature_at(problem, problem.functions, here, free)[free] * spans * spans[:, None]
-    first = here.slopes[1:][rows][:, free] * spans
-    slope = (here.weights @ here.slopes)[free] * spans
+    lengths = problem.lengths(here.x)[free]
+    second = curvature_at(problem, problem.functions, here, free)[free] * lengths * lengths[:, None]
+    first = here.slopes[1:][rows][:, free] * lengths
+    slope = (here.weights @ here.slopes)[free] * lengths
     if not all(np.isfinite(x).all() for x in (second, first, slope)):
         return here.x
     left, step = np.ones(len(free), dtype=bool), np.zeros(len(free))
@@ -198,10 +201,10 @@ def _stepped(problem: Problem, here: Point) -> Array:
         found = solved(second[np.ix_(left, left)], first[:, left], right[0][left], right[1])
         step[left] = found[: left.sum()]
         whole = np.zeros(len(here.x))
-        whole[free] = step * spans
+        whole[free] = step * lengths
         kept = _by_factors(problem, here.x, whole)
         far = (kept != whole)[free] & left
-        step[far] = (kept[free] / spans)[far]
+        step[far] = (kept[free] / lengths)[far]
         left = left & ~far
         if not far.any():
             break
@@ -236,13 +239,16 @@ def _as_far_as_bounds(problem: Problem, x: Array, by: Array) -> Array:
 
 
 def solved(second: Array, first: Array, slope: Array, values: Array) -> Array:
-    """Steps d and multipliers m with second d + first' m = -slope and first d = -values; the
-    shortest where there are several. `slope` and `values` may have columns."""
+    """Steps d with second d + first' m = -slope and first d = -values, and the multipliers m over
+    the sizes of the rows; the shortest where there are several. `slope` and `values` may have
+    columns."""
     rows = len(first)
+    size = np.max(np.abs(first), axis=1, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    first, values = first / size[:, None], (values.T / size).T
     matrix = np.block([[(second + second.T) / 2, first.T], [first, np.zeros((rows, rows))]])
     balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1, initial=0.0), 1e-300))
-    right = -np.concatenate([slope, values])
-    right = (right.T * balance).T
+    right = (-np.concatenate([slope, values]).T * balance).T
     found = np.linalg.lstsq(matrix * balance * balance[:, None], right, rcond=1e-14)[0]
     return np.asarray((found.T * balance).T)
 

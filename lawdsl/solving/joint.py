@@ -43,6 +43,14 @@ class Joint:
         self.goal = problem.goal
         free = {u.symbol for u in problem.unknowns}
         self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
+        self.constraints = [
+            Constraint(str(i), c.margin if c.equality else -c.margin, c.equality)
+            for i, c in enumerate(self.conditions)
+        ]
+        used = set().union(
+            self.goal.free_symbols, *(c.margin.free_symbols for c in self.conditions)
+        )
+        self.known = sorted(used - free, key=str)
         self.names = {**posed.givens, **posed.settings}
 
     @cached_property
@@ -66,16 +74,9 @@ class Joint:
         return self._answered(base, problem, found, values)
 
     def _problem(self, values: Values) -> Problem:
-        free = set().union(
-            self.goal.free_symbols, *(c.margin.free_symbols for c in self.conditions)
-        )
         unknowns = {u.symbol: _box(u.bounds, values) for u in self.unknowns}
-        constraints = [
-            Constraint(str(i), c.margin if c.equality else -c.margin, c.equality)
-            for i, c in enumerate(self.conditions)
-        ]
-        known = {s: values[s] for s in sorted(free - set(unknowns), key=str)}
-        return Problem(self.goal, unknowns, constraints, known)
+        known = {s: values[s] for s in self.known}
+        return Problem(self.goal, unknowns, self.constraints, known)
 
     def _answered(self, base: Answer, problem: Problem, found: Solution, values: Values) -> Answer:
         known = [s for s in (*self.noise.symbols, *self.names.values()) if s in problem.values]
@@ -89,7 +90,7 @@ class Joint:
             method="convex optimisation" if found.convex else f"best of {found.starts} starts",
             proof=_proof(found),
             certain=found.gap is not None and found.gap <= 1e-6 * max(1.0, abs(found.value)),
-            kept=self._kept(found, at),
+            kept=self._kept(problem, found),
             sensitivities=self._sensitivities(slopes, values),
         )
         return replace(answer, diagnostics=warnings_of(self.posed, at, answer, self._known(slopes)))
@@ -129,13 +130,14 @@ class Joint:
         known = math.isfinite(half) and half > 0
         return Goal(question.goal_text, question.maximize, value, ends if known else None)
 
-    def _kept(self, found: Solution, at: Values) -> tuple[Kept, ...]:
+    def _kept(self, problem: Problem, found: Solution) -> tuple[Kept, ...]:
         made = []
+        margins = -problem.functions.at(found.x)[0][1:]
         sign = -1 if self.posed.question.maximize else 1
         for i, condition in enumerate(self.conditions):
             active = str(i) in found.active or condition.equality
             price = sign * float(found.multipliers[i]) if active else None
-            margin = evaluated(condition.margin, at)
+            margin = abs(margins[i]) if condition.equality else float(margins[i])
             kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
             if active or not condition.law:
                 made.append(kept)

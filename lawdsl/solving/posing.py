@@ -6,16 +6,20 @@ of them, and derived by them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
+import numpy as np
 import sympy as sp
 
 from lawdsl.algebra import Building, bounded
+from lawdsl.compiling.gradient import values as computed
+from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language import tree
+from lawdsl.language import limits, tree
 from lawdsl.language.declared import Declarations, Objective, Symbol
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
@@ -107,9 +111,19 @@ class Posed:
     taken: tuple[Taken, ...] = field(repr=False)
 
     @cached_property
-    def parameters(self) -> dict[sp.Symbol, float]:
-        """The fitted parameters, and their values."""
-        return {s: src.values[n] for src in self.sources for n, s in src.symbols.items()}
+    def _places(self) -> tuple[Tape, list[sp.Symbol]]:
+        symbols = sorted(set().union(*(t.at.free_symbols for t in self.taken)), key=str)
+        return compile_tape([t.at for t in self.taken], symbols), symbols
+
+    def places(self, values: Mapping[sp.Symbol, float]) -> list[float]:
+        """The variables of the laws where they are taken, in the order of `taken`; nan of those
+        that depend on what has no value."""
+        if not self.taken:
+            return []
+        tape, symbols = self._places
+        inputs = np.array([[values.get(s, np.nan)] for s in symbols], dtype=np.float64)
+        found: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
+        return found
 
 
 def pose(question: Question, fits: Mapping[str, object]) -> Posed:
@@ -146,6 +160,7 @@ class _Posing:
         self.question, self.labels, self.sources = question, labels, sources
         self.declared = _as_law(question)
         self.ground = Grounding(self.declared, Instance(labels))
+        self.written = 0  # elements and constraints
         self.symbols: dict[str, sp.Symbol] = {}
         self.places: dict[str, sp.Expr] = {}
         self.taken: list[Taken] = []
@@ -179,12 +194,21 @@ class _Posing:
 
     def _elements(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
         """The elements of a name, as text, each with the labels of its indices."""
-        sets = [self.labels[self.question.indices[i].over] for i in symbol.indices]
-        for labels in product(*sets):
+        for labels in self._labels(symbol.indices):
             yield (
                 with_subscripts(symbol.name, labels),
                 dict(zip(symbol.indices, labels, strict=True)),
             )
+
+    def _labels(self, indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """All labels of some indices."""
+        sets = [self.labels[self.question.indices[i].over] for i in indices]
+        self.written += math.prod(map(len, sets))
+        if self.written > limits.TERMS:
+            message = f"it has more than {limits.TERMS:,} elements and constraints at these labels"
+            help = "use fewer indices beside each other, or fewer labels"
+            raise LawdslError(Diagnostic("L0105", message, text=self.question.text, help=help))
+        return product(*sets)
 
     def _of_kind(self, kind: str) -> dict[str, sp.Symbol]:
         return {
@@ -235,8 +259,7 @@ class _Posing:
                 yield Condition(text, None, total, equality=True)
 
     def _conditions(self, kept: Constraint) -> Iterator[Condition]:
-        sets = [self.labels[self.question.indices[i].over] for i in kept.indices]
-        for labels in product(*sets):
+        for labels in self._labels(kept.indices):
             places = dict(zip(kept.indices, labels, strict=True))
             left, right = (self._expression(side, places) for side in (kept.left, kept.right))
             text = kept.text
@@ -287,6 +310,7 @@ class _Posing:
             argument *= factor_between(unit.factors if unit else None, quantity, source)
             at[quantity.symbol] = argument
             self.taken.append(Taken(source, quantity, argument))
+        at |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
         for quantity in source.law.variables:
             if quantity.symbol in at:
                 self._domain(source, quantity, at, arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import sympy as sp
@@ -18,6 +18,7 @@ from lawdsl.solving.polytopes import Polytope
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+DECADES = 100.0  # high/low beyond which an unknown is seen by its logarithm
 TINY = 1e-250  # of its way: how near a steep unknown comes to 0
 
 
@@ -134,6 +135,24 @@ class Problem:
         return np.where(steep_low, low, self.low), np.where(steep_high, high, self.high)
 
     @cached_property
+    def decades(self) -> Mask:
+        """Which unknowns are positive and may go over decades."""
+        low, high = self.polytope.tightened
+        return (self.low > 0) & np.isfinite(high) & (high > DECADES * low)
+
+    def lengths(self, x: Array) -> Array:
+        """What a change of each unknown is compared with at x."""
+        return np.where(self.decades, x, self.spans)
+
+    @cached_property
+    def reference(self) -> float:
+        """The largest slope of the objective amid the domain, over the lengths of the unknowns."""
+        x = self.polytope.centre
+        x = middle(*self.polytope.tightened) if x is None else x
+        slopes = np.abs(self.functions.at(x)[1][0] * self.lengths(x))
+        return float(np.max(slopes, initial=0.0, where=np.isfinite(slopes)))
+
+    @cached_property
     def linear(self) -> bool:
         """Whether all constraints are affine."""
         return len(self.polytope.rows) == len(self.constraints)
@@ -150,8 +169,8 @@ class Functions:
     def __init__(self, problem: Problem, by: Sequence[sp.Symbol]) -> None:
         inputs = [*problem.unknowns, *problem.values]
         number = {symbol: k for k, symbol in enumerate(inputs)}
-        tape = compile_tape(problem.expressions, inputs)
-        self._slopes = Slopes(tape, [number[s] for s in by])
+        places = tuple(number[s] for s in by)
+        self._slopes = _compiled(tuple(problem.expressions), tuple(inputs), places)
         self._given = np.array(list(problem.values.values()), dtype=np.float64)
         self._last: tuple[bytes, tuple[Array, Array]] | None = None
 
@@ -168,6 +187,14 @@ class Functions:
         points, shape (n, points)."""
         given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
         return self._slopes.values_and_gradients(np.concatenate([points, given]))
+
+
+@lru_cache(maxsize=32)
+def _compiled(
+    expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
+) -> Slopes:
+    """Once for all values of the inputs."""
+    return Slopes(compile_tape(expressions, inputs), by)
 
 
 def middle(low: Array, high: Array) -> Array:
@@ -211,7 +238,8 @@ class Solution:
         at_low, at_high: names of the unknowns at a bound.
         violation: the largest of a constraint, relative to the terms of it that exceed 1; bounds
             are never violated.
-        residual: how far the slopes are from vanishing, relative to those of the objective.
+        residual: how far the slopes are from vanishing, relative to those of the objective there
+            or amid the domain.
         starts: how many searches there were.
         agreed: how many of them led to this value.
         convex: whether the problem is, for certain.

@@ -16,7 +16,6 @@ Mask = NDArray[np.bool_]
 
 CORNERS = 6  # corners that starts lie between, at least
 INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
-DECADES = 100.0  # high/low beyond which an unknown is searched by its logarithm
 ITERATIONS = 300
 PRECISION = 1e-15  # of the objective, relative to its slopes: where a search ends
 
@@ -58,8 +57,7 @@ def searched_from(problem: Problem, start: Array) -> Array | None:
     low, high = problem.polytope.tightened
     inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
-    logs = (problem.low > 0) & (high > DECADES * low) & np.isfinite(high)
-    to = _Coordinates(logs, problem.spans)
+    to = _Coordinates(problem.decades, problem.spans)
     x = np.clip(start, low, high)
     values, slopes = problem.functions.at(x)
     if not np.isfinite(values).all():

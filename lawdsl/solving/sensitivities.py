@@ -40,10 +40,10 @@ def sensitivities(
     rows, free = held(problem, here)
     moved = np.zeros((n, len(symbols)))
     if len(free):
-        spans = problem.spans[free]
+        lengths = problem.lengths(here.x)[free]
         second = curvature_at(problem, functions, here, free)
-        own, mixed = second[:n][free] * spans * spans[:, None], second[n:].T * spans[:, None]
-        first = here.slopes[1:][rows][:, free] * spans
+        own, mixed = second[:n][free] * lengths * lengths[:, None], second[n:].T * lengths[:, None]
+        first = here.slopes[1:][rows][:, free] * lengths
         found = solved(own, first, mixed, by_symbols[1:][rows])
-        moved[free] = found[: len(free)] * spans[:, None]
+        moved[free] = found[: len(free)] * lengths[:, None]
     return {s: (moved[:, k], float(values[k])) for k, s in enumerate(symbols)}

@@ -11,6 +11,7 @@ import sympy as sp
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.posing import rest_shares
 from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.instance import indicator
 from lawdsl.language.questions import Question
@@ -64,9 +65,17 @@ class Source:
         own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
         return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
 
+    @cached_property
+    def rests(self) -> tuple[str, ...]:
+        """Shares that the law writes as 1 minus the others: a question has a name for them too."""
+        return tuple(rest_shares(self.law))
+
     def expression(self, at: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-        """The law at values of its variables."""
-        return self.law.expression.xreplace(self.replacing(at))
+        """The law at values of its variables, and of the shares that are left."""
+        formula = self.law.declarations.output.formula
+        assert formula is not None
+        own = self.law.to_sympy(formula, self.rests) if self.rests else self.law.expression
+        return own.xreplace(self.replacing(at))
 
     def is_of(self, labels: Sequence[str]) -> bool:
         """Whether it is the fit of rows with these labels."""

@@ -11,7 +11,6 @@ import sympy as sp
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
-from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing import Posed
 from lawdsl.solving.records import Answer
 
@@ -38,13 +37,12 @@ def warnings_of(
     for source in posed.sources:
         if source.fit is not None:
             found += [_of(source.use, d) for d in source.fit.distrust()]
-    for taken in posed.taken:
+    for taken, value in zip(posed.taken, posed.places(values), strict=True):
         fit = taken.source.fit
-        if fit is None or taken.quantity.name not in fit.data.ranges:
+        known_range = fit is not None and taken.quantity.name in fit.data.ranges
+        if fit is None or not known_range or math.isnan(value):
             continue
-        if not taken.at.free_symbols <= set(values):
-            continue  # of an unknown that is answered by itself
-        at = np.array([evaluated(taken.at, values)])
+        at = np.array([value])
         name = taken.quantity.name
         said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
         found += [_of(taken.source.use, d) for d in said]

@@ -1,0 +1,85 @@
+"""How large formulas are with all that they are made of written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lawdsl.language import limits, tree
+from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.scope import Scope
+
+Size = tuple[int, int]  # parts, and how deep they are nested
+ONE: Size = (1, 1)
+
+
+@dataclass(frozen=True)
+class LawSize:
+    """A law with its lets written out: its size, and in how many places variables stand."""
+
+    parts: int
+    depth: int
+    places: int
+
+    def at(self, arguments: Iterable[Size]) -> Size:
+        """The most that it is with arguments in place of its variables."""
+        largest = [max(sizes, default=1) for sizes in zip(*arguments, strict=True)] or ONE
+        return self.parts + self.places * (largest[0] - 1), self.depth + largest[1] - 1
+
+
+def size_of_law(law: Declarations) -> LawSize:
+    """A law that is taken at values."""
+    variables = {s.name for s in law.symbols.values() if s.kind == "variable"}
+    plain, doubled = (
+        sizes_of(law.symbols, dict.fromkeys(variables, (count, 1))) for count in (1, 2)
+    )
+    assert law.output.formula is not None
+    parts, depth = size_of(law.output.formula, plain)
+    return LawSize(parts, depth, size_of(law.output.formula, doubled)[0] - parts)
+
+
+def sizes_of(symbols: Mapping[str, Symbol], known: Mapping[str, Size]) -> dict[str, Size]:
+    """The sizes of all names that stand for formulas, beside those that are known."""
+    sizes = dict(known)
+    for name, symbol in symbols.items():
+        if symbol.formula is not None:
+            sizes[name] = size_of(symbol.formula, sizes)
+    return sizes
+
+
+def size_of(node: tree.Node, known: Mapping[str, Size]) -> Size:
+    """The size of a part of a file, names that are not known counted once."""
+    size = depth = 0
+    stack = [(node, 1)]
+    while stack:
+        top, level = stack.pop()
+        name = top.text if isinstance(top, tree.Name) else ""
+        name = top.name if isinstance(top, tree.Element) else name
+        more = known.get(name, ONE)
+        size += more[0]
+        depth = max(depth, level + more[1] - 1)
+        stack.extend((child, level + 1) for child in tree.children(top))
+    return size, depth
+
+
+def check_sizes(
+    scope: Scope, nodes: Iterable[tree.Node], known: Mapping[str, Size], what: str = "lets"
+) -> None:
+    """Report the first part of a file that is too large, or nested too deeply.
+
+    Args:
+        scope: what is known of the file.
+        nodes: statements or formulas.
+        known: the sizes of the names in them.
+        what: what is written out.
+    """
+    for node in nodes:
+        size, depth = size_of(node, known)
+        if size > limits.NODES:
+            message = f"with its {what} written out this has more than {limits.NODES:,} parts"
+            scope.say("L0105", message, node.span, "simplify it")
+            return
+        if depth > limits.DEPTH:
+            message = f"with its {what} written out this is nested more than {limits.DEPTH} deep"
+            scope.say("L0104", message, node.span, "simplify it")
+            return

@@ -1,0 +1,86 @@
+"""What each message about questions means, with an example."""
+
+from __future__ import annotations
+
+from lawdsl.messages.message import Message
+
+
+def question(*lines: str, goal: str = "minimize loss(N, D)") -> str:
+    """A small question with some lines of its own."""
+    head = ("question example", "uses loss : chinchilla", "given D > 0", "choose N > 0")
+    return "\n".join((*head, *lines, goal, ""))
+
+
+def _mixture(goal: str) -> str:
+    """A question about a law with index sets."""
+    head = ("question example", "index i over validation", "index j over training")
+    return "\n".join((*head, "uses loss : mixing.m4", "choose r[j] in simplex", goal, ""))
+
+
+QUESTIONS: dict[str, Message] = {
+    "L0701": Message(
+        "a law at values that it cannot be taken at",
+        "In a question `loss(N, D)` is the law that `loss` is a fit of, at values of its variables. "
+        "Each has one: a name alone stands for the variable of that name, any other value behind the "
+        "variable's name, `loss(N, D = 20*N)`. A law with index sets is taken for a label, "
+        "`loss[i](r[j])`, where i and j run over the sets that its own indices run over; a variable "
+        "with a value for each label is one of the question too, of the same name.",
+        (
+            question(goal="minimize loss(N) + D"),
+            question(goal="minimize loss(N, 20*D)"),
+            question(goal="minimize loss(N, D, r = 1)"),
+            question(goal="minimize loss(N, D, D = 1e9)"),
+            question("index i over domain", goal="minimize sum(loss[i](N, D) for i)"),
+            _mixture("minimize loss(r[j])"),
+            _mixture("minimize sum(loss[j](r[j]) for j)"),
+            _mixture("minimize sum(loss[i](r = 1) for i)"),
+        ),
+        question(goal="minimize loss(N, D = 20*D)"),
+    ),
+    "L0702": Message(
+        "a question that asks for nothing",
+        "A question has one line that says what is best, `minimize loss(N, D)` or `maximize …`, and "
+        "names what may be chosen, `choose N > 0`. What is best depends on each of those, by itself "
+        "or by what it is subject to; otherwise every choice would do.",
+        (
+            question(goal=""),
+            question("choose x > 0"),
+            question(goal="minimize D\nsubject to loss(N, D) < 3"),
+            "question example\nuses loss : chinchilla\ngiven N, D\nminimize loss(N, D)\n",
+        ),
+        question(),
+    ),
+}
+
+ANSWERS: dict[str, Message] = {
+    "F0501": Message(
+        "fits that do not fit the question",
+        "A question is answered by a fit for each name behind its `uses`, `general=fit.json`, or by "
+        "all parameters of that law as numbers, `general.E=1.7`. A fit may be of another law that "
+        "has the same variables in units of the same kinds; fits of laws with index sets have the same labels.",
+    ),
+    "F0502": Message(
+        "a value that is missing, unknown or no number",
+        "Every given of a question has a value, `D=1e12` or `D=1Ttoken`, and a setting may have "
+        "another than its own. `cap=0.4` is for all labels, `cap[web]=0.2` for one of them. With "
+        "--at each unknown has a value. `lawdsl solve NAME` alone says what a question needs.",
+    ),
+    "F0503": Message(
+        "a value outside its domain",
+        "Givens keep to the domains that their lines declare, and the laws to those of their "
+        "variables: beyond them nothing is promised of a law. Often a value stands in another unit than "
+        "the question has, which is converted where it is written behind it: N=7Gparam.",
+    ),
+    "F0504": Message(
+        "an answer whose error is not known",
+        "The interval of an answer carries the noise of the fits to it. There is none where parameters "
+        "were given as numbers, and where a fit does not know the errors of its parameters: too few rows, "
+        "a fit in two steps, a file of an older version. Fit again, with more rows.",
+    ),
+    "F0505": Message(
+        "an answer within part of the errors only",
+        "Answers are drawn within the errors of the fits, and for some of the draws there is none: "
+        "no choice keeps the constraints. The interval is of the others. Near a constraint that can "
+        "hardly be kept, measure more, or relax it.",
+    ),
+}
