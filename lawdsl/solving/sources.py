@@ -203,7 +203,8 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
         message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
         help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    _check_domains(use, law, numbers)
+    for bound in _check_domains(use, law, numbers):
+        law = law.without(bound)
     return Source(use, law, {name: numbers[name] for name in names})
 
 
@@ -218,23 +219,30 @@ def _number(use: str, name: str, value: object) -> float:
     return number
 
 
-def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> None:
-    """Report parameters outside the domains that the law declares."""
+def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]:
+    """Report parameters outside the domains that the law declares.
+
+    Returns:
+        The bounds by other parameters that they do not keep, which a law may do without: C > C0.
+    """
     known = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
     known |= {q.symbol: sp.Float(q.value) for q in law.settings}
-    mistakes = []
+    mistakes, without = [], []
     for quantity in law.parameters:
         for bound in quantity.bounds:
             value, limit = known[quantity.symbol], bound.limit.xreplace(known)
-            if sp.Rel(value, limit, bound.relation) == sp.false:
-                shown = f"`{use}.{quantity.name}` is {float(value):g}"
-                message = (
-                    f"{shown}, and its domain is {quantity.name} {bound.relation} {bound.text}"
-                )
-                help = f"correct the value, or give {use}=FIT.json"
-                mistakes.append(Diagnostic("F0503", message, help=help))
+            if sp.Rel(value, limit, bound.relation) != sp.false:
+                continue
+            text = f"{quantity.name} {bound.relation} {bound.text}"
+            if bound.limit.free_symbols & {q.symbol for q in law.parameters}:
+                without.append(text)
+                continue
+            message = f"`{use}.{quantity.name}` is {float(value):g}, and its domain is {text}"
+            help = f"correct the value, or give {use}=FIT.json"
+            mistakes.append(Diagnostic("F0503", message, help=help))
     if mistakes:
         raise LawdslError(mistakes)
+    return without
 
 
 def factor_between(
