@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lawdsl.solving.records import Answer, Conflict, Ends, Response
 
 MOST = 20  # unknowns, constraints or givens that are shown
+LONGEST = 30  # characters of a goal at the head of a table
 NO_ANSWER = {
     "infeasible": "no answer: the constraints cannot be kept together",
     "unbounded": "no answer: nothing is best",
@@ -223,17 +224,26 @@ def show_answers(
 ) -> None:
     """Answers for several values, a row each."""
     _show_head(asked, answers[0], out, varying)
-    headers, rows = rows_of(answers, varying)
-    plain = [
-        [
-            number(x) if isinstance(x, float) and math.isfinite(x) else "" if x is None else x
-            for x in row
-        ]
-        for row in rows
-    ]
-    kept = [i for i in range(len(headers)) if any(str(row[i]) for row in plain)]
+    first = next((a for a in answers if a.unknowns), None)
+    names = [u.name for u in first.unknowns] if first else []
+    goal = first.goal.text if first and first.goal else "goal"
+    percent = f"{100 * answers[0].level:g} % interval"
+    headers = [*varying]
+    for name in (*names, goal if len(goal) <= LONGEST else "goal"):
+        headers += [name, percent]
+    headers.append("where")
+    rows = [_answer_row(answer, varying, names) for answer in answers]
+    kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
     out.print()
-    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in plain], out)
+    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+
+
+def _answer_row(answer: Answer, varying: Sequence[str], names: Sequence[str]) -> list[str]:
+    row = [number(_varied(answer, name)) for name in varying]
+    own = {u.name: u for u in answer.unknowns}
+    for found in (*(own.get(name) for name in names), answer.goal):
+        row += [number(found.value), _ends(found.ends)] if found else ["", ""]
+    return [*row, answer.where or NO_ANSWER.get(answer.status, answer.status)]
 
 
 def _varied(answer: Answer, name: str) -> float:
