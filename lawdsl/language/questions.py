@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language import tree
+from lawdsl.language import limits, tree
 from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.declaring import declare, define, names_in
@@ -189,8 +189,11 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     later: dict[str, Span] = {}
     for statement in body:
         match statement:
-            case tree.Index(names) | tree.Uses(names):
-                for name, span in _places(scope, names, statement.span):
+            case tree.Index(names):
+                for name in names[: limits.INDICES]:
+                    later.setdefault(name, scope.within(statement.span, name))
+            case tree.Uses():
+                for name, span in _places(scope, statement):
                     later.setdefault(name, span)
             case tree.Declaration(_, items):
                 for item in items:
@@ -201,19 +204,19 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     scope.later = later
 
 
-def _places(scope: Scope, names: Sequence[str], within: Span) -> Iterator[tuple[str, Span]]:
-    """Names that stand one after the other, each with its place."""
-    for name in names:
-        span = scope.within(within, name)
-        if span != within:
-            within = Span(span.end, within.end)
-        yield name, span
+def _places(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
+    """The names of a statement, each with its place; the whole statement if it is in Greek."""
+    at = statement.span.start + len("uses")
+    for name in statement.names:
+        start = scope.text.text.find(name, at, statement.span.end)
+        at = start + len(name) if start >= 0 else at
+        yield name, Span(start, at) if start >= 0 else statement.span
 
 
 def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
     """`uses general, domain : dcpt.l3`"""
     law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
-    for name, span in _places(scope, statement.names, statement.span):
+    for name, span in _places(scope, statement):
         symbol = Symbol(name, "use", span)
         if not scope.declare(symbol) or law is None:
             calls.missing.add(name)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lawdsl.solving.records import Answer, Conflict, Ends, Response
 
 MOST = 20  # unknowns, constraints or givens that are shown
+ROUNDED = 1e-12  # a margin that is 0 but for rounding
+LONGEST = 30  # characters of a goal at the head of a table
 NO_ANSWER = {
     "infeasible": "no answer: the constraints cannot be kept together",
     "unbounded": "no answer: nothing is best",
@@ -81,7 +83,7 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
         [u.name, number(u.value), _ends(u.ends), u.unit, printable(u.doc or "")]
         for u in answer.unknowns
     ]
-    if answer.goal is not None and not _is_unknown(answer):
+    if answer.goal is not None and _goal_of([answer]):
         rows.append([answer.goal.text, number(answer.goal.value), _ends(answer.goal.ends), "", ""])
     columns = ["", "", percent, "unit", ""]
     kept = [i for i in range(5) if i < 2 or any(row[i] for row in rows)]
@@ -164,19 +166,17 @@ def _show_response(answer: Answer, out: Console) -> None:
         return
     names = list(answer.response[0].x)
     margins = list(answer.response[0].margins)
-    goal = answer.goal.text if answer.goal else "goal"
+    goal = _goal_of([answer])
     headers = [
         *names,
-        goal,
-        f"{100 * answer.level:g} % interval",
+        *((*goal, f"{100 * answer.level:g} % interval") if goal else ()),
         *(_short(answer, m) for m in margins),
     ]
     rows = [
         [
             *(f"{v:.4g}" for v in r.x.values()),
-            number(r.goal),
-            _ends(r.ends),
-            *(("" if v >= 0 else "broken by ") + number(abs(v)) for v in r.margins.values()),
+            *((number(r.goal), _ends(r.ends)) if goal else ()),
+            *map(_margin, r.margins.values()),
         ]
         for r in answer.response
     ]
@@ -185,6 +185,12 @@ def _show_response(answer: Answer, out: Console) -> None:
         kept = [i for i in kept if i not in (len(names), len(names) + 1)]
     out.print()
     show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+
+
+def _margin(value: float) -> str:
+    if abs(value) < ROUNDED:
+        return "0"
+    return f"broken by {number(-value)}" if value < 0 else number(value)
 
 
 def _short(answer: Answer, text: str) -> str:
@@ -232,17 +238,36 @@ def show_answers(
 ) -> None:
     """Answers for several values, a row each."""
     _show_head(asked, answers[0], out, varying)
-    headers, rows = rows_of(answers, varying)
-    plain = [
-        [
-            number(x) if isinstance(x, float) and math.isfinite(x) else "" if x is None else x
-            for x in row
-        ]
-        for row in rows
-    ]
-    kept = [i for i in range(len(headers)) if any(str(row[i]) for row in plain)]
+    first = next((a for a in answers if a.unknowns), None)
+    names = [u.name for u in first.unknowns] if first else []
+    goal = _goal_of(answers)
+    percent = f"{100 * answers[0].level:g} % interval"
+    headers = [*varying]
+    for name in (*names, *(g if len(g) <= LONGEST else "goal" for g in goal)):
+        headers += [name, percent]
+    headers.append("where")
+    rows = [_answer_row(answer, varying, names, goal=bool(goal)) for answer in answers]
+    kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
     out.print()
-    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in plain], out)
+    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+
+
+def _answer_row(
+    answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool
+) -> list[str]:
+    row = [number(_varied(answer, name)) for name in varying]
+    own = {u.name: u for u in answer.unknowns}
+    for found in (*(own.get(name) for name in names), *([answer.goal] if goal else [])):
+        row += [number(found.value), _ends(found.ends)] if found else ["", ""]
+    return [*row, answer.where or NO_ANSWER.get(answer.status, answer.status)]
+
+
+def _goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """What was made smallest or largest; nothing where that is an unknown itself."""
+    first = next((a for a in answers if a.goal), None)
+    if first is None or first.goal is None:
+        return ("goal",)
+    return () if first.goal.text in {u.name for u in first.unknowns} else (first.goal.text,)
 
 
 def _varied(answer: Answer, name: str) -> float:
@@ -257,9 +282,10 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
     headers = list(varying)
     for name in names:
         headers += [name, f"{name} low", f"{name} high"]
-    goal = first.goal.text if first and first.goal else "goal"
-    twice = _is_unknown(first)
-    headers += ["where"] if twice else [goal, f"{goal} low", f"{goal} high", "where"]
+    goal = _goal_of(answers)
+    for text in goal:
+        headers += [text, f"{text} low", f"{text} high"]
+    headers.append("where")
     rows = []
     for answer in answers:
         row: list[Any] = [_varied(answer, name) for name in varying]
@@ -267,7 +293,7 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
         for name in names:
             u = own.get(name)
             row += [u.value if u else None, *((u.ends if u else None) or (None, None))]
-        if not twice:
+        if goal:
             row += [answer.goal.value if answer.goal else None]
             row += (answer.goal.ends if answer.goal else None) or (None, None)
         row.append(answer.where or answer.status)
@@ -309,17 +335,16 @@ def curve_of(
 ) -> tuple[list[str], list[list[Any]]]:
     """Response curves as the columns of a table, and its rows."""
     first: Response | None = next((r for a in answers for r in a.response), None)
-    goal = next((a.goal.text for a in answers if a.goal), "goal")
+    goal = _goal_of(answers)
     x: Mapping[str, float] = first.x if first else {}
     margins: Mapping[str, float] = first.margins if first else {}
-    headers = [*varying, *x, goal, f"{goal} low", f"{goal} high"]
+    headers = [*varying, *x, *(h for text in goal for h in (text, f"{text} low", f"{text} high"))]
     headers += [f"margin of {text}" for text in margins]
     rows = [
         [
             *(_varied(answer, name) for name in varying),
             *r.x.values(),
-            r.goal,
-            *(r.ends or (None, None)),
+            *((r.goal, *(r.ends or (None, None))) if goal else ()),
             *r.margins.values(),
         ]
         for answer in answers
