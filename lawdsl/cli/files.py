@@ -1,4 +1,4 @@
-"""Commands about law files: laws, show, new, fmt, explain."""
+"""Commands about the files of the language: laws, show, new, fmt, explain."""
 
 from __future__ import annotations
 
@@ -27,17 +27,31 @@ require   ∂L/∂N < 0
 require   ∂L/∂D < 0
 """
 
+QUESTION = """question {name} "What is asked, in a few words"
+source    "Who, where, which equation"
+
+uses      loss : chinchilla
+given     C > 0  unit FLOP              "compute budget"
+setting   k = 6  unit FLOP/param/token  "compute of training, for each parameter and token"
+choose    N > 0  unit param             "model size"
+choose    D > 0  unit token             "training tokens"
+
+minimize  loss(N, D)
+subject to k*N*D = C  "compute"
+"""
+
 
 @click.command("laws")
 @as_json
 def laws(as_json: bool) -> int:
-    """List the laws and pipelines that ship with lawdsl."""
+    """List the laws, questions and pipelines that ship with lawdsl."""
     from lawdsl.language.printing import print_formula
     from lawdsl.law import Law, load
-    from lawdsl.library import shipped
+    from lawdsl.library import question, shipped
     from lawdsl.reporting.terminal import console, show_laws
 
     found, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
+    questions = {name: question(name)[0].title for name in shipped("question")}
 
     def row(law: Law) -> dict[str, object]:
         formula = law.declarations.output.formula
@@ -53,11 +67,15 @@ def laws(as_json: bool) -> int:
 
     return finish(
         "laws",
-        {"laws": [row(law) for law in found], "pipelines": pipelines},
+        {
+            "laws": [row(law) for law in found],
+            "questions": [{"name": name, "title": title} for name, title in questions.items()],
+            "pipelines": pipelines,
+        },
         (),
         ok=True,
         as_json=as_json,
-        show=lambda: show_laws(found, pipelines, console()),
+        show=lambda: show_laws(found, questions, pipelines, console()),
     )
 
 
@@ -72,7 +90,19 @@ def show(
     changes: Changes,
     as_json: bool,
 ) -> int:
-    """Print a law and its exact derivatives. LAW is the name of a shipped law or a file."""
+    """Print a law and its exact derivatives, or a question and what it is to be told.
+
+    LAW is the name of a shipped law or question, or a file.
+    """
+    from lawdsl import library
+
+    if library.section_of(library.locate(law)) == "question":
+        if latex or changes.any:
+            raise click.UsageError("a question is shown as it is written")
+        from lawdsl.cli.solving import needs
+
+        asked, warned = library.question(law)
+        return needs(asked, "show", warned, as_json=as_json)
     from lawdsl.formulas import text
     from lawdsl.reporting.terminal import console, show_law
     from lawdsl.symmetries import findings, freedom
@@ -106,15 +136,17 @@ def show(
 @click.command("new")
 @click.argument("name")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; NAME.law otherwise.")
+@click.option("--question", is_flag=True, help="Start a question about a fitted law instead.")
 @as_json
-def new(name: str, output: str | None, as_json: bool) -> int:
+def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
     """Start a law file from a template that checks, fits and can be changed."""
     from lawdsl.diagnostics import Text
-    from lawdsl.library import declared, shipped
+    from lawdsl.library import declared, declared_question, shipped
 
     path = Path(output or f"{name.rpartition('.')[2]}.law")
-    text = TEMPLATE.format(name=name)
-    declared(Text(str(path), text), path.parent)  # says what is wrong with the name
+    text = (QUESTION if question else TEMPLATE).format(name=name)
+    read = declared_question if question else declared
+    read(Text(str(path), text), path.parent)  # says what is wrong with the name
     if path.exists():
         help = "choose another name, or -o FILE"
         raise LawdslError(
@@ -122,8 +154,9 @@ def new(name: str, output: str | None, as_json: bool) -> int:
         )
     write(path, text)
     warnings = []
-    if name in shipped():
-        message = f"`{name}` is the name of a shipped law, which it will hide in this folder"
+    kind = "question" if question else "law"
+    if name in shipped(kind):
+        message = f"`{name}` is the name of a shipped {kind}, which it will hide in this folder"
         warnings.append(Diagnostic("L0313", message, "warning", place=str(path)))
     return finish(
         "new",
@@ -131,7 +164,9 @@ def new(name: str, output: str | None, as_json: bool) -> int:
         warnings,
         ok=True,
         as_json=as_json,
-        show=lambda: click.echo(f"wrote {path}; next: lawdsl check {path}"),
+        show=lambda: click.echo(
+            f"wrote {path}; next: lawdsl {'solve' if question else 'check'} {path}"
+        ),
     )
 
 
@@ -141,7 +176,7 @@ def new(name: str, output: str | None, as_json: bool) -> int:
 @click.option("--diff", is_flag=True, help="Print the changes instead of making them.")
 @as_json
 def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
-    """Write law files in the one canonical style. FILE may be `-` for standard input."""
+    """Write files of laws, questions and pipelines in the one canonical style. FILE may be `-` for standard input."""
     from lawdsl.language.parsing import parse
     from lawdsl.language.printing import print_document
     from lawdsl.library import read

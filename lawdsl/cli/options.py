@@ -133,6 +133,11 @@ class Changes:
     fix: tuple[str, ...]
     tie: tuple[str, ...]
 
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self.settings or self.without or self.fix or self.tie)
+
     def law(self, name: str) -> Law:
         """A law by name or path, changed.
 

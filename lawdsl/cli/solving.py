@@ -13,6 +13,7 @@ from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
 from lawdsl.cli.predicting import write_rows
 
 if TYPE_CHECKING:
+    from lawdsl.diagnostics import Diagnostic
     from lawdsl.language.questions import Question
     from lawdsl.solving.records import Answer
 
@@ -29,8 +30,20 @@ MOST = 10_000  # combinations of values
     metavar="NAME=VALUE,...",
     help="Compare the answer with another choice: --at r_d=0.5; of several unknowns each once.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
+@click.option(
+    "--level",
+    default=0.95,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Of the intervals.",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Of the starts and draws.",
+)
 @click.option(
     "-o",
     "--output",
@@ -68,9 +81,9 @@ def solve(
     from lawdsl import library
     from lawdsl.solving.answering import Asked
 
-    asked, _ = library.question(question)
+    asked, warned = library.question(question)
     if not arguments:
-        return _needs(asked, as_json=as_json)
+        return needs(asked, "solve", warned, as_json=as_json)
     fits, given = _sorted(asked, arguments)
     ready = Asked(asked, **fits)
     at = [_point(asked, text) for text in points]
@@ -84,7 +97,7 @@ def solve(
     varying = [name for name, values in given.items() if len(values) > 1]
     written = _written(asked, answers, varying, output, curve)
     result: Any = answers[0].to_json() if not many else [a.to_json() for a in answers]
-    said = dict.fromkeys(d for answer in answers for d in answer.diagnostics)
+    said = dict.fromkeys([*warned, *(d for answer in answers for d in answer.diagnostics)])
 
     def printed() -> None:
         from lawdsl.reporting.answers import show_answer, show_answers
@@ -101,8 +114,8 @@ def solve(
     return finish("solve", result, said, ok=ok, as_json=as_json, show=printed)
 
 
-def _needs(asked: Question, *, as_json: bool) -> int:
-    """What a question is and what it is to be told."""
+def needs(asked: Question, command: str, warned: Sequence[Diagnostic], *, as_json: bool) -> int:
+    """What a question is and what it is to be told, as the result of a command."""
     from lawdsl.language.printing import print_unit
     from lawdsl.reporting.answers import show_needs
     from lawdsl.reporting.terminal import console
@@ -130,9 +143,9 @@ def _needs(asked: Question, *, as_json: bool) -> int:
         "unknowns": told("unknown"),
     }
     return finish(
-        "solve",
+        command,
         result,
-        (),
+        warned,
         ok=True,
         as_json=as_json,
         show=lambda: show_needs(asked, console()),
@@ -145,11 +158,14 @@ def _sorted(
     """The fits, and the values of givens and settings, in the units of the question."""
     fits: dict[str, Any] = {}
     given: dict[str, list[float]] = {}
+    names = [argument.partition("=")[0].strip() for argument in arguments]
+    for twice in (n for i, n in enumerate(names) if n in names[:i]):
+        raise click.UsageError(f"{twice} is given twice; several values are {twice}=1,2,3")
     for name, text in bindings(arguments).items():
         use, dot, inner = name.partition(".")
         if name in asked.uses:
             fits[name] = text
-        elif dot and use in asked.uses and _is_part(asked, use, inner):
+        elif dot and use in asked.uses and (use not in names or _is_part(asked, use, inner)):
             own = fits.setdefault(use, {})
             if not isinstance(own, dict):
                 message = f"{name}={text}: {use} is a fit already, which has its own parameters"

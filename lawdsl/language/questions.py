@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lawdsl.diagnostics import Diagnostic, Text
@@ -190,8 +190,8 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     for statement in body:
         match statement:
             case tree.Index(names) | tree.Uses(names):
-                for name in names:
-                    later.setdefault(name, scope.within(statement.span, name))
+                for name, span in _places(scope, names, statement.span):
+                    later.setdefault(name, span)
             case tree.Declaration(_, items):
                 for item in items:
                     later.setdefault(item.name, item.span)
@@ -201,11 +201,20 @@ def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     scope.later = later
 
 
+def _places(scope: Scope, names: Sequence[str], within: Span) -> Iterator[tuple[str, Span]]:
+    """Names that stand one after the other, each with its place."""
+    for name in names:
+        span = scope.within(within, name)
+        if span != within:
+            within = Span(span.end, within.end)
+        yield name, span
+
+
 def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
     """`uses general, domain : dcpt.l3`"""
     law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
-    for name in statement.names:
-        symbol = Symbol(name, "use", scope.within(statement.span, name))
+    for name, span in _places(scope, statement.names, statement.span):
+        symbol = Symbol(name, "use", span)
         if not scope.declare(symbol) or law is None:
             calls.missing.add(name)
         else:

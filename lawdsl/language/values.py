@@ -191,6 +191,12 @@ class Calls:
         check_named(self.scope, formula, formula.span, AT)
         if self.scope.errors > before:
             return False
+        own = self.scope.symbols[formula.name]
+        if symbol.simplex and own.kind in ("unknown", "given") and not own.simplex:
+            message = f"`{own.text}` does not sum to 1, as the shares of `{law.name}` do"
+            help = f"declare it `{own.text} in simplex`"
+            self.scope.say("L0701", message, formula.span, help)
+            return False
         wanted = [law.indices[i].over for i in symbol.indices]
         mine = [self.scope.indices[i].over for i in formula.subscripts if i in self.scope.indices]
         if wanted != mine:

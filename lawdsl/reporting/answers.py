@@ -56,14 +56,14 @@ def show_answer(asked: Question, answer: Answer, out: Console, *, details: bool 
     _show_compared(answer, out)
 
 
-def _show_head(asked: Question, answer: Answer, out: Console) -> None:
+def _show_head(asked: Question, answer: Answer, out: Console, varying: Sequence[str] = ()) -> None:
     out.print(Text(f"{answer.question}: {printable(answer.title)}", style="bold"), soft_wrap=True)
     laws = ", ".join(f"{use}: {law}" for use, law in answer.fits.items())
     out.print(Text(f"  {laws}"), soft_wrap=True)
     given = [
         f"{name} = {_with_unit(asked, name, value)}"
         for name, value in answer.values.items()
-        if "." not in name
+        if "." not in name and not {name, name.partition("[")[0]}.intersection(varying)
     ]
     if given:
         more = f", … ({len(given)} values)" if len(given) > MOST else ""
@@ -231,7 +231,7 @@ def show_answers(
     asked: Question, answers: Sequence[Answer], varying: Sequence[str], out: Console
 ) -> None:
     """Answers for several values, a row each."""
-    _show_head(asked, answers[0], out)
+    _show_head(asked, answers[0], out, varying)
     headers, rows = rows_of(answers, varying)
     plain = [
         [
@@ -243,6 +243,11 @@ def show_answers(
     kept = [i for i in range(len(headers)) if any(str(row[i]) for row in plain)]
     out.print()
     show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in plain], out)
+
+
+def _varied(answer: Answer, name: str) -> float:
+    """The value of a given or a setting; of one with labels, that of all of them."""
+    return next(v for n, v in answer.values.items() if n == name or n.startswith(f"{name}["))
 
 
 def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
@@ -257,7 +262,7 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
     headers += ["where"] if twice else [goal, f"{goal} low", f"{goal} high", "where"]
     rows = []
     for answer in answers:
-        row: list[Any] = [answer.values[name] for name in varying]
+        row: list[Any] = [_varied(answer, name) for name in varying]
         own = {u.name: u for u in answer.unknowns}
         for name in names:
             u = own.get(name)
@@ -311,7 +316,7 @@ def curve_of(
     headers += [f"margin of {text}" for text in margins]
     rows = [
         [
-            *(answer.values[name] for name in varying),
+            *(_varied(answer, name) for name in varying),
             *r.x.values(),
             r.goal,
             *(r.ends or (None, None)),

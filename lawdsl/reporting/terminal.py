@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -72,8 +72,10 @@ def _grid(*headers: str) -> Table:
     return table
 
 
-def show_laws(laws: Sequence[Law], pipelines: Sequence[str], out: Console) -> None:
-    """The shipped laws, a line each, and the names of the pipelines."""
+def show_laws(
+    laws: Sequence[Law], questions: Mapping[str, str], pipelines: Sequence[str], out: Console
+) -> None:
+    """The shipped laws and questions, a line each, and the names of the pipelines."""
     from lawdsl.language.printing import print_formula
 
     table = _grid("law", "title", "formula")
@@ -83,6 +85,9 @@ def show_laws(laws: Sequence[Law], pipelines: Sequence[str], out: Console) -> No
         shown = f"{law.declarations.output.text} = {print_formula(formula)}"
         table.add_row(law.name, Text(printable(law.title)), Text(shown))
     out.print(table)
+    out.print()
+    show_rows(["question", "title"], [[n, printable(t)] for n, t in questions.items()], out)
+    out.print()
     out.print(f"pipelines: {', '.join(pipelines)}")
 
 

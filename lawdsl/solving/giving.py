@@ -93,6 +93,18 @@ def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnos
 
 def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
     mistakes = []
+    for name, symbol in posed.givens.items():
+        if posed.bounds.get(name):
+            continue  # said below
+        if (
+            values[symbol] < 0
+            and symbol.is_nonnegative
+            or not values[symbol]
+            and symbol.is_positive
+        ):
+            sign = ">" if symbol.is_positive else ">="
+            message = f"`{name}` is {values[symbol]:g}, and its domain is {name} {sign} 0"
+            mistakes.append(Diagnostic("F0503", message, help="correct the value, or its unit"))
     for name, bounds in posed.bounds.items():
         for relation, limit in bounds:
             value, end = values[posed.givens[name]], evaluated(limit, values)
@@ -100,6 +112,18 @@ def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
                 message = f"`{name}` is {value:g}, and its domain is {name} {relation} {end:g}"
                 help = "correct the value, or its unit"
                 mistakes.append(Diagnostic("F0503", message, help=help))
+    for unknown in posed.unknowns:
+        ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
+        for relation, low in ends:
+            for other, high in ends:
+                if (
+                    relation[0] == ">"
+                    and other[0] == "<"
+                    and not _leaves(relation, low, other, high)
+                ):
+                    message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
+                    help = "correct the values that it is made of"
+                    mistakes.append(Diagnostic("F0503", message, help=help))
     free = {u.symbol for u in posed.unknowns}
     for condition in posed.conditions:
         if condition.margin.free_symbols & free:
@@ -115,6 +139,11 @@ def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
             mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
     if mistakes:
         raise LawdslError(mistakes)
+
+
+def _leaves(above: str, low: float, below: str, high: float) -> bool:
+    """Whether anything lies between two bounds."""
+    return low < high or (low == high and (above, below) == (">=", "<="))
 
 
 def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:

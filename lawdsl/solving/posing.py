@@ -22,7 +22,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import limits, tree
 from lawdsl.language.declared import Declarations, Objective, Symbol
 from lawdsl.language.instances.grounding import Grounding
-from lawdsl.language.instances.instance import Instance
+from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.numbers import value as number
 from lawdsl.language.printing import print_formula, with_subscripts
 from lawdsl.language.questions import Constraint, Question, Value
@@ -163,6 +163,7 @@ class _Posing:
         self.written = 0  # elements and constraints
         self.symbols: dict[str, sp.Symbol] = {}
         self.places: dict[str, sp.Expr] = {}
+        self.begun: set[str] = set()  # laws at values
         self.taken: list[Taken] = []
         self.domains: dict[sp.Expr, Condition] = {}
         for symbol in question.symbols.values():
@@ -248,7 +249,7 @@ class _Posing:
 
     def _simplexes(self) -> Iterator[Condition]:
         """Of what lies in a simplex, that it sums to 1."""
-        for symbol in self.question.of_kind("unknown"):
+        for symbol in (*self.question.of_kind("unknown"), *self.question.of_kind("given")):
             groups: dict[tuple[str, ...], list[str]] = {}
             for text, places in self._elements(symbol) if symbol.simplex else ():
                 groups.setdefault(tuple(places.values())[:-1], []).append(text)
@@ -274,7 +275,8 @@ class _Posing:
         """A formula of the question in symbols, laws at values written out."""
         plain = self.ground(formula, places)
         for name, of in list(self.ground.of.items()):
-            if of in self.question.values and name not in self.places:
+            if of in self.question.values and name not in self.begun:
+                self.begun.add(name)
                 value = self.question.values[of]
                 labels = name.removeprefix(of).strip("[]").split(", ") if value.indices else []
                 at = dict(zip(value.indices, labels, strict=True))
@@ -289,7 +291,7 @@ class _Posing:
     def _law_at(self, value: Value, places: Mapping[str, str]) -> sp.Expr:
         """A fitted law at values, in the question's symbols and its unit."""
         labels = tuple(places.get(label, label) for label in value.labels)
-        source = next(s for s in self.sources if s.use == value.use and s.is_of(labels))
+        source = self._source(value.use, labels)
         declared = self.question.uses[value.use]
         arguments = dict(value.at)
         at: dict[sp.Symbol, sp.Expr] = {}
@@ -305,7 +307,7 @@ class _Posing:
             if declared.symbols[name].indices:
                 argument: sp.Expr = self.symbols[quantity.name]
             else:
-                argument = self._built(self.ground(formula, places))
+                argument = self._expression(formula, places)
             unit = declared.symbols[name].unit
             argument *= factor_between(unit.factors if unit else None, quantity, source)
             at[quantity.symbol] = argument
@@ -315,6 +317,17 @@ class _Posing:
             if quantity.symbol in at:
                 self._domain(source, quantity, at, arguments)
         return source.expression(at)
+
+    def _source(self, use: str, labels: tuple[str, ...]) -> Source:
+        """The fit of some labels."""
+        law = self.question.uses[use]
+        for label, index in zip(labels, row_indices(law), strict=True):
+            known = self.labels.get(law.indices[index].over, (label,))
+            if label not in known:
+                message = f"`{use}` is no fit for `{label}`"
+                help = f"its labels are {', '.join(known[:12])}"
+                raise LawdslError(Diagnostic("F0501", message, help=help))
+        return next(s for s in self.sources if s.use == use and s.is_of(labels))
 
     def _domain(
         self,

@@ -16,7 +16,6 @@ Mask = NDArray[np.bool_]
 
 CORNERS = 6  # corners that starts lie between, at least
 INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
-ITERATIONS = 300
 PRECISION = 1e-15  # of the objective, relative to its slopes: where a search ends
 
 
@@ -52,8 +51,8 @@ class _Coordinates:
         return np.where(self.logs, x, self.spans)
 
 
-def searched_from(problem: Problem, start: Array) -> Array | None:
-    """Where sequential quadratic programming leads; None where there is no value."""
+def searched_from(problem: Problem, start: Array, length: int) -> Array | None:
+    """Where so many steps of sequential quadratic programming lead; None where there is no value."""
     low, high = problem.polytope.tightened
     inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
@@ -78,7 +77,7 @@ def searched_from(problem: Problem, start: Array) -> Array | None:
         method="SLSQP",
         bounds=scipy.optimize.Bounds(to.of(low), to.of(high)),
         constraints=_conditions(problem, to, np.array(rows)),
-        options={"maxiter": ITERATIONS, "ftol": PRECISION},
+        options={"maxiter": length, "ftol": PRECISION},
     )
     x = np.clip(to.back(found.x), low, high)
     return x if np.isfinite(x).all() else None

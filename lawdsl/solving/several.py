@@ -17,6 +17,7 @@ from lawdsl.solving.searching import INSET, chosen_starts, searched_from
 
 Array = NDArray[np.float64]
 
+LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not lead to a proof
 STARTS = 24  # where the problem is not known to be convex
 FEASIBLE = 1e-9  # of the terms of a constraint: rounding
 NEARLY = 1e-6  # the same, of a search that is not polished yet
@@ -48,9 +49,12 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
 def best(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution | None:
     """The best feasible point; None where there is none."""
     if starts is None and problem.convex:
-        found = _best(problem, 1, seed)
-        return found if found is not None and proved(found) else _best(problem, STARTS, seed)
-    return _best(problem, starts or STARTS, seed)
+        for length in LENGTHS:  # Newton's steps at the end are quicker than a long search
+            found = _best(problem, 1, seed, length)
+            if found is not None and proved(found):
+                return found
+        return _best(problem, STARTS, seed, LENGTHS[-1])
+    return _best(problem, starts or STARTS, seed, LENGTHS[-1])
 
 
 def proved(solution: Solution) -> bool:
@@ -58,11 +62,12 @@ def proved(solution: Solution) -> bool:
     return solution.gap is not None and solution.gap <= CLOSED * max(1.0, abs(solution.value))
 
 
-def _best(problem: Problem, starts: int, seed: int) -> Solution | None:
+def _best(problem: Problem, starts: int, seed: int, length: int) -> Solution | None:
     centre = problem.polytope.centre
     if centre is None:
         return None
-    searched = [searched_from(problem, x) for x in chosen_starts(problem, centre, starts, seed)]
+    begun = chosen_starts(problem, centre, starts, seed)
+    searched = [searched_from(problem, x, length) for x in begun]
     met = [x for x in searched if x is not None and _nearly(problem, x)]
     values = np.array([problem.functions.at(x)[0][0] for x in met])
     for k in np.argsort(values):

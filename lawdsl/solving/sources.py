@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.posing import rest_shares
 from lawdsl.language.declared import Declarations
-from lawdsl.language.instances.instance import indicator
+from lawdsl.language.instances.instance import indicator, row_indices
 from lawdsl.language.questions import Question
 from lawdsl.law import Law
 from lawdsl.quantities import Quantity, unit_text
@@ -128,9 +129,16 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
             _merge(labels, fit.labels, use)
         elif isinstance(fit, Fit):
             found.append(_of_fit(use, fit))
-        else:
-            assert isinstance(fit, Mapping)
+        elif isinstance(fit, Mapping):
             found.append(_of_numbers(use, declared, fit))
+        else:
+            message = f"what is given for `{use}` is no fit: {type(fit).__name__}"
+            help = "give a fit, the path of one, or parameter -> value"
+            raise LawdslError(Diagnostic("F0501", message, help=help))
+        if len(found[-1].rows) != len(row_indices(declared)):
+            message = f"`{use}` is a fit of {found[-1].law.name}, whose rows have other labels than those of {declared.name}"
+            help = f"give it a fit of {declared.name}: {use}=FIT.json"
+            raise LawdslError(Diagnostic("F0501", message, help=help))
     lacking = [s.over for s in question.indices.values() if s.over not in labels]
     if lacking:
         message = f"no fit of the question has the labels of {lacking[0]}"
@@ -184,7 +192,8 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
     if law.indexed:
         message = f"`{use}` is a law with index sets: its values come from a fit"
         raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
-    settings = {n: float(v) for n, v in values.items() if n in {q.name for q in law.settings}}  # type: ignore[arg-type]
+    numbers = {name: _number(use, name, value) for name, value in values.items()}
+    settings = {n: v for n, v in numbers.items() if n in {q.name for q in law.settings}}
     law = law.with_settings(**settings) if settings else law
     names = [q.name for q in law.parameters]
     unknown = [name for name in values if name not in names and name not in settings]
@@ -194,7 +203,46 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
         message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
         help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    return Source(use, law, {name: float(values[name]) for name in names})  # type: ignore[arg-type]
+    for bound in _check_domains(use, law, numbers):
+        law = law.without(bound)
+    return Source(use, law, {name: numbers[name] for name in names})
+
+
+def _number(use: str, name: str, value: object) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, (bool, str)) or not math.isfinite(number):
+        message = f"`{use}.{name}` is {value!r}, which is no number"
+        raise LawdslError(Diagnostic("F0502", message, help=f"write {use}.{name}=2.5"))
+    return number
+
+
+def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]:
+    """Report parameters outside the domains that the law declares.
+
+    Returns:
+        The bounds by other parameters that they do not keep, which a law may do without: C > C0.
+    """
+    known = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
+    known |= {q.symbol: sp.Float(q.value) for q in law.settings}
+    mistakes, without = [], []
+    for quantity in law.parameters:
+        for bound in quantity.bounds:
+            value, limit = known[quantity.symbol], bound.limit.xreplace(known)
+            if sp.Rel(value, limit, bound.relation) != sp.false:
+                continue
+            text = f"{quantity.name} {bound.relation} {bound.text}"
+            if bound.limit.free_symbols & {q.symbol for q in law.parameters}:
+                without.append(text)
+                continue
+            message = f"`{use}.{quantity.name}` is {float(value):g}, and its domain is {text}"
+            help = f"correct the value, or give {use}=FIT.json"
+            mistakes.append(Diagnostic("F0503", message, help=help))
+    if mistakes:
+        raise LawdslError(mistakes)
+    return without
 
 
 def factor_between(

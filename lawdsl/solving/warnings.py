@@ -37,6 +37,10 @@ def warnings_of(
     for source in posed.sources:
         if source.fit is not None:
             found += [_of(source.use, d) for d in source.fit.distrust()]
+        for bound in source.law.dropped if source.fit is None else ():
+            message = f"the parameters of `{source.use}` do not keep the bound {bound} of its law"
+            help = "what the law claims because of it need not hold: `lawdsl check LAW --without`"
+            found.append(Diagnostic("F0506", message, "warning", help=help))
     for taken, value in zip(posed.taken, posed.places(values), strict=True):
         fit = taken.source.fit
         known_range = fit is not None and taken.quantity.name in fit.data.ranges
