@@ -59,7 +59,7 @@ def by_sampling(expression: sp.Expr, low: float, high: float) -> list[float]:
         ]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(15))
 def test_every_root_of_a_wiggly_function_is_found(seed: int):
     expression = wiggly(np.random.default_rng(seed))
     found = roots(function(expression), Range(-3.0, 3.0))
@@ -153,7 +153,7 @@ def least(goal: sp.Expr, margins: list[sp.Expr], low: float, high: float) -> Lin
     return minimised(function(goal), own, no, no, Range(low, high))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(15))
 def test_nothing_that_is_allowed_is_below_the_least_value(seed: int):
     """Wiggly goals under none to two wiggly constraints, against 20,000 points."""
     rng = np.random.default_rng(100 + seed)
@@ -173,7 +173,7 @@ def test_nothing_that_is_allowed_is_below_the_least_value(seed: int):
         assert value >= sampled[1] - 1e-5  # a step of 2e-4 comes as near
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(10))
 def test_all_stationary_points_are_told_with_their_kind(seed: int):
     goal = wiggly(np.random.default_rng(200 + seed))
     found = least(goal, [], -2.0, 2.0)
@@ -233,7 +233,7 @@ def losses(values: dict[str, float], **at: object) -> np.ndarray:
 SHARES = np.linspace(0, 1, 20_001)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_share_is_better_for_a_limited_corpus(seed: int):
     rng = np.random.default_rng(seed)
     values, D_d = drawn(rng), float(np.exp(rng.uniform(-1, 3)))
@@ -247,7 +247,7 @@ def test_no_share_is_better_for_a_limited_corpus(seed: int):
     assert abs(found["r_d"] - r[np.argmin(sampled)]) < 1e-3
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_allowed_share_keeps_less_domain_loss(seed: int):
     rng = np.random.default_rng(50 + seed)
     general, domain = drawn(rng), drawn(rng)
@@ -416,6 +416,6 @@ def test_the_interval_widens_with_its_level():
 
 
 def test_numbers_without_a_fit_have_no_interval():
-    answer = lawdsl.solve("dcpt.allocation", domain=INTERIOR, r=0.4, C=60.0)
+    answer = lawdsl.solve("dcpt.allocation", domain={**INTERIOR, "C": 4.5}, r=0.4, C=60.0)
     assert answer.ends("N") is None
     assert [d.code for d in answer.diagnostics] == ["F0504"]
