@@ -26,6 +26,8 @@ LIMITED = {
     **dict(E=1.1, A=0.3, alpha=0.4, B=0.6, beta=0.35, eta=1.6, gamma=0.6, epsilon=0.12),
     "C": 0.6 * 1.95 * 0.55**0.95 / 2**0.35 * 0.67**1.6 / 0.6,
 }
+# at a share of 1/2 a model of 2B and 8B tokens are best for their compute: B is where that is so
+ALLOCATED = {**DOMAIN, "B": 0.4 * 0.3 / 2**0.4 * 8**0.35 / (0.35 * 0.5**1.6), "C": 1.0}
 
 
 def loss(values: Mapping[str, float], **at: object) -> np.ndarray:
@@ -50,14 +52,6 @@ class Simulated:
     without: tuple[str, ...] = ()
 
 
-def of_allocation(r: float, C: float) -> float:
-    A, alpha, B, beta, eta = (DOMAIN[n] for n in ("A", "alpha", "B", "beta", "eta"))
-    return float(
-        (alpha * A / (beta * B * r**eta)) ** (1 / (alpha + beta))
-        * (C / 6) ** (beta / (alpha + beta))
-    )
-
-
 SIMULATED = {
     "dcpt.tradeoff": Simulated(
         {"general": GENERAL, "domain": DOMAIN},
@@ -69,7 +63,7 @@ SIMULATED = {
         {"domain": LIMITED}, {"N": 1.8, "D_d": 2.0}, "r_d", 0.55, ("C > C0",)
     ),
     "dcpt.allocation": Simulated(
-        {"domain": DOMAIN}, {"r": 0.5, "C": 100.0}, "N", of_allocation(0.5, 100.0)
+        {"domain": ALLOCATED}, {"r": 0.5, "C": 96.0}, "N", 2.0, ("C > C0",)
     ),
 }
 

@@ -14,7 +14,7 @@ from planted import law_of
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.data.tables import read_table
-from lawdsl.library import shipped_folder
+from lawdsl.library import question, shipped, shipped_folder
 
 TABLES = shipped_folder() / "data"
 SIZES = {"460M": 29.76, "940M": 34.89, "1.6B": 41.43, "3.1B": 47.83}  # percent at T = 100
@@ -52,6 +52,43 @@ def same(one: sp.Expr, other: sp.Expr) -> bool:
     """Whether two products of powers are the same."""
     left = sp.expand_log(sp.log(one) - sp.log(other), force=True)
     return sp.simplify(sp.expand(left)) == 0
+
+
+# ---- what ships
+
+QUESTIONS = [
+    "chinchilla.allocation",
+    "chinchilla.smallest_model",
+    "chinchilla.tokens_for_loss",
+    "cmr.critical_ratio",
+    "cmr.general_peak",
+    "cmr.ratio_at",
+    "cmr.turning_point",
+    "cmr.turning_points",
+    "dcpt.allocation",
+    "dcpt.limited_data",
+    "dcpt.tokens_for_loss",
+    "dcpt.tradeoff",
+    "mixing.best",
+    "mixing.best_supplied",
+    "mixing.critical_share",
+]
+
+
+def test_the_questions_that_ship():
+    assert sorted(shipped("question")) == QUESTIONS
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_says_where_it_comes_from_and_what_it_asks(name: str):
+    found, warnings = question(name)
+    path = shipped("question")[name]
+    written = CliRunner().invoke(cli, ["fmt", "--check", str(path)], standalone_mode=False)
+
+    assert warnings == [] and written.return_value in (0, None)
+    assert any("arXiv:" in source for source in found.sources)
+    assert all(s.doc for kind in ("given", "unknown", "setting") for s in found.of_kind(kind))
+    assert all(c.doc for c in found.constraints)
 
 
 # ---- D-CPT, usage 1: the most domain data that keeps general ability
@@ -141,6 +178,21 @@ def test_usage_2_contradicts_the_bound_that_makes_a_larger_share_help():
     ratio = (1 + L3["beta"] / L3["eta"]) ** (1 / L3["beta"])
     assert conflict.settings["domain.D_min"] == pytest.approx(5 / ratio, rel=1e-9)
     assert 5 / ratio > 5 / math.e
+
+
+def test_the_ten_rows_of_table_6_do_not_show_an_interior_optimum_by_themselves():
+    """The paper's law was fitted to other runs, of fewer domain tokens. Of its own rows those of a
+    larger share only rise at 0.8, within their noise: B -> 0, and the best share is 1 or any other."""
+    share = column("dcpt_table6.csv", "r")
+    rows = {"N": 0 * share + 1.8, "D": 5 / share, "r": share, "L": column("dcpt_table6.csv", "L")}
+    held = {"A": 0.1, "alpha": 0.3, "beta": 0.3, "eta": 4.0, "epsilon": 0.1, "gamma": 0.6}
+    fit = lawdsl.fit("dcpt.l3", rows, without="C > C0", fix=held, claims=False)
+    found = lawdsl.solve("dcpt.limited_data", domain=fit, N=1.8, D_d=5)
+    ends = found.ends("r_d")
+
+    assert fit.values["B"] < 1e-6 and fit.verdict == "caution"
+    assert found["r_d"] == 1 and found.conflicts == ()
+    assert ends is not None and ends[0] < 0.732 < ends[1]
 
 
 def test_no_bound_forbids_an_interior_optimum_below_the_supremum():

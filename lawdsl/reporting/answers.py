@@ -200,13 +200,20 @@ def _short(answer: Answer, text: str) -> str:
 def _show_relaxations(answer: Answer, out: Console) -> None:
     for relaxed in answer.relaxations:
         name = relaxed.doc or relaxed.text
-        at = ", ".join(f"{n} = {number(v)}" for n, v in list(relaxed.at.items())[:MOST])
+        at = ", ".join(_at(n, v) for n, v in list(relaxed.at.items())[:MOST])
         line = f"  {name} must give way by {number(relaxed.by)} at least, then at {at}"
         instead = [f"{n} = {number(v)}" for n, v in relaxed.instead.items()]
         line += f": {' or '.join(instead)}" if instead else ""
         out.print(Text(line), soft_wrap=True)
         if relaxed.doc:
             out.print(Text(f"    {relaxed.text}"), soft_wrap=True)
+
+
+def _at(name: str, value: float) -> str:
+    """An unknown at a value, or towards an end that it does not reach."""
+    if math.isinf(value):
+        return f"{name} -> {'oo' if value > 0 else '-oo'}"
+    return f"{name} = {number(value)}"
 
 
 def _show_compared(answer: Answer, out: Console) -> None:
