@@ -201,7 +201,7 @@ def _proof(found: Solution) -> tuple[str, ...]:
     if found.gap is not None:
         return (kept, f"convex: no other choice is better by more than {found.gap:.1e}")
     if found.convex:
-        return (kept, "convex: every local optimum is the best")
+        return (kept, "convex, but how much better another choice may be is not known")
     starts = f"{found.agreed} of {found.starts} starts end here, none better"
     return (kept, f"{starts}; that no other choice is better is not proved")
 

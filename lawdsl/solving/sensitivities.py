@@ -22,7 +22,8 @@ def sensitivities(
 
     That of the value is the Lagrangian's own (the envelope theorem). That of x follows from the
     conditions of the optimum, where what is active stays active: unknowns at a bound do not move.
-    Where the conditions do not determine x (an optimum that is not isolated), it is the shortest.
+    Where the conditions do not determine x (an optimum that is not isolated), it is the shortest;
+    nan where slopes are infinite.
 
     Args:
         problem: the problem.
@@ -44,6 +45,8 @@ def sensitivities(
         second = curvature_at(problem, functions, here, free)
         own, mixed = second[:n][free] * lengths * lengths[:, None], second[n:].T * lengths[:, None]
         first = here.slopes[1:][rows][:, free] * lengths
-        found = solved(own, first, mixed, by_symbols[1:][rows])
-        moved[free] = found[: len(free)] * lengths[:, None]
+        right = by_symbols[1:][rows]
+        known = all(np.isfinite(part).all() for part in (own, mixed, first, right))
+        found = solved(own, first, mixed, right)[: len(free)] if known else np.nan
+        moved[free] = found * lengths[:, None]
     return {s: (moved[:, k], float(values[k])) for k, s in enumerate(symbols)}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.solving.conditions import Point, at_bounds, gap, point, polished, violations
@@ -23,6 +25,7 @@ FEASIBLE = 1e-9  # of the terms of a constraint: rounding
 NEARLY = 1e-6  # the same, of a search that is not polished yet
 CLOSED = 1e-9  # relative: a gap so small is one of rounding
 SAME = 1e-7  # relative difference of values that counts as the same optimum
+ALIKE = 1e-12  # relative: bounds so near to each other leave one value
 SNAP = 1e-10  # of its way: so near to a bound an unknown is put there
 
 
@@ -42,8 +45,37 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
     Raises:
         LawdslError: an expression that has no real value.
     """
+    settled = _settled(problem)
+    if settled:
+        return _with(problem, settled, minimise(_without(problem, settled), starts, seed))
     found = best(problem, starts, seed)
     return explained(problem, best) if found is None else found
+
+
+def _settled(problem: Problem) -> dict[sp.Symbol, float]:
+    """Unknowns to which the conditions leave one value; one unknown stays in any case."""
+    low, high = problem.polytope.tightened
+    alike = np.isfinite(low) & (np.abs(high - low) <= ALIKE * np.maximum(1.0, np.abs(low)))
+    ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
+    found = {symbol: value for symbol, value, fixed in ends if fixed}
+    if len(found) == len(problem.unknowns):
+        del found[max(found, key=lambda symbol: abs(found[symbol]))]
+    return found
+
+
+def _without(problem: Problem, settled: Mapping[sp.Symbol, float]) -> Problem:
+    """The problem in the other unknowns."""
+    rest = {symbol: ends for symbol, ends in problem.unknowns.items() if symbol not in settled}
+    return replace(problem, unknowns=rest, values={**problem.values, **settled})
+
+
+def _with(problem: Problem, settled: Mapping[sp.Symbol, float], found: Solution) -> Solution:
+    """A solution with the unknowns that were settled, which are at both of their bounds."""
+    others = iter(zip(found.x, found.low, found.high, strict=True))
+    each = [(settled[s], 0.0, 0.0) if s in settled else next(others) for s in problem.unknowns]
+    x, low, high = (np.array(column, dtype=np.float64) for column in zip(*each, strict=True))
+    names = [s.name for s in problem.unknowns if s in settled]
+    return replace(found, x=x, low=low, high=high, at_low=(*found.at_low, *names))
 
 
 def best(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution | None:
