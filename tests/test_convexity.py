@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lawdsl.compiling.tape import OPERATIONS
 from lawdsl.diagnostics import LawdslError
-from lawdsl.solving.convexity import RULES, curvature, curvatures
+from lawdsl.solving.several.convexity import RULES, curvature, curvatures
 
 r, s, t = sp.symbols("r s t", real=True)
 a, b, g, k = sp.symbols("a b g k", real=True)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from lawdsl.solving.conditions import gap, point
-from lawdsl.solving.sensitivities import sensitivities
-from lawdsl.solving.several import Constraint, Problem, Solution, minimise, proved
+from lawdsl.solving.several.conditions import gap, point
+from lawdsl.solving.several.minimising import Constraint, Problem, Solution, minimise, proved
+from lawdsl.solving.several.sensitivities import sensitivities
 
 INF = float("inf")
 x, y, z = sp.symbols("x y z", real=True)

@@ -13,10 +13,10 @@ from planted import PLANTED, grid
 
 import lawdsl
 from lawdsl.compiling.intervals import precision
-from lawdsl.solving.functions import Formula, Function
-from lawdsl.solving.isolating import isolated
-from lawdsl.solving.line import Line, minimised
-from lawdsl.solving.roots import BITS, Range, as_float, roots
+from lawdsl.solving.posing.isolating import isolated
+from lawdsl.solving.single.functions import Formula, Function
+from lawdsl.solving.single.line import Line, minimised
+from lawdsl.solving.single.roots import BITS, Range, as_float, roots
 
 x = sp.Symbol("x", real=True)
 Numbers = Callable[[np.ndarray], np.ndarray]

@@ -12,14 +12,14 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.questions import Question
-from lawdsl.solving.apart import Apart, separated
 from lawdsl.solving.comparing import compared
 from lawdsl.solving.giving import given_values
-from lawdsl.solving.joint import Joint
-from lawdsl.solving.posing import Posed, pose
+from lawdsl.solving.posing.posing import Posed, pose
+from lawdsl.solving.posing.reducing import Reduced, reduced
 from lawdsl.solving.records import Answer
-from lawdsl.solving.reducing import Reduced, reduced
-from lawdsl.solving.single import Single
+from lawdsl.solving.several.joint import Joint
+from lawdsl.solving.single.apart import Apart, separated
+from lawdsl.solving.single.single import Single
 
 
 class Asked:

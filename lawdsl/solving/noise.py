@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from lawdsl.fitting.intervals.spread import Spread
-from lawdsl.solving.sources import Source
+from lawdsl.solving.posing.sources import Source
 
 Array = NDArray[np.float64]
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.noise import Noise
-from lawdsl.solving.posing import Condition, Posed
-from lawdsl.solving.problems import Constraint, Functions, Problem, Solution
+from lawdsl.solving.posing.posing import Condition, Posed
+from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Relaxation, Sensitivity
-from lawdsl.solving.reducing import Reduced
-from lawdsl.solving.sensitivities import sensitivities
-from lawdsl.solving.several import minimise
+from lawdsl.solving.several.minimising import minimise
+from lawdsl.solving.several.problems import Constraint, Functions, Problem, Solution
+from lawdsl.solving.several.sensitivities import sensitivities
 from lawdsl.solving.warnings import warnings_of
 
 Array = NDArray[np.float64]

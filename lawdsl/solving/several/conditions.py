@@ -9,8 +9,8 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from lawdsl.solving.polytopes import Polytope
-from lawdsl.solving.problems import Functions, Problem
+from lawdsl.solving.several.polytopes import Polytope
+from lawdsl.solving.several.problems import Functions, Problem
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

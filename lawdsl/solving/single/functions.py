@@ -12,7 +12,7 @@ from lawdsl.algebra import derivative
 from lawdsl.compiling.certain import Prepared
 from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_of
 from lawdsl.compiling.tape import Tape, compile_tape
-from lawdsl.solving.isolating import flat
+from lawdsl.solving.posing.isolating import flat
 
 
 class Formula:

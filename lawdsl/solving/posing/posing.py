@@ -27,7 +27,7 @@ from lawdsl.language.numbers import value as number
 from lawdsl.language.printing import print_formula, with_subscripts
 from lawdsl.language.questions import Constraint, Question, Value
 from lawdsl.quantities import Quantity, unit_text
-from lawdsl.solving.sources import Source, factor_between, sources_of
+from lawdsl.solving.posing.sources import Source, factor_between, sources_of
 
 Relation = tuple[str, sp.Expr]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from lawdsl.solving.isolating import flat, isolated, tidied
-from lawdsl.solving.posing import Condition, Posed, Unknown
+from lawdsl.solving.posing.isolating import flat, isolated, tidied
+from lawdsl.solving.posing.posing import Condition, Posed, Unknown
 
 
 @dataclass(frozen=True)

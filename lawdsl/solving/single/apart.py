@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import sympy as sp
 
-from lawdsl.solving.posing import Posed
+from lawdsl.solving.posing.posing import Posed
+from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import STATUSES, Answer, Goal
-from lawdsl.solving.reducing import Reduced
-from lawdsl.solving.single import Single
+from lawdsl.solving.single.single import Single
 
 
 def separated(problem: Reduced) -> list[Reduced] | None:

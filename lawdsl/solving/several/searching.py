@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from lawdsl.solving.problems import Problem
+from lawdsl.solving.several.problems import Problem
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

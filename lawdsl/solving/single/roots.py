@@ -22,7 +22,7 @@ from lawdsl.compiling.intervals import (
     middle,
     precision,
 )
-from lawdsl.solving.functions import Function, number
+from lawdsl.solving.single.functions import Function, number
 
 BITS = 90
 PIECES = 3000  # that a range is cut into at most

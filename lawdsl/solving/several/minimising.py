@@ -9,13 +9,13 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.conditions import Point, at_bounds, gap, point, polished, violations
-from lawdsl.solving.conflicts import explained
-from lawdsl.solving.problems import Constraint as Constraint
-from lawdsl.solving.problems import Problem as Problem
-from lawdsl.solving.problems import Relaxation as Relaxation
-from lawdsl.solving.problems import Solution as Solution
-from lawdsl.solving.searching import INSET, chosen_starts, searched_from
+from lawdsl.solving.several.conditions import Point, at_bounds, gap, point, polished, violations
+from lawdsl.solving.several.conflicts import explained
+from lawdsl.solving.several.problems import Constraint as Constraint
+from lawdsl.solving.several.problems import Problem as Problem
+from lawdsl.solving.several.problems import Relaxation as Relaxation
+from lawdsl.solving.several.problems import Solution as Solution
+from lawdsl.solving.several.searching import INSET, chosen_starts, searched_from
 
 Array = NDArray[np.float64]
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from lawdsl.language.questions import Question
-from lawdsl.solving.line import Candidate, Line
-from lawdsl.solving.posing import Condition
-from lawdsl.solving.roots import Range
+from lawdsl.solving.posing.posing import Condition
+from lawdsl.solving.single.line import Candidate, Line
+from lawdsl.solving.single.roots import Range
 
 
 def where_of(name: str, best: Candidate, conditions: Sequence[Condition], whole: Range) -> str:

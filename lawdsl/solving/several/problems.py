@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.convexity import Curvature, curvatures
-from lawdsl.solving.polytopes import Polytope
+from lawdsl.solving.several.convexity import Curvature, curvatures
+from lawdsl.solving.several.polytopes import Polytope
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

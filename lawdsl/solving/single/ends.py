@@ -20,9 +20,9 @@ from lawdsl.library import declared
 from lawdsl.proof.claims import check_claim
 from lawdsl.quantities import Bound, Quantity
 from lawdsl.solving.giving import evaluated
-from lawdsl.solving.isolating import flat, isolated, tidied
+from lawdsl.solving.posing.isolating import flat, isolated, tidied
+from lawdsl.solving.posing.sources import Source
 from lawdsl.solving.records import Conflict, Threshold
-from lawdsl.solving.sources import Source
 
 SECONDS = 1.0  # for one proof
 SAME = 1e-9

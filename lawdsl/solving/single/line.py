@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lawdsl.compiling.intervals import Interval, middle, precision
-from lawdsl.solving.functions import Function
-from lawdsl.solving.roots import BITS, Range, Roots, as_float, centre, roots
+from lawdsl.solving.single.functions import Function
+from lawdsl.solving.single.roots import BITS, Range, Roots, as_float, centre, roots
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.functions import Formula
 from lawdsl.solving.noise import Noise
-from lawdsl.solving.roots import Range
+from lawdsl.solving.single.functions import Formula
+from lawdsl.solving.single.roots import Range
 
 Array = NDArray[np.float64]
 

@@ -11,20 +11,20 @@ import numpy as np
 import sympy as sp
 
 from lawdsl import formulas
-from lawdsl.solving.along import Along, Drawn, Points, drawn_answers
-from lawdsl.solving.ends import conflicts, thresholds, unprefixed
-from lawdsl.solving.functions import Formula, Function
 from lawdsl.solving.giving import evaluated
-from lawdsl.solving.isolating import flat, isolated, tidied
-from lawdsl.solving.line import Candidate, Line, minimised
 from lawdsl.solving.noise import Noise
-from lawdsl.solving.posing import Condition, Posed
+from lawdsl.solving.posing.isolating import flat, isolated, tidied
+from lawdsl.solving.posing.posing import Condition, Posed
+from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Response, Sensitivity
-from lawdsl.solving.reducing import Reduced
-from lawdsl.solving.relaxing import relaxations
-from lawdsl.solving.roots import Range
+from lawdsl.solving.single.along import Along, Drawn, Points, drawn_answers
+from lawdsl.solving.single.ends import conflicts, thresholds, unprefixed
+from lawdsl.solving.single.functions import Formula, Function
+from lawdsl.solving.single.line import Candidate, Line, minimised
+from lawdsl.solving.single.relaxing import relaxations
+from lawdsl.solving.single.roots import Range
+from lawdsl.solving.single.words import proof_of, where_of
 from lawdsl.solving.warnings import warnings_of
-from lawdsl.solving.words import proof_of, where_of
 
 Values = Mapping[sp.Symbol, float]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
-from lawdsl.solving.functions import Formula, Function
 from lawdsl.solving.giving import evaluated
-from lawdsl.solving.isolating import flat, isolated
-from lawdsl.solving.line import minimised
-from lawdsl.solving.posing import Condition
+from lawdsl.solving.posing.isolating import flat, isolated
+from lawdsl.solving.posing.posing import Condition
 from lawdsl.solving.records import Relaxation
-from lawdsl.solving.roots import Range
+from lawdsl.solving.single.functions import Formula, Function
+from lawdsl.solving.single.line import minimised
+from lawdsl.solving.single.roots import Range
 
 
 def relaxations(

@@ -9,9 +9,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.conditions import sizes, violations
-from lawdsl.solving.polytopes import NOTHING, Polytope, least_shift
-from lawdsl.solving.problems import Constraint, Problem, Relaxation, Solution, middle
+from lawdsl.solving.several.conditions import sizes, violations
+from lawdsl.solving.several.polytopes import NOTHING, Polytope, least_shift
+from lawdsl.solving.several.problems import Constraint, Problem, Relaxation, Solution, middle
 
 Array = NDArray[np.float64]
 Best = Callable[[Problem], Solution | None]

@@ -1,0 +1,1 @@
+"""A question and fits -> a problem in algebra."""

@@ -1,0 +1,1 @@
+"""A problem with several unknowns -> its best point, and what certifies it."""

@@ -1,0 +1,1 @@
+"""A problem with one unknown -> its answer, for certain."""
