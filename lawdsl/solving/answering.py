@@ -14,7 +14,8 @@ from lawdsl.fitting.fitted import Fit
 from lawdsl.language.questions import Question
 from lawdsl.solving.comparing import compared
 from lawdsl.solving.giving import given_values
-from lawdsl.solving.posing.posing import Posed, pose
+from lawdsl.solving.posing.posed import Posed
+from lawdsl.solving.posing.posing import pose
 from lawdsl.solving.posing.reducing import Reduced, reduced
 from lawdsl.solving.records import Answer
 from lawdsl.solving.several.joint import Joint

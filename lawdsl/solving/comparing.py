@@ -12,7 +12,7 @@ from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.solving.noise import Noise
-from lawdsl.solving.posing.posing import Posed
+from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.records import Answer, Compared, Ends
 
 KEPT = 1e-9  # a constraint is kept within rounding

@@ -12,7 +12,7 @@ from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
-from lawdsl.solving.posing.posing import Posed
+from lawdsl.solving.posing.posed import Posed
 
 Given = Mapping[str, "float | Mapping[str, float]"]
 

@@ -11,7 +11,7 @@ import sympy as sp
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
-from lawdsl.solving.posing.posing import Posed
+from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.records import Answer
 
 SURE = 0.99  # of the draws have an answer

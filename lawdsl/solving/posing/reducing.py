@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from lawdsl.solving.posing.isolating import flat, isolated, tidied
-from lawdsl.solving.posing.posing import Condition, Posed, Unknown
+from lawdsl.solving.posing.isolating import flat, isolated
+from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,22 @@ def reduced(posed: Posed) -> Reduced:
     for equation in equations:
         if found is None or len(found.unknowns) == 1:
             break
-        found = _without(found, equation)
+        found = _without(found, equation, posed.question.name)
     return whole if found is None or found.single is None else found
 
 
-def _without(problem: Reduced, equation: Condition) -> Reduced | None:
-    """One unknown fewer; of several that an equation gives, the last that was declared."""
+def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | None:
+    """One unknown fewer; of several that an equation gives, the last that was declared. Its own
+    domain becomes conditions, of the question that has the name `asked`."""
     margin = equation.margin.xreplace(dict(problem.follow))
     for unknown in reversed(problem.unknowns):
         formula = isolated(margin, unknown.symbol)
         if formula is None:
             continue
         at = {unknown.symbol: formula}
-        bounds = tuple(_as_condition(unknown, r, limit, formula) for r, limit in unknown.bounds)
+        bounds = tuple(
+            _as_condition(unknown, r, limit, formula, asked) for r, limit in unknown.bounds
+        )
         others = tuple(c for c in problem.conditions if c != equation)
         return Reduced(
             tuple(u for u in problem.unknowns if u != unknown),
@@ -70,10 +73,12 @@ def _without(problem: Reduced, equation: Condition) -> Reduced | None:
     return None
 
 
-def _as_condition(unknown: Unknown, relation: str, limit: sp.Expr, formula: sp.Expr) -> Condition:
+def _as_condition(
+    unknown: Unknown, relation: str, limit: sp.Expr, formula: sp.Expr, asked: str
+) -> Condition:
     margin = formula - limit if relation.startswith(">") else limit - formula
     text = f"{unknown.name} {relation} {limit}"
-    return Condition(text, None, margin, strict=relation in "<>")
+    return Condition(text, None, margin, strict=relation in "<>", law=asked)
 
 
 def _is_plain(margin: sp.Expr, condition: Condition) -> bool:
@@ -81,9 +86,3 @@ def _is_plain(margin: sp.Expr, condition: Condition) -> bool:
     if condition.equality:
         return False
     return bool(margin.is_positive or (margin.is_nonnegative and not condition.strict))
-
-
-def formula_of(equation: sp.Expr, unknown: sp.Symbol, given: Sequence[sp.Symbol]) -> sp.Expr | None:
-    """The unknown at which an expression is 0, as a formula that is written for a reader."""
-    found = isolated(flat(equation), unknown)
-    return None if found is None else tidied(found, given)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.noise import Noise
-from lawdsl.solving.posing.posing import Condition, Posed
+from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Relaxation, Sensitivity
 from lawdsl.solving.several.minimising import minimise

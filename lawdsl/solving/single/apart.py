@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from lawdsl.solving.posing.posing import Posed
+from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import STATUSES, Answer, Goal
 from lawdsl.solving.single.single import Single

@@ -8,7 +8,7 @@ import sympy as sp
 
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing.isolating import flat, isolated
-from lawdsl.solving.posing.posing import Condition
+from lawdsl.solving.posing.posed import Condition
 from lawdsl.solving.records import Relaxation
 from lawdsl.solving.single.functions import Formula, Function
 from lawdsl.solving.single.line import minimised

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,11 +14,13 @@ from lawdsl import formulas
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.noise import Noise
 from lawdsl.solving.posing.isolating import flat, isolated, tidied
-from lawdsl.solving.posing.posing import Condition, Posed
+from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
-from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Response, Sensitivity
+from lawdsl.solving.records import Answer, Chosen, Goal, Kept
 from lawdsl.solving.single.along import Along, Drawn, Points, drawn_answers
+from lawdsl.solving.single.around import response, sensitivities
 from lawdsl.solving.single.ends import conflicts, thresholds, unprefixed
+from lawdsl.solving.single.found import Found, Frame, Values, turned
 from lawdsl.solving.single.functions import Formula, Function
 from lawdsl.solving.single.line import Candidate, Line, minimised
 from lawdsl.solving.single.relaxing import relaxations
@@ -26,9 +28,6 @@ from lawdsl.solving.single.roots import Range
 from lawdsl.solving.single.words import proof_of, where_of
 from lawdsl.solving.warnings import warnings_of
 
-Values = Mapping[sp.Symbol, float]
-
-STEPS = 9  # of a response curve, beside the answer
 SAME = 1e-9  # relative: a closed form agrees with the certified root
 
 
@@ -59,6 +58,12 @@ class Single:
         follow = [flat(f) for f in self.problem.follow.values()]
         return Along(self.goal, self.margins, follow, self.x, self.noise.symbols)
 
+    @cached_property
+    def frame(self) -> Frame:
+        """What all that is said of an answer rests on."""
+        parts = self.posed, self.unknown, self.problem.follow, self.conditions
+        return Frame(*parts, self.along, self.noise)
+
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
         whole = self._range(values)
@@ -75,7 +80,7 @@ class Single:
         if line.best is None:
             return self._without(values, whole, [self.conditions[i] for i in bounding], line)
         best = replace(line.best, which=tuple(bounding[k] for k in line.best.which))
-        found = _Found(line, best, tuple(bounding), values, whole, level, seed)
+        found = Found(line, best, tuple(bounding), values, whole, level, seed)
         if not math.isfinite(best.at):
             return self._unbounded(found)
         return self._answered(found, proofs=proofs)
@@ -112,7 +117,7 @@ class Single:
         base = replace(self._base(values, status, 0.95), certain=line.certain)
         return replace(base, relaxations=tuple(found), proof=proof if line.certain else ())
 
-    def _unbounded(self, found: _Found) -> Answer:
+    def _unbounded(self, found: Found) -> Answer:
         name, end = self.unknown.name, "oo" if found.best.at > 0 else "-oo"
         limit = found.line.value
         text = self.posed.question.goal_text
@@ -126,15 +131,21 @@ class Single:
 
     # An answer
 
-    def _answered(self, found: _Found, *, proofs: bool) -> Answer:
+    def _answered(self, found: Found, *, proofs: bool) -> Answer:
         x, values = found.best.at, {**found.values, self.x: found.best.at}
         values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
         points = self.along.at(np.array([x]), found.values)
-        active = self._active(found.best)
         drawn = drawn_answers(
-            self.along, found.values, x, active, found.whole, self.noise, found.level, found.seed
+            self.along,
+            found.values,
+            x,
+            found.active,
+            found.whole,
+            self.noise,
+            found.level,
+            found.seed,
         )
-        formula = self._closed(found.best, values)
+        formula = self._closed(found, values)
         unknowns = self._unknowns(found, values, drawn, formula)
         slope = self.goal.slope.expression.xreplace({self.x: sp.Rational(repr(x))})
         at_end = found.best.kind == "end"
@@ -150,9 +161,9 @@ class Single:
             proof=proof_of(self.unknown.name, line, found.best, found.whole, self.posed.question),
             certain=line.certain,
             kept=self._kept(points, found.best, found.bounding),
-            sensitivities=self._sensitivities(points, active, found),
+            sensitivities=tuple(sensitivities(self.frame, points, found)),
             thresholds=tuple(thresholds(slope, self.names, values)) if at_end else (),
-            response=tuple(self._response(found)),
+            response=tuple(response(self.frame, found)),
         )
         if at_end and proofs:
             made = [c for s in self.posed.sources for c in conflicts(slope, s, self.names, values)]
@@ -161,15 +172,9 @@ class Single:
         share = 1.0 if drawn is None else drawn.answered
         return replace(answer, diagnostics=warnings_of(self.posed, values, answer, known, share))
 
-    def _active(self, best: Candidate) -> int | None:
-        """The number of the formula that is 0 at the answer."""
-        if best.which:
-            return 2 + best.which[0]
-        return 1 if best.kind == "stationary" else None
-
-    def _closed(self, best: Candidate, values: Values) -> sp.Expr | None:
+    def _closed(self, found: Found, values: Values) -> sp.Expr | None:
         """The unknown in closed form, where algebra gives one that agrees with the number."""
-        active = self._active(best)
+        active, best = found.active, found.best
         if active is None:
             return None
         key = best.kind, active
@@ -195,15 +200,16 @@ class Single:
         return formulas.text(formula)
 
     def _unknowns(
-        self, found: _Found, values: Values, drawn: Drawn | None, formula: sp.Expr | None
+        self, found: Found, values: Values, drawn: Drawn | None, formula: sp.Expr | None
     ) -> tuple[Chosen, ...]:
         own = None if drawn is None else drawn.ends(drawn.x, found.level)
         shown = None if formula is None else self.shown(formula)
         u = self.unknown
         made = {u.name: Chosen(u.name, found.best.at, u.unit, u.doc, own, shown, _place(found))}
-        follow = self.problem.follow
-        for i, (symbol, expression) in enumerate(follow.items()):
-            unknown = next(o for o in self.posed.unknowns if o.symbol == symbol)
+        formulas_of = self.frame.follow.values()
+        for i, (unknown, expression) in enumerate(
+            zip(self.frame.followers, formulas_of, strict=True)
+        ):
             ends = None if drawn is None else drawn.ends(drawn.more[i], found.level)
             text = None
             if formula is not None:
@@ -219,7 +225,7 @@ class Single:
         value = float(points.values[0, 0])
         half = float(self.noise.half_widths(points.by_parameters[0], level)[0])
         ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
-        return Goal(question.goal_text, question.maximize, *_turned(value, ends, question.maximize))
+        return Goal(question.goal_text, question.maximize, *turned(value, ends, question.maximize))
 
     def _kept(self, points: Points, best: Candidate, bounding: Sequence[int]) -> tuple[Kept, ...]:
         found = []
@@ -234,86 +240,6 @@ class Single:
             found.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
         return tuple(found)
 
-    def _sensitivities(
-        self, points: Points, active: int | None, found: _Found
-    ) -> tuple[Sensitivity, ...]:
-        """How the answer moves with each given and setting, by the implicit function theorem."""
-        made = []
-        for name, symbol in self.names.items():
-            if symbol not in self.along.others:
-                continue
-            k = self.along.others.index(symbol)
-            moved = self._end_moves(symbol, found) if active is None else 0.0
-            if active is not None:
-                with np.errstate(all="ignore"):
-                    moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
-            own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
-            sign = -1 if self.posed.question.maximize else 1
-            if name not in self.posed.givens and not moved and not own[0]:
-                continue  # a setting that nothing depends on
-            unknowns = {self.unknown.name: float(moved) + 0.0}
-            for i, symbol_of in enumerate(self.problem.follow):
-                other = next(o.name for o in self.posed.unknowns if o.symbol == symbol_of)
-                unknowns[other] = float(own[self.along.count + i])
-            made.append(Sensitivity(name, found.values[symbol], unknowns, sign * float(own[0])))
-        return tuple(made)
-
-    def _end_moves(self, symbol: sp.Symbol, found: _Found) -> float:
-        """How an end of the range moves with a given."""
-        x = found.best.at
-        for _, limit in self.unknown.bounds:
-            if symbol in limit.free_symbols and evaluated(limit, found.values) == x:
-                return evaluated(sp.diff(limit, symbol), found.values)
-        return 0.0
-
-    def _response(self, found: _Found) -> list[Response]:
-        """The goal and the constraints at some values of the unknown, the answer among them."""
-        x = _steps(found.whole, found.best.at)
-        points = self.along.at(x, found.values)
-        half = self.noise.half_widths(points.by_parameters[0], found.level)
-        made = []
-        others = [
-            next(o.name for o in self.posed.unknowns if o.symbol == s) for s in self.problem.follow
-        ]
-        for n, at in enumerate(x):
-            value = float(points.values[0, n])
-            if not math.isfinite(value):
-                continue
-            ends = None
-            if np.isfinite(half[n]) and half[n] > 0:
-                ends = value - float(half[n]), value + float(half[n])
-            own, both = _turned(value, ends, self.posed.question.maximize)
-            follow = points.values[self.along.count :, n]
-            named = {
-                self.unknown.name: float(at),
-                **dict(zip(others, map(float, follow), strict=True)),
-            }
-            margins = {
-                c.text: 0.0 if self._is_on(i, at, found) else float(points.values[2 + i, n])
-                for i, c in enumerate(self.conditions)
-                if not c.law and not c.equality
-            }
-            made.append(Response(named, own, both, margins))
-        return made
-
-    @staticmethod
-    def _is_on(i: int, at: float, found: _Found) -> bool:
-        """Whether a value of the unknown is the answer, and lies on a constraint."""
-        return bool(at == found.best.at and i in found.best.which)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What was found, and for which values."""
-
-    line: Line
-    best: Candidate
-    bounding: tuple[int, ...]  # constraints that do not hold everywhere
-    values: Values
-    whole: Range
-    level: float
-    seed: int
-
 
 def _always(margin: Function, whole: Range, condition: Condition) -> bool:
     """Whether a constraint holds on the whole range."""
@@ -325,14 +251,7 @@ def _always(margin: Function, whole: Range, condition: Condition) -> bool:
     return bool(found.low > 0 or (found.low >= 0 and not condition.strict))
 
 
-def _turned(value: float, ends: Ends | None, maximize: bool) -> tuple[float, Ends | None]:
-    """A value and its interval as the question means it."""
-    if not maximize:
-        return value, ends
-    return 0.0 - value, None if ends is None else (-ends[1], -ends[0])
-
-
-def _place(found: _Found) -> str:
+def _place(found: Found) -> str:
     if found.best.which:
         return "constraint"
     if found.best.kind == "end":
@@ -354,22 +273,3 @@ def _in(whole: Range) -> str:
 
 def _number(x: float) -> str:
     return ("oo" if x > 0 else "-oo") if math.isinf(x) else f"{x:.6g}"
-
-
-def _steps(whole: Range, best: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Round values of the unknown over its range, and the answer."""
-    low, high = whole.low, whole.high
-    if math.isinf(low) or math.isinf(high) or low == 0 and whole.low_open and math.isinf(high):
-        if best > 0 and low >= 0:
-            x = best * np.array([0.1, 0.2, 0.4, 0.6, 0.8, 1.25, 1.7, 2.5, 5.0, 10.0])
-        else:
-            x = best + np.linspace(-1, 1, STEPS) * max(abs(best), 1.0)
-        x = np.array([float(f"{v:.2g}") for v in x])
-    else:
-        x = low + (high - low) * np.linspace(0, 1, STEPS + 2)
-        x = np.array([float(f"{v:.4g}") for v in x])
-    x = x[(x >= low) & (x <= high)]
-    x = x[(x > low) | (not whole.low_open)]
-    x = x[(x < high) | (not whole.high_open)]
-    found: np.ndarray[tuple[int], np.dtype[np.float64]] = np.unique(np.append(x, best))
-    return found

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lawdsl.language.questions import Question
-from lawdsl.solving.posing.posing import Condition
+from lawdsl.solving.posing.posed import Condition
 from lawdsl.solving.single.line import Candidate, Line
 from lawdsl.solving.single.roots import Range
 

@@ -1,0 +1,112 @@
+"""A question in algebra: frozen records of its unknowns, its goal and its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+
+from lawdsl.compiling.gradient import values as computed
+from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.language.questions import Question
+from lawdsl.quantities import Quantity
+from lawdsl.solving.posing.sources import Source
+
+Relation = tuple[str, sp.Expr]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is asked for.
+
+    `bounds` are its domain, in givens and settings.
+    """
+
+    name: str
+    symbol: sp.Symbol
+    bounds: tuple[Relation, ...]
+    unit: str
+    doc: str | None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What an answer is subject to: that `margin` is not below 0, or equal to it.
+
+    Attributes:
+        text: as it was written, at its label.
+        doc: what it is for.
+        margin: the distance from its bound, in the units of the formula.
+        equality: whether the margin is 0.
+        strict: whether the margin is above 0.
+        law: the use, or the question, whose domain it is; empty for a line that was asked.
+    """
+
+    text: str
+    doc: str | None
+    margin: sp.Expr
+    equality: bool = False
+    strict: bool = False
+    law: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a reader calls it."""
+        return self.doc or self.text
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A variable of a fitted law, and what it is in the question, in the law's unit."""
+
+    source: Source
+    quantity: Quantity
+    at: sp.Expr
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question about fitted laws.
+
+    Attributes:
+        question: as declared.
+        labels: set -> its labels.
+        unknowns: what is asked for.
+        goal: what is made smallest; what the question makes largest has its sign changed.
+        conditions: what an answer is subject to.
+        givens: name, at its label, -> symbol; `bounds` their domains.
+        settings: name, at its label, -> symbol, of the question and of the laws.
+        known: symbol -> value of settings and fitted parameters.
+        sources: the fits, one a label where those have fits of their own.
+        taken: where the laws are taken.
+    """
+
+    question: Question
+    labels: Mapping[str, tuple[str, ...]]
+    unknowns: tuple[Unknown, ...]
+    goal: sp.Expr
+    conditions: tuple[Condition, ...]
+    givens: Mapping[str, sp.Symbol]
+    bounds: Mapping[str, tuple[Relation, ...]]
+    settings: Mapping[str, sp.Symbol]
+    known: Mapping[sp.Symbol, float]
+    sources: tuple[Source, ...]
+    taken: tuple[Taken, ...] = field(repr=False)
+
+    @cached_property
+    def _places(self) -> tuple[Tape, list[sp.Symbol]]:
+        symbols = sorted(set().union(*(t.at.free_symbols for t in self.taken)), key=str)
+        return compile_tape([t.at for t in self.taken], symbols), symbols
+
+    def places(self, values: Mapping[sp.Symbol, float]) -> list[float]:
+        """The variables of the laws where they are taken, in the order of `taken`; nan of those
+        that depend on what has no value."""
+        if not self.taken:
+            return []
+        tape, symbols = self._places
+        inputs = np.array([[values.get(s, np.nan)] for s in symbols], dtype=np.float64)
+        found: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
+        return found

@@ -1,0 +1,99 @@
+"""What lies around an answer: how it moves with each given, and the curve along the unknown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.solving.giving import evaluated
+from lawdsl.solving.records import Response, Sensitivity
+from lawdsl.solving.single.along import Points
+from lawdsl.solving.single.found import Found, Frame, turned
+from lawdsl.solving.single.roots import Range
+
+STEPS = 9  # of a response curve, beside the answer
+
+
+def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensitivity]:
+    """How the answer moves with each given and setting, by the implicit function theorem."""
+    active = found.active
+    for name, symbol in frame.names.items():
+        if symbol not in frame.along.others:
+            continue
+        k = frame.along.others.index(symbol)
+        moved = _end_moves(frame, symbol, found) if active is None else 0.0
+        if active is not None:
+            with np.errstate(all="ignore"):
+                moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
+        own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
+        sign = -1 if frame.posed.question.maximize else 1
+        if name not in frame.posed.givens and not moved and not own[0]:
+            continue  # a setting that nothing depends on
+        unknowns = {frame.unknown.name: float(moved) + 0.0}
+        for i, other in enumerate(frame.followers):
+            unknowns[other.name] = float(own[frame.along.count + i])
+        yield Sensitivity(name, found.values[symbol], unknowns, sign * float(own[0]))
+
+
+def _end_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:
+    """How an end of the range moves with a given."""
+    x = found.best.at
+    for _, limit in frame.unknown.bounds:
+        if symbol in limit.free_symbols and evaluated(limit, found.values) == x:
+            return evaluated(sp.diff(limit, symbol), found.values)
+    return 0.0
+
+
+def response(frame: Frame, found: Found) -> Iterator[Response]:
+    """The goal and the constraints at some values of the unknown, the answer among them."""
+    x = _steps(found.whole, found.best.at)
+    points = frame.along.at(x, found.values)
+    half = frame.noise.half_widths(points.by_parameters[0], found.level)
+    others = [unknown.name for unknown in frame.followers]
+    for n, at in enumerate(x):
+        value = float(points.values[0, n])
+        if not math.isfinite(value):
+            continue
+        ends = None
+        if np.isfinite(half[n]) and half[n] > 0:
+            ends = value - float(half[n]), value + float(half[n])
+        own, both = turned(value, ends, frame.posed.question.maximize)
+        follow = points.values[frame.along.count :, n]
+        named = {
+            frame.unknown.name: float(at),
+            **dict(zip(others, map(float, follow), strict=True)),
+        }
+        margins = {
+            c.text: 0.0 if _is_on(i, at, found) else float(points.values[2 + i, n])
+            for i, c in enumerate(frame.conditions)
+            if not c.law and not c.equality
+        }
+        yield Response(named, own, both, margins)
+
+
+def _is_on(i: int, at: float, found: Found) -> bool:
+    """Whether a value of the unknown is the answer, and lies on a constraint."""
+    return bool(at == found.best.at and i in found.best.which)
+
+
+def _steps(whole: Range, best: float) -> NDArray[np.float64]:
+    """Round values of the unknown over its range, and the answer."""
+    low, high = whole.low, whole.high
+    if math.isinf(low) or math.isinf(high) or low == 0 and whole.low_open and math.isinf(high):
+        if best > 0 and low >= 0:
+            x = best * np.array([0.1, 0.2, 0.4, 0.6, 0.8, 1.25, 1.7, 2.5, 5.0, 10.0])
+        else:
+            x = best + np.linspace(-1, 1, STEPS) * max(abs(best), 1.0)
+        x = np.array([float(f"{v:.2g}") for v in x])
+    else:
+        x = low + (high - low) * np.linspace(0, 1, STEPS + 2)
+        x = np.array([float(f"{v:.4g}") for v in x])
+    x = x[(x >= low) & (x <= high)]
+    x = x[(x > low) | (not whole.low_open)]
+    x = x[(x < high) | (not whole.high_open)]
+    found: NDArray[np.float64] = np.unique(np.append(x, best))
+    return found
