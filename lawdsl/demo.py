@@ -1,4 +1,4 @@
-"""The main job on data that ship: a law, its claims, runs, fits to them, and shares held out."""
+"""The main job on data that ship: a law, its claims, runs, fits to them, shares held out, an answer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.fitted import Fit
 from lawdsl.law import Law, load
-from lawdsl.library import shipped_folder
+from lawdsl.library import question, shipped_folder
 from lawdsl.observing.trends import trends
 from lawdsl.proof.checking import check
+from lawdsl.reporting.answers import show_answer
 from lawdsl.reporting.terminal import show_check, show_fit, show_law, show_rows
 from lawdsl.reporting.trends import show_trends
+from lawdsl.solving.answering import Asked
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from lawdsl.solving.records import Answer
 
 LAW = "dcpt.l3"
 TABLE = "python_from_manuals.csv"
@@ -29,6 +33,8 @@ FROM = "step >= 200"  # before, the models still find their way into the new tex
 SMALLEST = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 tokens
 HELD_OUT = (0.2, 0.67)  # shares of code
 WITHIN = 0.06  # relative: how near the losses held out the predictions must come
+QUESTION = "dcpt.tradeoff"
+RISE = 0.02  # of the general loss that is tolerated
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,21 @@ class HeldOut:
         return self.predicted / self.measured - 1
 
 
+@dataclass(frozen=True)
+class Tradeoff:
+    """The answer to usage 1 for the largest model, beside what its runs measured.
+
+    Attributes:
+        answer: by the fits.
+        measured: the share of code at which the general loss of the runs passes the limit, on the
+            line between two of them; `between` are the shares of those.
+    """
+
+    answer: Answer
+    measured: float
+    between: tuple[float, float]
+
+
 def run(out: Console | None) -> tuple[dict[str, Any], bool]:
     """Fit the D-CPT Law to both losses of runs that ship, and predict those of other shares.
 
@@ -62,6 +83,7 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
     observed = {name: trends(LAW, data, columns=_columns(name)) for name in LOSSES}
     fits = {name: _fitted(law, data, name, [FROM]) for name in LOSSES}
     rows = [row for name in LOSSES for row in _held_out(law, data, name)]
+    tradeoff = _tradeoff(data, fits)
     if out is not None:
         _heading(out, "the law")
         show_law(law, out)
@@ -79,6 +101,11 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         _heading(out, "losses after the last step at shares that no fit has seen")
         headers = ("loss", "model", "share of code", "measured", "predicted", "off by")
         show_rows(headers, [(*asdict(row).values(), f"{row.off:+.2%}") for row in rows], out)
+        _heading(out, f"how much code, if the general loss may rise by {RISE:.0%}")
+        show_answer(question(QUESTION)[0], tradeoff.answer, out, details=False)
+        low, high = tradeoff.between
+        told = f"the runs themselves pass that limit between {low:g} and {high:g}"
+        out.print(f"{told}, at {tradeoff.measured:.3f} on the line between them")
         out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
     result = {
         "law": law.name,
@@ -86,8 +113,11 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         "trends": {name: found.to_json()["trends"] for name, found in observed.items()},
         "fits": {name: found.to_json() for name, found in fits.items()},
         "held_out": [asdict(row) | {"relative_error": row.off} for row in rows],
+        "answer": tradeoff.answer.to_json(),
+        "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
     }
-    return result, all(abs(row.off) < WITHIN for row in rows)
+    good = all(abs(row.off) < WITHIN for row in rows) and tradeoff.answer.ok
+    return result, good
 
 
 def _columns(loss: str) -> dict[str, str]:
@@ -117,6 +147,23 @@ def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
             measured = float(np.mean(rows.target))  # of all seeds
             found.append(HeldOut(loss, model, share, measured, float(predicted[0])))
     return found
+
+
+def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
+    """The largest share of code that keeps the general loss of the largest model, at the end."""
+    size, step = data.numbers("N"), data.numbers("step")
+    last = (size == np.max(size)) & (step == np.max(step))
+    before = float(np.mean(data.numbers("L0_general")[last]))
+    given = {"N": np.max(size) / 1e9, "D": np.mean(data.numbers("D")[last]) / 1e9}
+    asked = Asked(QUESTION, general=fits["general"], domain=fits["code"])
+    answer = asked.answer({**given, "L0": before, "T": RISE}, proofs=False)
+    shares = np.unique(data.numbers("r_code")[last])
+    here = data.numbers("r_code")[last], data.numbers("L_general")[last]
+    losses = np.array([np.mean(here[1][here[0] == share]) for share in shares])
+    above = int(np.argmax(losses > before * (1 + RISE)))
+    ends = float(shares[above - 1]), float(shares[above])
+    part = (before * (1 + RISE) - losses[above - 1]) / (losses[above] - losses[above - 1])
+    return Tradeoff(answer, float(ends[0] + part * (ends[1] - ends[0])), ends)
 
 
 def _show_claims(fits: dict[str, Fit], out: Console) -> None:

@@ -285,6 +285,22 @@ PLANTED = {
         lambda T, alpha2, s2, alpha3, s3, beta2: alpha2 * T**s2 + alpha3 * T**s3 + beta2,
         "dL_general",
     ),
+    "cmr.domain_by_ratio": Planted(
+        {"T": LOTS},
+        {"alpha1[i]": -0.12, "s1[i]": 0.3, "beta1[i]": 0.05},
+        lambda **v: v["alpha1[i]"] * v["T"] ** v["s1[i]"] + v["beta1[i]"],
+        "dL_domain",
+    ),
+    "cmr.general_by_ratio": Planted(
+        {"T": LOTS},
+        {"alpha2[i]": 0.3, "s2[i]": 0.4, "alpha3[i]": -0.05, "s3[i]": 0.9, "beta2[i]": -0.2},
+        lambda **v: (
+            v["alpha2[i]"] * v["T"] ** v["s2[i]"]
+            + v["alpha3[i]"] * v["T"] ** v["s3[i]"]
+            + v["beta2[i]"]
+        ),
+        "dL_general",
+    ),
     "cmr.ratio": Planted(
         {"T": LOTS},
         {"alpha4": 0.22524761, "s4": 0.26944345, "beta3": -0.48139982},

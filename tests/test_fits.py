@@ -112,7 +112,14 @@ def test_each_part_is_the_fit_of_a_law_written_without_indices(noisy: Fits):
         assert part.metrics.mae == pytest.approx(alone.metrics.mae, rel=1e-9)
 
 
-SHIPPED = ["dcpt.cross_k1", "dcpt.cross_k2", "dcpt.cross_k3", "dcpt.cross_k4", *MIXING]
+SHIPPED = [
+    "cmr.domain_by_ratio",
+    "dcpt.cross_k1",
+    "dcpt.cross_k2",
+    "dcpt.cross_k3",
+    "dcpt.cross_k4",
+    *MIXING,
+]
 APART = ("mixing.m3", "mixing.bimix", "mixing.implicit")  # each below
 
 

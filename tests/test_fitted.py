@@ -96,7 +96,7 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     ]
     assert list(made["data"]) == [
         *("name", "digest", "rows", "dropped", "columns", "where", "ranges"),
-        *("weights", "runs", "groups"),
+        *("weights", "runs", "groups", "inflections"),
     ]
     assert list(made["law"]) == [
         *("name", "digest", "texts", "settings", "dropped", "added", "held", "instance"),

@@ -23,7 +23,9 @@ NAMES = sorted(shipped())
 EXPECTED = {
     "chinchilla",
     "cmr.domain",
+    "cmr.domain_by_ratio",
     "cmr.general",
+    "cmr.general_by_ratio",
     "cmr.ratio",
     "cmr.share",
     "dcpt.cross_k1",
@@ -36,6 +38,7 @@ EXPECTED = {
     "dcpt.l4",
     "dcpt.l5",
     "dcpt.share",
+    "dcpt.threshold",
     "kaplan",
     "mixing.additive",
     "mixing.bimix",

@@ -37,8 +37,9 @@ def planted(name: str) -> np.ndarray:
     return np.array([[PLANTED[name].parameters[q.name] for q in law.parameters]])
 
 
-def test_every_shipped_law_has_a_planted_table():
-    assert set(PLANTED) == set(shipped())
+def test_every_shipped_law_with_parameters_has_a_planted_table():
+    """`dcpt.threshold` is computed from those of a fit of `dcpt.l3`, and has none of its own."""
+    assert {*PLANTED, "dcpt.threshold"} == set(shipped())
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -608,7 +608,7 @@ def test_the_document_has_the_stable_keys(tmp_path: Path):
     assert not content["ok"] and [d["code"] for d in content["diagnostics"]] == ["F0301"]
     keys = "law digest data data_digest rows dropped where columns held by unit trends ok"
     assert set(result) == set(keys.split())
-    keys = "claim expect verdict why series split"
+    keys = "claim expect verdict why series split inflection"
     assert all(set(trend) == set(keys.split()) for trend in result["trends"])
     assert result["trends"][1]["split"]["parts"]["0"] == [[16, 16], [4, 4]]
     assert result["trends"][1]["series"][0]["ranges"][0]["above"] == 0.25

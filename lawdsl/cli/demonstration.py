@@ -10,7 +10,7 @@ from lawdsl.cli.options import as_json, finish
 @click.command("demo")
 @as_json
 def demo(as_json: bool) -> int:
-    """Show a law, its claims proved and measured, fits, and predictions of losses held out."""
+    """Show a law, its claims proved and measured, fits, losses held out, and a question answered."""
     from lawdsl.demo import run
     from lawdsl.reporting.terminal import console
 

@@ -56,7 +56,8 @@ def trends(
 
     Counts the differences that go as claimed, that go against it, and that are too small to tell:
     within 2 standard errors, which come from --se or from repeats (other seeds). Says where those
-    against are: up to which value of which variable.
+    against are: up to which value of which variable; and where a loss rises with D at small shares,
+    estimates the share below which it does, the inflection ratio.
     Exits with 1 where the table contradicts a claim: a difference against it is larger than
     chance makes one in 100 tables, or those against far outnumber the others.
     """

@@ -45,7 +45,10 @@ MOST = 10_000  # combinations of values
     help="Of the starts and draws.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE.csv", help="Write the answers, a row for each combination."
+    "-o",
+    "--output",
+    metavar="FILE.csv",
+    help="Write the answers, a row for each combination, of unknowns T[m] for each label.",
 )
 @click.option(
     "--curve", metavar="FILE.csv", help="Write the goal and the constraints along the unknown."
@@ -92,7 +95,7 @@ def solve(
         ready.answer(row, level=level, seed=seed, proofs=not many, compare=at) for row in rows
     ]
     varying = [name for name, values in given.items() if len(values) > 1]
-    written = _written(answers, varying, output, curve)
+    written = _written(asked, answers, varying, output, curve)
     result: Any = answers[0].to_json() if not many else [a.to_json() for a in answers]
     said = dict.fromkeys([*warned, *(d for answer in answers for d in answer.diagnostics)])
 
@@ -202,14 +205,20 @@ def _point(asked: Question, text: str) -> dict[str, float]:
 
 
 def _written(
-    answers: Sequence[Answer], varying: Sequence[str], output: str | None, curve: str | None
+    asked: Question,
+    answers: Sequence[Answer],
+    varying: Sequence[str],
+    output: str | None,
+    curve: str | None,
 ) -> list[str]:
     """Write what is to be kept; the files."""
     written = []
     if output:
-        from lawdsl.reporting.answers import rows_of
+        from lawdsl.reporting.answers import by_label, rows_by_label, rows_of
 
-        write_rows(Path(output), *rows_of(answers, varying))
+        labelled = by_label(asked)
+        rows = rows_by_label(asked, answers, varying) if labelled else rows_of(answers, varying)
+        write_rows(Path(output), *rows)
         written.append(output)
     if curve:
         from lawdsl.reporting.answers import curve_of

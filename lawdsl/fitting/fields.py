@@ -9,6 +9,7 @@ from typing import Any
 from lawdsl.choices import METHODS
 from lawdsl.data.measuring import Measured
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting import inflected
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.records import (
     Agreement,
@@ -68,6 +69,7 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
             None if data["weights"] is None else str(data["weights"]),
             tuple(map(str, data["runs"])),
             None if data["groups"] is None else int(data["groups"]),
+            tuple(map(inflected.read, data.get("inflections", ()))),
         ),
         "claims": tuple(_certificate(c) for c in content["claims"]),
         "seed": int(content["seed"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.choices import check_level
 from lawdsl.data.binding import bind
@@ -18,6 +18,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import plain
 from lawdsl.fitting.bands import Band, ends, no_band, undetermined
 from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
+from lawdsl.fitting.inflected import below
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.keeping import altered, load, read_again, save
 from lawdsl.fitting.posing import problem_of
@@ -124,11 +125,12 @@ class Fit:
     def predict_with_warnings(
         self, table: Any, /, **columns: str
     ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
-        """The same, and a warning for each variable that leaves the range it was fitted on."""
+        """The same, and warnings about variables that leave the range they were fitted on, and
+        shares at which the measurements break what the law claims."""
         law = self.read_law()
         problem, theta = self._posed(law, law.objective, table, columns)
-        warnings = [*self._distrust(), *self._outside(law, problem.columns)]
-        return problem.predictions(theta[None])[0].copy(), tuple(warnings)
+        warnings = self._warnings(law, problem.columns)
+        return problem.predictions(theta[None])[0].copy(), warnings
 
     def predict_with_errors(self, table: Any, /, *, level: float = 0.95, **columns: str) -> Band:
         """The fitted law on the rows of a table, with the interval in which the noise of the rows
@@ -146,14 +148,14 @@ class Fit:
         check_level(level)
         if self.spread is None:
             raise LawdslError(no_band(self))
-        law = self._of_spread()
+        law = self.law_of_spread()
         objective = replace(law.objective, log=self.objective.of_logs)
         problem, theta = self._posed(law, objective, table, columns)
         values, low, high = ends(problem, theta, self.spread, level)
-        warnings = [*self._distrust(), *self._outside(law, problem.columns)]
+        warnings = self._warnings(law, problem.columns)
         return Band(values, low, high, level, (*warnings, *undetermined(law.output, high)))
 
-    def _of_spread(self) -> Law:
+    def law_of_spread(self) -> Law:
         """The law in which a parameter that was chosen before the others is free again."""
         law = self.read_law()
         assert self.spread is not None
@@ -178,7 +180,13 @@ class Fit:
         theta = np.array([values[q.name] for q in law.parameters])
         return problem_of(law, points, np.ones(points.shape[1]), objective), theta
 
-    def _distrust(self) -> list[Diagnostic]:
+    def _warnings(self, law: Law, columns: NDArray[np.float64]) -> tuple[Diagnostic, ...]:
+        """What there is to say of predictions at points, shape (variables, points)."""
+        named = dict(zip((q.name for q in law.variables), columns, strict=True))
+        beyond = self._outside(law, columns)
+        return (*self.distrust(), *beyond, *self.below_inflection(named))
+
+    def distrust(self) -> list[Diagnostic]:
         """A reminder that the fit itself is not trusted."""
         if self.verdict != "not trusted":
             return []
@@ -192,6 +200,20 @@ class Fit:
         for q, values in zip(law.variables, columns, strict=True):
             found += beyond(q.name, values, self.data.ranges[q.name])
         return found
+
+    def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
+        """A warning where shares lie below the inflection ratio of the rows that were fitted.
+
+        Args:
+            columns: variable -> its values in the law's units; those that are no shares, or that
+                are not given, say nothing.
+        """
+        return [
+            d
+            for found in self.data.inflections
+            if found.share in columns
+            for d in below(found, np.ravel(np.asarray(columns[found.share], dtype=np.float64)))
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data; the keys are stable. Numbers that are not finite become null."""

@@ -31,6 +31,8 @@ from lawdsl.fitting.uncertainty import Asked, Known
 from lawdsl.fitting.uncertainty import intervals as intervals_of
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
+from lawdsl.observing.inflection import inflections
+from lawdsl.observing.records import Inflection
 from lawdsl.symmetries import Freedom, findings, freedom
 
 Array = NDArray[np.float64]
@@ -84,7 +86,8 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
         law = law.with_held({first.by.choice.name: first.value}, {})
         problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
     unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
-    task = _Task(law, problem, runs, unknowable, order.where, order.asked, first)
+    breaks = inflections(law, table, runs, order.run) if order.claims else ()
+    task = _Task(law, problem, runs, unknowable, order.where, order.asked, first, tuple(breaks))
     claims = (order.claims or order.enforce) and not is_large(law)
     for left in reversed(range(ROUNDS)):
         found = _fit_to(task, order.starts, claims, order.progress)
@@ -134,6 +137,7 @@ class _Task:
         where: the conditions that rows met.
         asked: which intervals are asked for.
         first: the parameter that was chosen before, if one was.
+        inflections: the shares below which the rows break what the law claims.
     """
 
     law: Law
@@ -143,6 +147,7 @@ class _Task:
     where: tuple[str, ...]
     asked: Asked
     first: _First | None = None
+    inflections: tuple[Inflection, ...] = ()
 
 
 def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None) -> Fit:
@@ -271,6 +276,7 @@ def _data(task: _Task) -> FittedData:
         weights=runs.weighted,
         runs=runs.run_columns,
         groups=None if runs.groups is None else int(runs.groups.max()) + 1,
+        inflections=task.inflections,
     )
 
 

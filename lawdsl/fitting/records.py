@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lawdsl.language.instances.instance import Instance
+from lawdsl.observing.records import Inflection
 
 if TYPE_CHECKING:
     from lawdsl.law import Law
@@ -164,7 +165,8 @@ class FittedData:
     """Which data were fitted: their digest, the columns, and the range of every variable.
 
     `weights` is the column that says what a row counts; `runs` are the columns that tell training
-    runs apart, of which there are `groups`.
+    runs apart, of which there are `groups`. `inflections` are the shares below which the rows break
+    what the law claims.
     """
 
     name: str
@@ -177,6 +179,7 @@ class FittedData:
     weights: str | None = None
     runs: tuple[str, ...] = ()
     groups: int | None = None
+    inflections: tuple[Inflection, ...] = ()
 
 
 @dataclass(frozen=True)

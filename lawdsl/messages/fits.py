@@ -207,6 +207,15 @@ FITS: dict[str, Message] = {
         "and there the law would predict otherwise: no interval is wide enough. Two model sizes do "
         "not tell the loss of a third. Measure where the prediction is wanted.",
     ),
+    "F0127": Message(
+        "a prediction below the inflection ratio",
+        "The law claims that its output falls with a variable, as the loss does with the tokens, and "
+        "the rows that were fitted show that it rises with it at small shares: below the inflection "
+        "ratio (D-CPT, arXiv:2406.01375, appendix I.3). No values of the parameters let the law "
+        "follow that, so what it predicts there is wrong the further it looks ahead. The warning "
+        "is given below the upper end of the interval of the ratio. `lawdsl trends` shows what was "
+        "measured. Stay above it, or measure at shares nearer to it to know it better.",
+    ),
 }
 
 COMPARISONS: dict[str, Message] = {

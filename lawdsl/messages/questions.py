@@ -83,4 +83,10 @@ ANSWERS: dict[str, Message] = {
         "no choice keeps the constraints. The interval is of the others. Near a constraint that can "
         "hardly be kept, measure more, or relax it.",
     ),
+    "F0506": Message(
+        "parameters that do not keep a bound of their law",
+        "Parameters that are given as numbers may break a bound that depends on other parameters, as "
+        "C > C0 of the D-CPT Law: the law is then taken without it, as `lawdsl fit --without` does. "
+        "What the law claims because of the bound need not hold for these values.",
+    ),
 }

@@ -57,7 +57,7 @@ def judged(
     times = np.zeros(len(moves)) if noise.limit is None else as_claimed / error
     told = (np.abs(as_claimed) > scale.least) & (np.abs(times) >= (noise.limit or 0.0))
     against = told & (as_claimed < 0)
-    sure = against & (-times > _limit(noise.df, scale.chance / len(moves)))
+    sure = against & (-times > limit(noise.df, scale.chance / len(moves)))
     some, known = bool(against.any()), bool(against.any()) and noise.limit is not None
     series = Series(
         compared=compared,
@@ -83,17 +83,17 @@ def _noise(moves: Moves, repeats: Scatter, scale: Scale) -> tuple[Array, Noise]:
     """The standard error of each difference, shape (n,), and where it is known from."""
     if not np.isnan(moves.error).any():
         error = np.sqrt(moves.error)
-        return error, Noise("column", float(np.median(error)), None, _limit(None))
+        return error, Noise("column", float(np.median(error)), None, limit(None))
     for source, found in (("repeats", repeats), ("repeated rows", scale.rows)):
         if (
             found.df >= ENOUGH and found.squares > found.df * scale.least**2
         ):  # copies are no repeats
             error = np.sqrt(found.squares / found.df * moves.spread)
-            return error, Noise(source, float(np.median(error)), found.df, _limit(found.df))
+            return error, Noise(source, float(np.median(error)), found.df, limit(found.df))
     return np.full(len(moves), np.nan), Noise()
 
 
-def _limit(df: int | None, tail: float = float(ndtr(-ERRORS))) -> float:
+def limit(df: int | None, tail: float = float(ndtr(-ERRORS))) -> float:
     """How many standard errors a difference exceeds by chance with this probability."""
     return -float(ndtri(tail) if df is None else stdtrit(df, tail))
 

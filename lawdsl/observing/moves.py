@@ -91,7 +91,7 @@ def differences(
     for step, i in enumerate(dict.fromkeys(order)):
         moves, more = merged(moves, varying(moves, i))
         scatter += more
-        moves, line = _in_lines(moves, i)
+        moves, line = in_lines(moves, i)
         if len(order) == 2 and order[0] == order[1]:
             moves = _bends(moves, line, i, levels[i])
         else:
@@ -133,7 +133,7 @@ def varying(moves: Moves, i: int) -> Mask:
     return np.array(found, dtype=bool)
 
 
-def _in_lines(moves: Moves, i: int) -> tuple[Moves, Codes]:
+def in_lines(moves: Moves, i: int) -> tuple[Moves, Codes]:
     """Ordered by all but one variable, then by that; and which line each lies on."""
     others = [np.delete(moves.low, i, axis=0), np.delete(moves.high, i, axis=0), moves.labels]
     keys = np.concatenate(others)

@@ -108,6 +108,72 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Crossing:
+    """The share at which a claim on a slope begins to hold, all else equal.
+
+    Attributes:
+        at: what else is equal, `N = 1.8`; empty where there is nothing else.
+        estimate: where the slope changes its sign; None where it does not between measured shares.
+        low: lower end of the interval.
+        high: upper end of it; both are None where nothing can be said.
+        why: nothing can be said; empty otherwise.
+        fails: whether the claim fails at some share, beyond chance.
+    """
+
+    at: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    why: str = ""
+    fails: bool = False
+
+
+@dataclass(frozen=True)
+class Inflection:
+    """The share below which a claim on a slope fails: the inflection ratio of D-CPT.
+
+    Attributes:
+        share: the variable that is a share.
+        of: the law's output.
+        by: the variable that it is claimed to rise or to fall with.
+        rises: whether it rises with it below the share, against the claim; else it falls.
+        estimate: the largest of those places at which the claim fails beyond chance; None where one
+            of them has no estimate.
+        low: lower end of the interval; None where none of them has one.
+        high: upper end of it; None likewise.
+        level: of the intervals.
+        noise: where it is known from: a `column` of standard errors, `repeats` of the curves, or
+            the `scatter` of points about them, which leaves out how far runs lie apart.
+        places: each value of what else is equal.
+    """
+
+    share: str
+    of: str
+    by: str
+    rises: bool
+    estimate: float | None
+    low: float | None
+    high: float | None
+    level: float
+    noise: str
+    places: tuple[Crossing, ...]
+
+    @property
+    def text(self) -> str:
+        """`r = 0.07, 95 % interval 0.05 to 0.1`."""
+        if self.low is None or self.high is None:
+            return "not known"
+        found = f"{self.share} = {self.estimate:.3g}, " if self.estimate is not None else ""
+        what = f"{100 * self.level:g} % interval"
+        return f"{found}{what} {self.low:.3g} to {self.high:.3g}"
+
+    @property
+    def trend(self) -> str:
+        """What happens below: `L rises with D`."""
+        return f"{self.of} {'rises' if self.rises else 'falls'} with {self.by}"
+
+
+@dataclass(frozen=True)
 class Split:
     """The variable whose values tell best where the exceptions are.
 
@@ -134,6 +200,7 @@ class Trend:
         why: nothing can be told; empty otherwise.
         series: the differences, neighbours first.
         split: where the exceptions are, where one variable tells it.
+        inflection: the share below which it fails, where the table shows that it does.
     """
 
     claim: str
@@ -142,6 +209,7 @@ class Trend:
     why: str = ""
     series: tuple[Series, ...] = ()
     split: Split | None = None
+    inflection: Inflection | None = None
 
     @property
     def ok(self) -> bool:

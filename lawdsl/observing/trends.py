@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lawdsl.data.binding import Runs, bind, conversion, readable_rows
-from lawdsl.data.grouping import check_columns, groups_of
+from lawdsl.data.grouping import check_columns
 from lawdsl.data.labels import refuse_indices
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table, bad_rows
@@ -20,13 +20,13 @@ from lawdsl.language.declared import Claim
 from lawdsl.law import Law, load, unit_text
 from lawdsl.observing.claimed import Slope, rows_of, slope_of, untold
 from lawdsl.observing.findings import of_repeats, of_trends
+from lawdsl.observing.inflection import inflection
 from lawdsl.observing.judging import Scale, judged, scale
-from lawdsl.observing.moves import Array, Moves, differences, merged, numbered, varying
+from lawdsl.observing.moves import Array, Moves, differences, merged, varying
+from lawdsl.observing.places import cells, labels_of, placed
 from lawdsl.observing.records import Series, Trend, Trends
 from lawdsl.observing.where import Axes, Seen, split
 from lawdsl.proof.goals import claim_text
-
-LABELS = ("run", "seed")  # columns that tell runs apart, wherever a table has them
 
 
 def trends(
@@ -63,8 +63,9 @@ def trends(
     run.
 
     That L rises with D below some share was seen in D-CPT (Que et al. 2024, arXiv:2406.01375,
-    appendix I.3), which calls it the inflection ratio: it lies below the smallest r from which on
-    there are no exceptions to ∂L/∂D < 0.
+    appendix I.3), which calls it the inflection ratio. It is estimated where the law has a variable
+    that is a share, and curves rise at some value of it beyond chance; `lawdsl.observing.inflection`
+    says how.
 
     Args:
         law: the law, or the name or path of one.
@@ -92,8 +93,7 @@ def trends(
         (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)
     )
     bound = {**(columns or {}), **named_columns}
-    own = {bound.get(name, name) for name in (law.output, *(q.name for q in law.variables))}
-    held = held or tuple(name for name in LABELS if name in read.columns and name not in own)
+    held = tuple(labels_of(law, read, bound, held))
     by = tuple(dict.fromkeys(by))
     labels = tuple(dict.fromkeys((*by, *held)))
     lost = 0
@@ -134,20 +134,16 @@ class _Task:
     axes: Axes
     rows: Moves
     scale: Scale
+    apart: Mapping[str, Sequence[str]]
 
 
 def _task(law: Law, table: Table, runs: Runs, se: str | None, apart: int) -> _Task:
     """The rows as places in a grid; the first labels mean more than a repetition."""
-    assert runs.target is not None
-    pairs = [numbered(column) for column in runs.columns]
-    codes = np.array([code for code, _ in pairs], dtype=np.int64).reshape(-1, len(table))
-    labels = np.array([groups_of(table, [name]) for name in runs.run_columns], dtype=np.int64)
-    labels = labels.reshape(-1, len(table))
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
-    rows = Moves(runs.target, np.ones(len(table)), error, codes, codes, labels, apart)
-    axes = Axes(tuple(q.name for q in law.variables), tuple(levels for _, levels in pairs))
+    rows, axes = placed(law, table, runs, runs.run_columns, error, apart)
     claims = sum(slope_of(law, claim.claim) is not None for claim in law.claims)
-    return _Task(law, runs, axes, rows, scale(rows, claims))
+    by = {name: cells(table, name) for name in runs.run_columns[:apart]}
+    return _Task(law, runs, axes, rows, scale(rows, claims), by)
 
 
 def _errors(law: Law, table: Table, se: str) -> Array:
@@ -190,7 +186,8 @@ def _trend(task: _Task, claim: Claim) -> Trend | None:
         return Trend(text, claim.expect, "nothing to compare", _why(task, slope, rows))
     series = tuple(one for one, _ in found)
     where = split([seen for _, seen in found], task.axes)
-    return Trend(text, claim.expect, _verdict(series), "", series, where)
+    share = inflection(task.law, slope, rows, task.axes, task.scale, task.apart)
+    return Trend(text, claim.expect, _verdict(series), "", series, where, share)
 
 
 def _verdict(found: Sequence[Series]) -> str:

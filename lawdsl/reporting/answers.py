@@ -94,6 +94,13 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
 
 
+def _is_unknown(answer: Answer | None) -> bool:
+    """Whether what is made smallest or largest is one of the unknowns, which stands there already."""
+    if answer is None or answer.goal is None:
+        return False
+    return answer.goal.text in {u.name for u in answer.unknowns}
+
+
 def _ends(ends: Ends | None) -> str:
     if ends is None:
         return ""
@@ -174,6 +181,8 @@ def _show_response(answer: Answer, out: Console) -> None:
         for r in answer.response
     ]
     kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
+    if _is_unknown(answer):
+        kept = [i for i in kept if i not in (len(names), len(names) + 1)]
     out.print()
     show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
 
@@ -191,13 +200,20 @@ def _short(answer: Answer, text: str) -> str:
 def _show_relaxations(answer: Answer, out: Console) -> None:
     for relaxed in answer.relaxations:
         name = relaxed.doc or relaxed.text
-        at = ", ".join(f"{n} = {number(v)}" for n, v in list(relaxed.at.items())[:MOST])
+        at = ", ".join(_at(n, v) for n, v in list(relaxed.at.items())[:MOST])
         line = f"  {name} must give way by {number(relaxed.by)} at least, then at {at}"
         instead = [f"{n} = {number(v)}" for n, v in relaxed.instead.items()]
         line += f": {' or '.join(instead)}" if instead else ""
         out.print(Text(line), soft_wrap=True)
         if relaxed.doc:
             out.print(Text(f"    {relaxed.text}"), soft_wrap=True)
+
+
+def _at(name: str, value: float) -> str:
+    """An unknown at a value, or towards an end that it does not reach."""
+    if math.isinf(value):
+        return f"{name} -> {'oo' if value > 0 else '-oo'}"
+    return f"{name} = {number(value)}"
 
 
 def _show_compared(answer: Answer, out: Console) -> None:
@@ -289,6 +305,35 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str
             row += (answer.goal.ends if answer.goal else None) or (None, None)
         row.append(answer.where or answer.status)
         rows.append(row)
+    return headers, rows
+
+
+def by_label(asked: Question) -> bool:
+    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
+    unknowns = asked.of_kind("unknown")
+    return len({u.indices for u in unknowns}) == 1 and all(
+        len(u.indices) == 1 and not u.simplex for u in unknowns
+    )
+
+
+def rows_by_label(
+    asked: Question, answers: Sequence[Answer], varying: Sequence[str]
+) -> tuple[list[str], list[list[Any]]]:
+    """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
+    names = [u.name for u in asked.of_kind("unknown")]
+    over = asked.indices[asked.of_kind("unknown")[0].indices[0]].over
+    headers = [*varying, over]
+    for name in names:
+        headers += [name, f"{name} low", f"{name} high", f"where {name}"]
+    rows = []
+    for answer in answers:
+        own = {u.name: u for u in answer.unknowns}
+        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
+            row: list[Any] = [*(answer.values[name] for name in varying), label]
+            for name in names:
+                u = own.get(f"{name}[{label}]")
+                row += [u.value, *(u.ends or (None, None)), u.place] if u else [None] * 4
+            rows.append(row)
     return headers, rows
 
 

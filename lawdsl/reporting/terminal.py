@@ -164,6 +164,9 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(f"  {gradient}, least curvature {best.curvature:.2g}")
     _show_parameters(fit, out)
     _show_claims(fit, out)
+    for found in fit.data.inflections:
+        line = f"inflection ratio: {found.text}; below it {found.trend}"
+        out.print(Text(line, style=STYLES["caution"]), soft_wrap=True)
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
 
 

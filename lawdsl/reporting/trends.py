@@ -12,7 +12,7 @@ from lawdsl.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.observing.records import Series, Trend, Trends
+    from lawdsl.observing.records import Inflection, Series, Trend, Trends
 
 HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "s.e.", "verdict")
 
@@ -83,3 +83,26 @@ def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
             for label, counts in trend.split.parts.items()
         ]
         show_rows((trend.split.variable, *(s.compared for s in trend.series)), rows, out)
+    if trend.inflection is not None:
+        _show_inflection(trend.inflection, out)
+
+
+def _show_inflection(found: Inflection, out: Console) -> None:
+    """The share below which a claim fails: the one that is safe, and those of all places."""
+    below = f"; below it {found.trend}"
+    if found.low is None:
+        below = f": {found.places[0].why}" if len(found.places) == 1 else ""
+    out.print(Text(f"  inflection ratio: {found.text}{below}"), soft_wrap=True)
+    if found.noise == "scatter":
+        out.print("  there are no repeats: its interval leaves out how far runs lie apart")
+    if len(found.places) > 1:
+        rows = [
+            (
+                printable(one.at),
+                "-" if one.estimate is None else f"{one.estimate:.3g}",
+                one.why if one.low is None else f"{one.low:.3g} to {one.high:.3g}",
+            )
+            for one in found.places
+        ]
+        interval = f"{100 * found.level:g} % interval"
+        show_rows(("", f"{found.share} at inflection", interval), rows, out)

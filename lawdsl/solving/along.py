@@ -8,7 +8,7 @@ they predict well; and each draw has its own answer, on whichever constraint it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -23,7 +23,7 @@ from lawdsl.solving.roots import Range
 Array = NDArray[np.float64]
 
 DRAWS = 1000
-FINE, COARSE = 241, 81  # values of the unknown near the answer, and over its whole range
+FINE, COARSE = 161, 41  # values of the unknown near the answer, and over its whole range
 REACH = 8.0  # half-widths of the interval that the fine ones cover on each side
 FAR = 1e3  # times the answer: as far as an open range is looked at
 
@@ -111,14 +111,6 @@ class Drawn:
         return float(low), float(high)
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where an optimum of a draw may lie: shape (draws, places) each."""
-
-    x: Array
-    goal: Array = field(repr=False)
-
-
 def drawn_answers(
     along: Along,
     values: Mapping[sp.Symbol, float],
@@ -160,7 +152,7 @@ def drawn_answers(
     here = np.argmin(np.abs(x - best))
     if not noise.known(gradients[:, :, here].T):
         return None
-    moved = values_there[:, None, :] + np.einsum("dp,fpn->fdn", deviations, gradients)
+    moved = values_there[:, None, :] + deviations @ gradients
     answers = _best_of(x, moved[0], moved[1], moved[2:])
     return Drawn(answers, _further(along, values, answers, points, usable, deviations))
 
@@ -202,35 +194,48 @@ def _grid(
 def _best_of(x: Array, goal: Array, slope: Array, margins: Array) -> Array:
     """The best allowed place of each draw, shape (draws,); between neighbouring values of the
     unknown the curves are straight."""
-    least = np.min(margins, axis=0) if len(margins) else np.full_like(goal, np.inf)
-    allowed = least >= 0
-    step = np.diff(x)
-    at_points = np.where(allowed, goal, np.inf)
-    # where the slope passes from falling to rising, inside a cell of which both ends are allowed
-    falls, rises = slope[:, :-1] < 0, slope[:, 1:] > 0
-    turn = falls & rises & allowed[:, :-1] & allowed[:, 1:]
-    part = _part(slope)
-    gain = 0.5 * np.minimum(part * step * -slope[:, :-1], (1 - part) * step * slope[:, 1:])
-    at_turns = np.where(turn, np.minimum(goal[:, :-1], goal[:, 1:]) - np.abs(gain), np.inf)
-    # where what is allowed begins or ends inside a cell
-    bound = allowed[:, :-1] != allowed[:, 1:]
-    cut = _part(np.where(np.isfinite(least), least, 0.0))
-    at_bounds = np.where(bound, goal[:, :-1] + cut * np.diff(goal, axis=1), np.inf)
-    places = np.concatenate(
-        [np.broadcast_to(x, goal.shape), x[:-1] + part * step, x[:-1] + cut * step], axis=1
-    )
-    height = np.concatenate([at_points, at_turns, at_bounds], axis=1)
-    first = np.argmin(height, axis=1)
+    allowed = np.all(margins >= 0, axis=0) if len(margins) else np.ones(goal.shape, dtype=bool)
     rows = np.arange(len(goal))
-    found: Array = np.where(np.isfinite(height[rows, first]), places[rows, first], np.nan)
-    return found
+    height = np.where(allowed, goal, np.inf)
+    first = np.argmin(height, axis=1)
+    best, place = height[rows, first], x[first]
+    # where the slope passes from falling to rising, inside a cell of which both ends are allowed
+    turn = (slope[:, :-1] < 0) & (slope[:, 1:] > 0) & allowed[:, :-1] & allowed[:, 1:]
+    row, cell = np.nonzero(turn)
+    part = _part(slope[row, cell], slope[row, cell + 1])
+    step = x[cell + 1] - x[cell]
+    lower = goal[row, cell] + 0.5 * part * step * slope[row, cell]
+    _better(best, place, row, lower, x[cell] + part * step)
+    # where what is allowed begins or ends inside a cell
+    row, cell = np.nonzero(allowed[:, :-1] != allowed[:, 1:])
+    if len(row):
+        part = _bound(margins[:, row, cell], margins[:, row, cell + 1])
+        there = goal[row, cell] + part * (goal[row, cell + 1] - goal[row, cell])
+        _better(best, place, row, there, x[cell] + part * (x[cell + 1] - x[cell]))
+    return np.where(np.isfinite(best), place, np.nan)
 
 
-def _part(values: Array) -> Array:
-    """How far into each cell a straight line passes 0, shape (draws, cells)."""
+def _better(best: Array, place: Array, row: NDArray[np.intp], height: Array, x: Array) -> None:
+    """Take further places of draws where they are lower."""
+    for k in np.argsort(-height, kind="stable"):  # the lowest of a draw comes last
+        if height[k] < best[row[k]]:
+            best[row[k]], place[row[k]] = height[k], x[k]
+
+
+def _part(low: Array, high: Array) -> Array:
+    """How far into a cell a straight line passes 0."""
     with np.errstate(all="ignore"):
-        part = values[:, :-1] / (values[:, :-1] - values[:, 1:])
-    return np.clip(np.nan_to_num(part, nan=0.5), 0.0, 1.0)
+        return np.clip(np.nan_to_num(low / (low - high), nan=0.5), 0.0, 1.0)
+
+
+def _bound(low: Array, high: Array) -> Array:
+    """How far into a cell all constraints are kept, or begin to be, shape (cells,)."""
+    parts = _part(low, high)
+    leaves, enters = (low >= 0) & (high < 0), (low < 0) & (high >= 0)
+    last = np.min(np.where(leaves, parts, 1.0), axis=0)
+    from_on = np.max(np.where(enters, parts, 0.0), axis=0)
+    found: Array = np.where(np.any(enters, axis=0), from_on, last)
+    return found
 
 
 def _further(

@@ -12,11 +12,13 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.questions import Question
+from lawdsl.solving.apart import Apart, separated
 from lawdsl.solving.comparing import compared
 from lawdsl.solving.giving import given_values
+from lawdsl.solving.joint import Joint
 from lawdsl.solving.posing import Posed, pose
 from lawdsl.solving.records import Answer
-from lawdsl.solving.reducing import reduced
+from lawdsl.solving.reducing import Reduced, reduced
 from lawdsl.solving.single import Single
 
 
@@ -44,7 +46,7 @@ class Asked:
                 raise LawdslError(Diagnostic("F0501", message, help=help))
         self.posed: Posed = pose(question, {use: _fit(fit) for use, fit in fits.items()})
         self.reduced = reduced(self.posed)
-        self.way = Single(self.posed, self.reduced)
+        self.way = _way(self.posed, self.reduced)
 
     def answer(
         self,
@@ -93,6 +95,14 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
         question, _ = library.question(str(question))
     fits = {name: given.pop(name) for name in question.uses if name in given}
     return Asked(question, **fits).answer(given)
+
+
+def _way(posed: Posed, problem: Reduced) -> Single | Apart | Joint:
+    """How a question is answered: by its one unknown, by each of its unknowns, or by all at once."""
+    if problem.single is not None:
+        return Single(posed, problem)
+    apart = separated(problem)
+    return Joint(posed, problem) if apart is None else Apart(posed, apart)
 
 
 def _fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

@@ -69,4 +69,5 @@ def compared(
 
 
 def _ends(value: float, half: float) -> Ends | None:
-    return (value - half, value + half) if math.isfinite(half) and half > 0 else None
+    reach = float(half)
+    return (value - reach, value + reach) if math.isfinite(reach) and reach > 0 else None

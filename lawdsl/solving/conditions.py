@@ -18,9 +18,13 @@ Mask = NDArray[np.bool_]
 NEAR = 1e-8  # of the terms of a condition: so near it is active
 AT = 1e-12  # of what an unknown may go: so near to a bound it is there
 STEP = 1e-5  # of central differences, relative to a number and to its way to the next bound
-STEPS = 40  # of Newton's method at most
-LONGEST = 3.0  # e-folds by which one step changes the way to a bound with an infinite slope
-PATIENCE = 4  # steps that bring nothing
+STEPS = 60  # of Newton's method at most
+LONGEST = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
+SMALL = 1e-3  # of its way: so near to a bound the way of a steep unknown changes by factors
+PATIENCE = 4, 25  # steps that bring nothing: usually; on the way to a bound with an infinite slope
+RISE = 1e-6  # relative: by so much a step may raise the value, as it meets the constraints
+ROUNDS = 6  # of a step in which unknowns turn out to go too far
+ROUNDING = 1e-12  # of the terms of a constraint
 DONE = 1e-14  # what rounding leaves of slopes
 
 
@@ -35,7 +39,7 @@ class Point:
         multipliers: of the constraints.
         low, high: those of the bounds.
         residual: the largest slope that they leave, relative to those of the objective, both over
-            the length that the unknown may go.
+            the lengths of the unknowns.
         violation: the largest of a constraint, relative to its terms.
     """
 
@@ -79,8 +83,8 @@ def sizes(x: Array, slopes: Array) -> Array:
 def at_bounds(problem: Problem, x: Array) -> tuple[Mask, Mask]:
     """Which unknowns are at their low and at their high bound."""
     low, high = problem.inner
-    near = np.where(problem.steep, 0.0, AT * problem.spans)
-    return x - low <= near, high - x <= near
+    near_low, near_high = (np.where(steep, 0.0, AT * problem.spans) for steep in problem.steep)
+    return x - low <= near_low, high - x <= near_high
 
 
 def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
@@ -89,14 +93,24 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
     values, slopes = problem.functions.at(x)
     active = ~problem.equality & (values[1:] >= -NEAR * sizes(x, slopes[1:]))
     at_low, at_high = at_bounds(problem, x)
-    used = np.ones(len(x), dtype=bool) if apart is None else ~apart
+    walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
+    used = ~walled if apart is None else ~(walled | apart)
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
-        spans = problem.spans[used]
+        lengths = problem.lengths(x)[used]
         ends = at_low[used], at_high[used]
-        fitted = _fitted(slopes[:, used] * spans, problem.equality, active, *ends)
-        m, low[used], high[used] = fitted[0], fitted[1] / spans, fitted[2] / spans
-        residual = fitted[3]
+        fitted = _fitted(slopes[:, used] * lengths, problem.equality, active, *ends)
+        m, low[used], high[used] = fitted[0], fitted[1] / lengths, fitted[2] / lengths
+        slope = np.append(1.0, m) @ slopes
+        low[walled & at_low], high[walled & at_high] = (
+            slope[walled & at_low],
+            -slope[walled & at_high],
+        )
+        scale = max(
+            float(np.max(np.abs(slopes[0, used]) * lengths, initial=0.0)), problem.reference
+        )
+        residual = fitted[3] / (scale or 1.0)
+        residual = residual if np.all(low >= 0) and np.all(high >= 0) else np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
     return Point(x, values, slopes, m, low, high, residual, worst)
@@ -105,8 +119,8 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
 def _fitted(
     slopes: Array, equality: Mask, active: Mask, at_low: Mask, at_high: Mask
 ) -> tuple[Array, Array, Array, float]:
-    """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be; l, h and those of
-    inequalities are not negative."""
+    """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be, and the largest
+    difference; l, h and those of inequalities are not negative."""
     goal, rows = slopes[0], slopes[1:]
     eye, free = np.eye(len(goal)), rows[equality]
     signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])
@@ -121,8 +135,7 @@ def _fitted(
         m[equality] = np.linalg.lstsq(free.T, -left, rcond=None)[0]
         left = left + m[equality] @ free
     m[active], low[at_low], high[at_high] = np.split(found, np.cumsum([active.sum(), at_low.sum()]))
-    scale = float(np.max(np.abs(goal), initial=0.0)) or 1.0
-    return m, low, high, float(np.max(np.abs(left), initial=0.0)) / scale
+    return m, low, high, float(np.max(np.abs(left), initial=0.0))
 
 
 def curvature_at(
@@ -151,52 +164,93 @@ def held(problem: Problem, here: Point) -> tuple[NDArray[np.int64], NDArray[np.i
     return rows, np.flatnonzero(~(at_low | at_high))
 
 
-def bordered(second: Array, first: Array) -> Array:
-    """The matrix of the linear system for a step that meets the conditions."""
-    rows = len(first)
-    return np.block([[second, first.T], [first, np.zeros((rows, rows))]])
-
-
 def polished(problem: Problem, x: Array) -> Point:
     """The point near x at which the conditions are met to rounding, by Newton's method.
 
     The way of a steep unknown to its bound changes by factors.
     """
     best = here = point(problem, x)
-    idle = 0
+    limit = best.values[0] + RISE * max(1.0, abs(best.values[0]))  # no saddle
+    idle, patience = 0, PATIENCE[int(np.any(problem.steep))]
     for _ in range(STEPS):
-        if best.wrong <= DONE or idle > PATIENCE or not np.isfinite(here.wrong):
+        if best.wrong <= DONE or idle > patience or not np.isfinite(here.wrong):
             break
         here = point(problem, _stepped(problem, here))
         idle = 0 if here.wrong < best.wrong / 2 else idle + 1
-        best = here if here.wrong < best.wrong else best
+        met = here.violation <= max(best.violation, ROUNDING)
+        lower = here.values[0] <= limit
+        best = here if met and lower and here.wrong < best.wrong else best
     return best
 
 
 def _stepped(problem: Problem, here: Point) -> Array:
+    """One step of Newton's method in the unknowns that are not at a bound. The steep ones among them
+    that would go too far go as far as they may, and the others make up for it."""
     rows, free = held(problem, here)
     if not len(free):
         return here.x
-    spans = problem.spans[free]
-    second = curvature_at(problem, problem.functions, here, free)[free] * spans * spans[:, None]
-    first = here.slopes[1:][rows][:, free] * spans
-    slope = here.weights @ here.slopes
-    right = -np.concatenate([slope[free] * spans, here.values[1:][rows]])
-    matrix = bordered((second + second.T) / 2, first)
-    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+    lengths = problem.lengths(here.x)[free]
+    second = curvature_at(problem, problem.functions, here, free)[free] * lengths * lengths[:, None]
+    first = here.slopes[1:][rows][:, free] * lengths
+    slope = (here.weights @ here.slopes)[free] * lengths
+    if not all(np.isfinite(x).all() for x in (second, first, slope)):
         return here.x
-    balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1), 1e-300))
-    found = np.linalg.lstsq(matrix * balance * balance[:, None], right * balance, rcond=1e-15)[0]
-    step = (found * balance)[: len(free)] * spans
-    x = here.x.copy()
-    x[free] += step
-    low, high = here.x - problem.low, problem.high - here.x
-    for i, by in zip(free, step, strict=True):
-        if problem.steep[i] and abs(by) > 0.5 * min(low[i], high[i]):
-            way, sign = (low[i], 1.0) if low[i] <= high[i] else (high[i], -1.0)
-            factor = np.exp(np.clip(sign * by / way, -LONGEST, LONGEST))
-            x[i] = here.x[i] + sign * way * (factor - 1)
-    return np.clip(x, *problem.inner)
+    left, step = np.ones(len(free), dtype=bool), np.zeros(len(free))
+    for _ in range(ROUNDS):
+        right = slope + second @ step, here.values[1:][rows] + first @ step
+        found = solved(second[np.ix_(left, left)], first[:, left], right[0][left], right[1])
+        step[left] = found[: left.sum()]
+        whole = np.zeros(len(here.x))
+        whole[free] = step * lengths
+        kept = _by_factors(problem, here.x, whole)
+        far = (kept != whole)[free] & left
+        step[far] = (kept[free] / lengths)[far]
+        left = left & ~far
+        if not far.any():
+            break
+        step[left] = 0.0
+    return _as_far_as_bounds(problem, here.x, kept)
+
+
+def _by_factors(problem: Problem, x: Array, by: Array) -> Array:
+    """A step, in which the way of a steep unknown to its bound changes by no more than a factor."""
+    for steep, way, sign in zip(
+        problem.steep, (x - problem.low, problem.high - x), (1, -1), strict=True
+    ):
+        factor = np.exp(np.clip(sign * by / way, -LONGEST, LONGEST))
+        small = steep & (way < SMALL * problem.spans)
+        by = np.where(small & (np.abs(by) > 0.5 * way), sign * way * (factor - 1), by)
+    return by
+
+
+def _as_far_as_bounds(problem: Problem, x: Array, by: Array) -> Array:
+    """Where a step leads, which ends at the first bound that it meets."""
+    low, high = problem.inner
+    room = np.where(by < 0, (low - x) / by, np.where(by > 0, (high - x) / by, np.inf))
+    shrinks = problem.steep[0] & (x - problem.low < SMALL * problem.spans) & (by < 0)
+    shrinks |= problem.steep[1] & (problem.high - x < SMALL * problem.spans) & (by > 0)
+    room = np.where(shrinks, np.inf, room)
+    steep = (problem.steep[0] & (by < 0)) | (problem.steep[1] & (by > 0))
+    room = np.where(steep, 0.9 * room, room)  # its bound is not reached by a straight step
+    share = min(1.0, float(np.min(room)))
+    moved = np.clip(x + share * by, low, high)
+    stopped = (room <= share) & ~steep
+    return np.where(stopped & (by < 0), low, np.where(stopped & (by > 0), high, moved))
+
+
+def solved(second: Array, first: Array, slope: Array, values: Array) -> Array:
+    """Steps d with second d + first' m = -slope and first d = -values, and the multipliers m over
+    the sizes of the rows; the shortest where there are several. `slope` and `values` may have
+    columns."""
+    rows = len(first)
+    size = np.max(np.abs(first), axis=1, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    first, values = first / size[:, None], (values.T / size).T
+    matrix = np.block([[(second + second.T) / 2, first.T], [first, np.zeros((rows, rows))]])
+    balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1, initial=0.0), 1e-300))
+    right = (-np.concatenate([slope, values]).T * balance).T
+    found = np.linalg.lstsq(matrix * balance * balance[:, None], right, rcond=1e-14)[0]
+    return np.asarray((found.T * balance).T)
 
 
 def gap(problem: Problem, here: Point) -> float | None:

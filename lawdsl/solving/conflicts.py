@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.conditions import violations
+from lawdsl.solving.conditions import sizes, violations
 from lawdsl.solving.polytopes import NOTHING, Polytope, least_shift
 from lawdsl.solving.problems import Constraint, Problem, Relaxation, Solution, middle
 
@@ -117,23 +117,34 @@ def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
 def _of_functions(problem: Problem, best: Best) -> Solution:
     """Conditions that are not all affine: the least violation is a problem of its own."""
     t = sp.Dummy("t", nonnegative=True)
+    size = _sizes(problem)
     loose = []
     for number, c in enumerate(problem.constraints):
         signs = (1, -1) if c.equality else (1,)
-        loose += [(number, Constraint(c.name, sign * c.expression - t)) for sign in signs]
+        room = sp.Float(size[number]) * t
+        loose += [(number, Constraint(c.name, sign * c.expression - room)) for sign in signs]
     wider = {**problem.unknowns, t: (0.0, np.inf)}
     found = best(Problem(t, wider, [c for _, c in loose], problem.values))
     if found is None:
         x = middle(problem.low, problem.high)
         return _nothing_met(problem, x, [], [], np.inf)
     x = found.x[:-1]
-    held = np.flatnonzero(found.multipliers > NOTHING)
+    shares = found.multipliers * size[[k for k, _ in loose]]
+    held = np.flatnonzero(shares > NOTHING)
     conflict: list[Condition] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
-    conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] > NOTHING)]
-    conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] > NOTHING)]
+    lengths = problem.lengths(x)
+    conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > NOTHING)]
+    conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > NOTHING)]
     relaxed = [r for c in conflict for r in _alone(problem, c, best)]
     by = float(np.max(violations(problem, x), initial=0.0))
     return _nothing_met(problem, x, conflict, relaxed, by)
+
+
+def _sizes(problem: Problem) -> Array:
+    """How large the terms of the constraints are amid the domain."""
+    x = problem.polytope.centre
+    x = middle(problem.low, problem.high) if x is None else x
+    return sizes(x, problem.functions.at(x)[1][1:])
 
 
 def _alone(problem: Problem, condition: Condition, best: Best) -> Iterator[Relaxation]:

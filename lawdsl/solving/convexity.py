@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import sympy as sp
@@ -27,7 +28,7 @@ from lawdsl.compiling.intervals import (
     hull,
     precision,
 )
-from lawdsl.compiling.tape import Instruction, compile_tape
+from lawdsl.compiling.tape import Instruction, Tape, compile_tape
 
 Curvature = Literal["affine", "convex", "concave"]
 
@@ -98,7 +99,7 @@ def curvatures(
 ) -> list[Curvature | None]:
     """What each of some expressions is, as `curvature` says it; equal parts are looked at once."""
     given = values or {}
-    tape = compile_tape(expressions, [*unknowns, *given])
+    tape = _compiled(tuple(expressions), (*unknowns, *given))
     with precision(BITS):
         boxes = [Interval(arb(low), arb(high)) for low, high in unknowns.values()]
         boxes += [Interval(arb(value), arb(value)) for value in given.values()]
@@ -106,6 +107,11 @@ def curvatures(
         for step in tape.instructions:
             found.append(_known(step, boxes, [found[k] for k in step.arguments]))
     return [_curvature(found[k]) for k in tape.outputs]
+
+
+@lru_cache(maxsize=32)
+def _compiled(expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
+    return compile_tape(expressions, inputs)
 
 
 def _curvature(found: Known) -> Curvature | None:

@@ -36,7 +36,7 @@ class Formula:
     def products(self) -> tuple[tuple[Formula, Formula], ...]:
         """It as the sum of its terms divided by one of them, times that one, for each term that is a
         multiple of a power of the unknown."""
-        terms = sp.Add.make_args(self.expression)
+        terms = sp.Add.make_args(sp.expand_mul(self.expression))
         ones = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
         return tuple(
             (

@@ -42,6 +42,8 @@ def _zero(equation: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
     groups = {own: factor for own, factor in groups.items() if factor != 0}
     if len(groups) == 1:
         ((own, factor),) = groups.items()
+        if factor.could_extract_minus_sign():
+            rest, factor = -rest, -factor
         return _turned(own, -rest / factor, x, deep - 1)
     if len(groups) == 2 and rest == 0:
         (one, a), (other, b) = groups.items()
@@ -57,6 +59,9 @@ def _turned(own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | 
         return None
     if own.is_Add:
         return _zero(own - value, x, deep - 1)
+    if own.is_Mul:
+        factor, rest = own.as_independent(x, as_Add=False)
+        return None if factor == 1 else _turned(rest, value / factor, x, deep - 1)
     if isinstance(own, sp.exp):
         return _turned(own.args[0], sp.log(value), x, deep - 1)
     if isinstance(own, sp.log):

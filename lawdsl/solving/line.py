@@ -176,6 +176,8 @@ def _candidates(
             alone = kept
         if not (alone or any(s.allowed for s in beside)):
             continue
+        if _is_beside_better(i, segments):
+            continue
         open_end = cut.end and (
             whole.low_open if i == 0 else whole.high_open or not cut.x.high.is_finite()
         )
@@ -185,6 +187,14 @@ def _candidates(
         attained = not open_end and not any(strict[k] for k in bounding)
         found.append(Candidate(cut.x, kind, bounding, attained))
     return found
+
+
+def _is_beside_better(i: int, segments: Sequence[_Segment]) -> bool:
+    """Whether the function falls away from a cut into what is allowed beside it."""
+    before = segments[i - 1] if i else None
+    after = segments[i] if i < len(segments) else None
+    rises_to = before is not None and before.allowed and before.slope > 0
+    return rises_to or (after is not None and after.allowed and after.slope < 0)
 
 
 def _best(

@@ -50,6 +50,12 @@ class Polytope:
         return low, high
 
     @cached_property
+    def sizes(self) -> Array:
+        """How large the terms of each row may be, at least 1: violations are relative to them."""
+        ends = np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.maximum(1.0, np.abs(self.slopes) @ np.where(np.isfinite(ends), ends, 1.0))
+
+    @cached_property
     def several(self) -> Mask:
         """The rows that are no mere bound of one unknown."""
         return np.asarray((self.slopes != 0).sum(axis=1) != 1)
@@ -139,7 +145,8 @@ def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
 
 def least_shift(polytope: Polytope) -> tuple[float, Array, Array, Sequence[tuple[str, int]]]:
     """What a polytope without points needs: the least t for which there is a point that violates no
-    row by more than t, the point, each row's share in the contradiction, and the bounds in it.
+    row by more than t of its size, the point, each row's share in the contradiction, and the bounds
+    in it.
 
     The shares are the multipliers of that least t: with them the rows contradict each other
     (Farkas), so that what has none is no part of the contradiction.
@@ -150,9 +157,13 @@ def least_shift(polytope: Polytope) -> tuple[float, Array, Array, Sequence[tuple
     rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])
     loose = Polytope(polytope.low, polytope.high, a, b, np.zeros(len(b), dtype=bool), rows)
     cost = np.append(np.zeros(len(polytope.low)), 1.0)
-    found = loose.linprog(cost, np.full(len(b), -1.0))
-    shares = np.bincount(rows, np.abs(found.ineqlin.marginals), len(equal)).astype(np.float64)
-    lower, upper = np.abs(found.lower.marginals[:-1]), np.abs(found.upper.marginals[:-1])
+    sizes = polytope.sizes[rows]
+    found = loose.linprog(cost, -sizes)
+    marginals = np.abs(found.ineqlin.marginals) * sizes
+    shares = np.bincount(rows, marginals, len(equal)).astype(np.float64)
+    width = np.where(np.isfinite(polytope.high - polytope.low), polytope.high - polytope.low, 1.0)
+    lower = np.abs(found.lower.marginals[:-1]) * width
+    upper = np.abs(found.upper.marginals[:-1]) * width
     ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
     ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
     return float(found.x[-1]), found.x[:-1], shares, ends

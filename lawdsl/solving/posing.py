@@ -12,9 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
+import numpy as np
 import sympy as sp
 
 from lawdsl.algebra import Building, bounded
+from lawdsl.compiling.gradient import values as computed
+from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import limits, tree
 from lawdsl.language.declared import Declarations, Objective, Symbol
@@ -108,9 +111,19 @@ class Posed:
     taken: tuple[Taken, ...] = field(repr=False)
 
     @cached_property
-    def parameters(self) -> dict[sp.Symbol, float]:
-        """The fitted parameters, and their values."""
-        return {s: src.values[n] for src in self.sources for n, s in src.symbols.items()}
+    def _places(self) -> tuple[Tape, list[sp.Symbol]]:
+        symbols = sorted(set().union(*(t.at.free_symbols for t in self.taken)), key=str)
+        return compile_tape([t.at for t in self.taken], symbols), symbols
+
+    def places(self, values: Mapping[sp.Symbol, float]) -> list[float]:
+        """The variables of the laws where they are taken, in the order of `taken`; nan of those
+        that depend on what has no value."""
+        if not self.taken:
+            return []
+        tape, symbols = self._places
+        inputs = np.array([[values.get(s, np.nan)] for s in symbols], dtype=np.float64)
+        found: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
+        return found
 
 
 def pose(question: Question, fits: Mapping[str, object]) -> Posed:
@@ -299,6 +312,7 @@ class _Posing:
             argument *= factor_between(unit.factors if unit else None, quantity, source)
             at[quantity.symbol] = argument
             self.taken.append(Taken(source, quantity, argument))
+        at |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
         for quantity in source.law.variables:
             if quantity.symbol in at:
                 self._domain(source, quantity, at, arguments)

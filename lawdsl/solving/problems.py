@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import sympy as sp
@@ -16,7 +16,9 @@ from lawdsl.solving.convexity import Curvature, curvatures
 from lawdsl.solving.polytopes import Polytope
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
+DECADES = 100.0  # high/low beyond which an unknown is seen by its logarithm
 TINY = 1e-250  # of its way: how near a steep unknown comes to 0
 
 
@@ -59,7 +61,7 @@ class Problem:
         return [self.objective, *(c.expression for c in self.constraints)]
 
     @cached_property
-    def equality(self) -> NDArray[np.bool_]:
+    def equality(self) -> Mask:
         """For each constraint whether it is an equality."""
         return np.array([c.equality for c in self.constraints], dtype=bool)
 
@@ -109,8 +111,8 @@ class Problem:
         return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
 
     @cached_property
-    def steep(self) -> NDArray[np.bool_]:
-        """Which unknowns have an infinite slope, or no value, at an end of what is left to them."""
+    def steep(self) -> tuple[Mask, Mask]:
+        """Which unknowns have an infinite slope, or no value, at their low and at their high end."""
         low, high = self.polytope.tightened
         centre = self.polytope.centre
         centre = middle(low, high) if centre is None else centre
@@ -120,17 +122,35 @@ class Problem:
         points[each, each + n] = np.where(np.isfinite(high), high, centre)
         values, slopes = self.functions.on(points)
         good = np.isfinite(np.vstack([values, slopes.reshape(-1, 2 * n)]))
-        strange: NDArray[np.bool_] = ~np.min(good, axis=0)
-        return strange[:n] | strange[n:]
+        ends = ~np.min(good, axis=0) & np.tile(low < high, 2)
+        return ends[:n], ends[n:]
 
     @cached_property
     def inner(self) -> tuple[Array, Array]:
         """The bounds, but the next numbers inside where an unknown is steep."""
-        next_low = np.maximum(np.nextafter(self.low, np.inf), self.low + TINY * self.spans)
-        next_high = np.minimum(np.nextafter(self.high, -np.inf), self.high - TINY * self.spans)
-        room = self.steep & (next_low < next_high)
-        low = np.where(room & np.isfinite(self.low), next_low, self.low)
-        return low, np.where(room & np.isfinite(self.high), next_high, self.high)
+        way = TINY * self.spans
+        low = np.maximum(np.nextafter(self.low, np.inf), self.low + way)
+        high = np.minimum(np.nextafter(self.high, -np.inf), self.high - way)
+        steep_low, steep_high = self.steep
+        return np.where(steep_low, low, self.low), np.where(steep_high, high, self.high)
+
+    @cached_property
+    def decades(self) -> Mask:
+        """Which unknowns are positive and may go over decades."""
+        low, high = self.polytope.tightened
+        return (self.low > 0) & np.isfinite(high) & (high > DECADES * low)
+
+    def lengths(self, x: Array) -> Array:
+        """What a change of each unknown is compared with at x."""
+        return np.where(self.decades, x, self.spans)
+
+    @cached_property
+    def reference(self) -> float:
+        """The largest slope of the objective amid the domain, over the lengths of the unknowns."""
+        x = self.polytope.centre
+        x = middle(*self.polytope.tightened) if x is None else x
+        slopes = np.abs(self.functions.at(x)[1][0] * self.lengths(x))
+        return float(np.max(slopes, initial=0.0, where=np.isfinite(slopes)))
 
     @cached_property
     def linear(self) -> bool:
@@ -149,8 +169,8 @@ class Functions:
     def __init__(self, problem: Problem, by: Sequence[sp.Symbol]) -> None:
         inputs = [*problem.unknowns, *problem.values]
         number = {symbol: k for k, symbol in enumerate(inputs)}
-        tape = compile_tape(problem.expressions, inputs)
-        self._slopes = Slopes(tape, [number[s] for s in by])
+        places = tuple(number[s] for s in by)
+        self._slopes = _compiled(tuple(problem.expressions), tuple(inputs), places)
         self._given = np.array(list(problem.values.values()), dtype=np.float64)
         self._last: tuple[bytes, tuple[Array, Array]] | None = None
 
@@ -167,6 +187,14 @@ class Functions:
         points, shape (n, points)."""
         given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
         return self._slopes.values_and_gradients(np.concatenate([points, given]))
+
+
+@lru_cache(maxsize=32)
+def _compiled(
+    expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
+) -> Slopes:
+    """Once for all values of the inputs."""
+    return Slopes(compile_tape(expressions, inputs), by)
 
 
 def middle(low: Array, high: Array) -> Array:
@@ -210,7 +238,8 @@ class Solution:
         at_low, at_high: names of the unknowns at a bound.
         violation: the largest of a constraint, relative to the terms of it that exceed 1; bounds
             are never violated.
-        residual: how far the slopes are from vanishing, relative to those of the objective.
+        residual: how far the slopes are from vanishing, relative to those of the objective there
+            or amid the domain.
         starts: how many searches there were.
         agreed: how many of them led to this value.
         convex: whether the problem is, for certain.

@@ -93,8 +93,23 @@ def roots(function: Function, whole: Range) -> Roots:
                 continue
             cut = middle(piece)
             waiting += [Interval(cut, piece.high), Interval(piece.low, cut)]
+        unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
+        low = Interval(whole.interval.low, whole.interval.low)
+        if whole.low == 0 and not whole.low_open and function.sign(low) == 0:
+            found.append(low)  # the signs of pieces beside 0 leave 0 itself out
         places = _merged(found)
-    return Roots(tuple(places), tuple(_joined(unclear)))
+    return Roots(tuple(places), tuple(unclear))
+
+
+def _has_one(function: Function, piece: Interval, found: list[Interval]) -> bool:
+    """Whether pieces beside a cut that is a root have it together; it is added to those found."""
+    inside = piece.low.is_finite() and piece.high.is_finite()
+    if not inside or function.slope.sign(piece) not in (1, -1):
+        return False
+    place = _only_root(function, piece)
+    if place is not None:
+        found.append(place)
+    return place is not None
 
 
 def _is_narrow(piece: Interval) -> bool:

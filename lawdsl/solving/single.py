@@ -128,6 +128,7 @@ class Single:
 
     def _answered(self, found: _Found, *, proofs: bool) -> Answer:
         x, values = found.best.at, {**found.values, self.x: found.best.at}
+        values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
         points = self.along.at(np.array([x]), found.values)
         active = self._active(found.best)
         drawn = drawn_answers(
@@ -156,7 +157,9 @@ class Single:
         if at_end and proofs:
             made = [c for s in self.posed.sources for c in conflicts(slope, s, self.names, values)]
             answer = replace(answer, conflicts=tuple(made))
-        return replace(answer, diagnostics=warnings_of(self.posed, values, drawn, answer))
+        known = drawn is not None or at_end and not self.noise.symbols
+        share = 1.0 if drawn is None else drawn.answered
+        return replace(answer, diagnostics=warnings_of(self.posed, values, answer, known, share))
 
     def _active(self, best: Candidate) -> int | None:
         """The number of the formula that is 0 at the answer."""
@@ -209,7 +212,7 @@ class Single:
             made[unknown.name] = Chosen(
                 unknown.name, value, unknown.unit, unknown.doc, ends, text, "constraint"
             )
-        return tuple(made[o.name] for o in self.posed.unknowns)
+        return tuple(made[o.name] for o in self.posed.unknowns if o.name in made)
 
     def _goal(self, points: Points, level: float) -> Goal:
         question = self.posed.question
@@ -286,12 +289,17 @@ class Single:
                 **dict(zip(others, map(float, follow), strict=True)),
             }
             margins = {
-                c.text: float(points.values[2 + i, n])
+                c.text: 0.0 if self._is_on(i, at, found) else float(points.values[2 + i, n])
                 for i, c in enumerate(self.conditions)
                 if not c.law and not c.equality
             }
             made.append(Response(named, own, both, margins))
         return made
+
+    @staticmethod
+    def _is_on(i: int, at: float, found: _Found) -> bool:
+        """Whether a value of the unknown is the answer, and lies on a constraint."""
+        return bool(at == found.best.at and i in found.best.which)
 
 
 @dataclass(frozen=True)
@@ -321,7 +329,7 @@ def _turned(value: float, ends: Ends | None, maximize: bool) -> tuple[float, End
     """A value and its interval as the question means it."""
     if not maximize:
         return value, ends
-    return -value, None if ends is None else (-ends[1], -ends[0])
+    return 0.0 - value, None if ends is None else (-ends[1], -ends[0])
 
 
 def _place(found: _Found) -> str:

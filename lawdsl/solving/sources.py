@@ -12,6 +12,7 @@ import sympy as sp
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.posing import rest_shares
 from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.instance import indicator, row_indices
 from lawdsl.language.questions import Question
@@ -65,9 +66,17 @@ class Source:
         own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
         return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
 
+    @cached_property
+    def rests(self) -> tuple[str, ...]:
+        """Shares that the law writes as 1 minus the others: a question has a name for them too."""
+        return tuple(rest_shares(self.law))
+
     def expression(self, at: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-        """The law at values of its variables."""
-        return self.law.expression.xreplace(self.replacing(at))
+        """The law at values of its variables, and of the shares that are left."""
+        formula = self.law.declarations.output.formula
+        assert formula is not None
+        own = self.law.to_sympy(formula, self.rests) if self.rests else self.law.expression
+        return own.xreplace(self.replacing(at))
 
     def is_of(self, labels: Sequence[str]) -> bool:
         """Whether it is the fit of rows with these labels."""
@@ -119,7 +128,7 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
             found += _of_labels(use, fit)
             _merge(labels, fit.labels, use)
         elif isinstance(fit, Fit):
-            found.append(Source(use, fit.read_law(), fit.values, fit))
+            found.append(_of_fit(use, fit))
         elif isinstance(fit, Mapping):
             found.append(_of_numbers(use, declared, fit))
         else:
@@ -136,6 +145,14 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
         help = "give it fits of laws with index sets"
         raise LawdslError(Diagnostic("F0501", message, help=help))
     return Sources(tuple(found), labels)
+
+
+def _of_fit(use: str, fit: Fit) -> Source:
+    """A fit of a law without index sets; a parameter that was chosen before the others, and whose
+    errors are known, is one like these."""
+    law = fit.read_law() if fit.spread is None else fit.law_of_spread()
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit)
 
 
 def _of_labels(use: str, fits: Fits) -> list[Source]:
@@ -186,7 +203,8 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
         message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
         help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    _check_domains(use, law, numbers)
+    for bound in _check_domains(use, law, numbers):
+        law = law.without(bound)
     return Source(use, law, {name: numbers[name] for name in names})
 
 
@@ -201,23 +219,30 @@ def _number(use: str, name: str, value: object) -> float:
     return number
 
 
-def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> None:
-    """Report parameters outside the domains that the law declares."""
+def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]:
+    """Report parameters outside the domains that the law declares.
+
+    Returns:
+        The bounds by other parameters that they do not keep, which a law may do without: C > C0.
+    """
     known = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
     known |= {q.symbol: sp.Float(q.value) for q in law.settings}
-    mistakes = []
+    mistakes, without = [], []
     for quantity in law.parameters:
         for bound in quantity.bounds:
             value, limit = known[quantity.symbol], bound.limit.xreplace(known)
-            if sp.Rel(value, limit, bound.relation) == sp.false:
-                shown = f"`{use}.{quantity.name}` is {float(value):g}"
-                message = (
-                    f"{shown}, and its domain is {quantity.name} {bound.relation} {bound.text}"
-                )
-                help = f"correct the value, or give {use}=FIT.json"
-                mistakes.append(Diagnostic("F0503", message, help=help))
+            if sp.Rel(value, limit, bound.relation) != sp.false:
+                continue
+            text = f"{quantity.name} {bound.relation} {bound.text}"
+            if bound.limit.free_symbols & {q.symbol for q in law.parameters}:
+                without.append(text)
+                continue
+            message = f"`{use}.{quantity.name}` is {float(value):g}, and its domain is {text}"
+            help = f"correct the value, or give {use}=FIT.json"
+            mistakes.append(Diagnostic("F0503", message, help=help))
     if mistakes:
         raise LawdslError(mistakes)
+    return without
 
 
 def factor_between(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import sympy as sp
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
-from lawdsl.solving.along import Drawn
-from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing import Posed
 from lawdsl.solving.records import Answer
 
@@ -19,37 +18,48 @@ SURE = 0.99  # of the draws have an answer
 
 
 def warnings_of(
-    posed: Posed, values: Mapping[sp.Symbol, float], drawn: Drawn | None, answer: Answer
+    posed: Posed,
+    values: Mapping[sp.Symbol, float],
+    answer: Answer,
+    known: bool,
+    answered: float = 1.0,
 ) -> tuple[Diagnostic, ...]:
     """The warnings about an answer.
 
     Args:
         posed: the question.
         values: of all symbols, unknowns at the answer.
-        drawn: answers to draws of the noise.
         answer: the answer so far.
+        known: whether the errors of the fits say how far it is off.
+        answered: the share of draws of their noise that have an answer.
     """
     found: list[Diagnostic] = []
     for source in posed.sources:
         if source.fit is not None:
-            found += [_of(source.use, d) for d in source.fit._distrust()]
-    for taken in posed.taken:
+            found += [_of(source.use, d) for d in source.fit.distrust()]
+        for bound in source.law.dropped if source.fit is None else ():
+            message = f"the parameters of `{source.use}` do not keep the bound {bound} of its law"
+            help = "what the law claims because of it need not hold: `lawdsl check LAW --without`"
+            found.append(Diagnostic("F0506", message, "warning", help=help))
+    for taken, value in zip(posed.taken, posed.places(values), strict=True):
         fit = taken.source.fit
-        if fit is None or taken.quantity.name not in fit.data.ranges:
+        known_range = fit is not None and taken.quantity.name in fit.data.ranges
+        if fit is None or not known_range or math.isnan(value):
             continue
-        at = np.array([evaluated(taken.at, values)])
-        said = beyond(taken.quantity.name, at, fit.data.ranges[taken.quantity.name])
+        at = np.array([value])
+        name = taken.quantity.name
+        said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
         found += [_of(taken.source.use, d) for d in said]
     if any(s.fit is None for s in posed.sources):
         message = "parameters were given as numbers: their errors are not known"
         help = "give a fit, USE=FIT.json, for intervals"
         found.append(Diagnostic("F0504", message, "warning", help=help))
-    elif drawn is None and answer.unknowns and answer.unknowns[0].place != "upper end":
+    elif not known:
         message = "the errors of the fits do not say how far off the answer is"
         help = "fit again with `lawdsl fit`, which keeps the errors, or measure what they depend on"
         found.append(Diagnostic("F0504", message, "warning", help=help))
-    elif drawn is not None and drawn.answered < SURE:
-        share = math.floor(100 * drawn.answered)
+    elif answered < SURE:
+        share = math.floor(100 * answered)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"
         help = "the interval is of those; measure near the constraint, or relax it"
         found.append(Diagnostic("F0505", message, "warning", help=help))
@@ -57,6 +67,4 @@ def warnings_of(
 
 
 def _of(use: str, diagnostic: Diagnostic) -> Diagnostic:
-    from dataclasses import replace
-
     return replace(diagnostic, place=diagnostic.place or use)

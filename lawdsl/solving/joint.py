@@ -1,0 +1,210 @@
+"""A question with several unknowns: searched from several starts, and certified as far as it goes.
+
+That the answer keeps every constraint is certain. That no other is better is so where goal and
+constraints are convex, up to a gap that is said; else the starts that agree are the evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.solving.giving import evaluated
+from lawdsl.solving.noise import Noise
+from lawdsl.solving.posing import Condition, Posed
+from lawdsl.solving.problems import Constraint, Functions, Problem, Solution
+from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Relaxation, Sensitivity
+from lawdsl.solving.reducing import Reduced
+from lawdsl.solving.sensitivities import sensitivities
+from lawdsl.solving.several import minimise
+from lawdsl.solving.warnings import warnings_of
+
+Array = NDArray[np.float64]
+Values = Mapping[sp.Symbol, float]
+Slopes = Mapping[sp.Symbol, tuple[Array, float]]
+
+
+class Joint:
+    """A question with several unknowns.
+
+    Args:
+        posed: the question.
+        problem: it without those that equations give.
+    """
+
+    def __init__(self, posed: Posed, problem: Reduced) -> None:
+        self.posed, self.unknowns = posed, problem.unknowns
+        self.goal = problem.goal
+        free = {u.symbol for u in problem.unknowns}
+        self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
+        self.constraints = [
+            Constraint(str(i), c.margin if c.equality else -c.margin, c.equality)
+            for i, c in enumerate(self.conditions)
+        ]
+        self.names = {**posed.givens, **posed.settings}
+        self._goals: dict[frozenset[sp.Symbol], sp.Expr] = {}
+
+    @cached_property
+    def noise(self) -> Noise:
+        return Noise.of(self.posed.sources)
+
+    def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
+        """The answer for values of all other symbols."""
+        problem = self._problem(values)
+        found = minimise(problem, seed=seed)
+        base = Answer(
+            self.posed.question.name,
+            self.posed.question.title,
+            {s.use: s.law.name for s in self.posed.sources},
+            {name: values[s] for name, s in self.names.items()},
+            "answered" if found.feasible else "infeasible",
+            level=level,
+        )
+        if not found.feasible:
+            return replace(base, relaxations=self._relaxations(found), proof=_conflict(found))
+        return self._answered(base, problem, found, values)
+
+    def _problem(self, values: Values) -> Problem:
+        goal = self._goal_without(frozenset(x for x in self.names.values() if values[x] == 0))
+        unknowns = {u.symbol: _box(u.bounds, values) for u in self.unknowns}
+        used = goal.free_symbols.union(*(c.expression.free_symbols for c in self.constraints))
+        known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
+        return Problem(goal, unknowns, self.constraints, known)
+
+    def _goal_without(self, nothing: frozenset[sp.Symbol]) -> sp.Expr:
+        """The goal without the terms that givens of value 0 leave out, as losses of weight 0 are."""
+        if nothing not in self._goals:
+            self._goals[nothing] = self.goal.xreplace(dict.fromkeys(nothing, sp.S.Zero))
+        return self._goals[nothing]
+
+    def _answered(self, base: Answer, problem: Problem, found: Solution, values: Values) -> Answer:
+        known = [s for s in (*self.noise.symbols, *self.names.values()) if s in problem.values]
+        slopes = sensitivities(problem, found, known)
+        at = {**values, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
+        answer = replace(
+            base,
+            unknowns=self._chosen(problem, found, slopes, base.level),
+            goal=self._goal(problem, found, base.level),
+            where=_where(self.conditions, found),
+            method="convex optimisation" if found.convex else f"best of {found.starts} starts",
+            proof=_proof(found),
+            certain=found.gap is not None and found.gap <= 1e-6 * max(1.0, abs(found.value)),
+            kept=self._kept(problem, found),
+            sensitivities=self._sensitivities(slopes, values),
+        )
+        return replace(answer, diagnostics=warnings_of(self.posed, at, answer, self._known(slopes)))
+
+    def _known(self, slopes: Slopes) -> bool:
+        """Whether the errors of the fits are known on which the answer depends."""
+        return self.noise.known(self._by_parameters(slopes))
+
+    def _by_parameters(self, slopes: Slopes) -> Array:
+        """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
+        none = np.zeros(len(self.unknowns))
+        return np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+
+    def _chosen(
+        self, problem: Problem, found: Solution, slopes: Slopes, level: float
+    ) -> tuple[Chosen, ...]:
+        halves = self.noise.half_widths(self._by_parameters(slopes), level)
+        made = []
+        for u, x, half in zip(self.unknowns, found.x.tolist(), halves.tolist(), strict=True):
+            low, high = problem.unknowns[u.symbol]
+            ends = (max(low, x - half), min(high, x + half)) if math.isfinite(half) else None
+            name = u.symbol.name
+            place = "lower end" if name in found.at_low else "inside"
+            place = "upper end" if name in found.at_high else place
+            made.append(Chosen(u.name, x, u.unit, u.doc, ends if half else None, None, place))
+        return tuple(made)
+
+    def _goal(self, problem: Problem, found: Solution, level: float) -> Goal:
+        question = self.posed.question
+        inside = [s for s in self.noise.symbols if s in problem.values]
+        slopes = Functions(problem, inside).at(found.x)[1][0] if inside else np.zeros(0)
+        place = {s: k for k, s in enumerate(inside)}
+        gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
+        half = float(self.noise.half_widths(np.array(gradient)[:, None], level)[0])
+        value = -found.value if question.maximize else found.value
+        ends: Ends | None = (value - half, value + half)
+        known = math.isfinite(half) and half > 0
+        return Goal(question.goal_text, question.maximize, value, ends if known else None)
+
+    def _kept(self, problem: Problem, found: Solution) -> tuple[Kept, ...]:
+        made = []
+        margins = -problem.functions.at(found.x)[0][1:]
+        sign = -1 if self.posed.question.maximize else 1
+        for i, condition in enumerate(self.conditions):
+            active = str(i) in found.active or condition.equality
+            price = sign * float(found.multipliers[i]) if active else None
+            margin = abs(margins[i]) if condition.equality else float(margins[i])
+            kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
+            if active or not condition.law:
+                made.append(kept)
+        return tuple(made)
+
+    def _sensitivities(self, slopes: Slopes, values: Values) -> tuple[Sensitivity, ...]:
+        sign = -1 if self.posed.question.maximize else 1
+        made = []
+        for name, symbol in self.names.items():
+            if symbol in slopes:
+                moved, value = slopes[symbol]
+                by = {u.name: float(m) for u, m in zip(self.unknowns, moved, strict=True)}
+                made.append(Sensitivity(name, values[symbol], by, sign * value))
+        return tuple(made)
+
+    def _relaxations(self, found: Solution) -> tuple[Relaxation, ...]:
+        made = []
+        for relaxed in found.relaxations:
+            if relaxed.kind == "constraint":
+                condition = self.conditions[int(relaxed.name)]
+                text, doc = condition.text, condition.doc
+            else:
+                text, doc = f"{relaxed.name} at its {relaxed.kind} end", None
+            made.append(Relaxation(text, doc, abs(relaxed.by), {}, {}))
+        return tuple(made)
+
+
+def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, float]:
+    """The range of an unknown; whether its ends belong to it makes no difference to a search."""
+    low, high = -math.inf, math.inf
+    for relation, limit in bounds:
+        end = evaluated(limit, values)
+        if relation.startswith(">"):
+            low = max(low, end)
+        else:
+            high = min(high, end)
+    return low, high
+
+
+def _where(conditions: Sequence[Condition], found: Solution) -> str:
+    names = dict.fromkeys(conditions[int(i)].name for i in found.active)
+    held = f"{len(found.active)} constraints active" if len(found.active) > 1 else ""
+    if len(found.active) == 1 or len(names) == 1:
+        held = f"on the constraint {next(iter(names))}"
+        held += f", {len(found.active)} times" if len(found.active) > 1 else ""
+    ends = [f"{n} at its lower end" for n in found.at_low]
+    ends += [f"{n} at its upper end" for n in found.at_high]
+    if len(ends) > 3:
+        ends = [f"{len(found.at_low)} unknowns at their lower end"] if found.at_low else []
+        ends += [f"{len(found.at_high)} at their upper end"] if found.at_high else []
+    return "; ".join(filter(None, (held, *ends))) or "inside"
+
+
+def _proof(found: Solution) -> tuple[str, ...]:
+    kept = f"every constraint is kept, to {max(found.violation, 1e-16):.0e}"
+    if found.gap is not None:
+        return (kept, f"convex: no other choice is better by more than {found.gap:.1e}")
+    if found.convex:
+        return (kept, "convex: every local optimum is the best")
+    starts = f"{found.agreed} of {found.starts} starts end here, none better"
+    return (kept, f"{starts}; that no other choice is better is not proved")
+
+
+def _conflict(found: Solution) -> tuple[str, ...]:
+    return (f"the constraints are missed by {found.violation:.6g} at least",)
