@@ -154,6 +154,8 @@ def drawn_answers(
         return None
     moved = values_there[:, None, :] + deviations @ gradients
     answers = _best_of(x, moved[0], moved[1], moved[2:])
+    if not np.isfinite(answers).any():
+        return None  # at a place where the slopes by the parameters have no value
     return Drawn(answers, _further(along, values, answers, points, usable, deviations))
 
 
