@@ -219,6 +219,10 @@ def test_a_value_is_for_all_labels_or_for_one(run):
     assert unknowns(capped) == pytest.approx({"r[code]": 0.25, "r[general]": 0.75})
 
 
+def test_a_label_of_which_there_is_none_has_no_share(run):
+    assert unknowns(answer(run, "mix.law", "loss=mix.json", "cap[code]=0"))["r[code]"] == 0.0
+
+
 def test_a_curve_is_written_along_the_unknown(run, tmp_path: Path):
     path = tmp_path / "curve.csv"
     code, out, err = run("least.law", "loss=c4.json", "T=0.02", "L0=2.44", "--curve", path)

@@ -94,13 +94,6 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
 
 
-def _is_unknown(answer: Answer | None) -> bool:
-    """Whether what is made smallest or largest is one of the unknowns, which stands there already."""
-    if answer is None or answer.goal is None:
-        return False
-    return answer.goal.text in {u.name for u in answer.unknowns}
-
-
 def _ends(ends: Ends | None) -> str:
     if ends is None:
         return ""
@@ -181,8 +174,6 @@ def _show_response(answer: Answer, out: Console) -> None:
         for r in answer.response
     ]
     kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
-    if _is_unknown(answer):
-        kept = [i for i in kept if i not in (len(names), len(names) + 1)]
     out.print()
     show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
 

@@ -154,6 +154,8 @@ def drawn_answers(
         return None
     moved = values_there[:, None, :] + deviations @ gradients
     answers = _best_of(x, moved[0], moved[1], moved[2:])
+    if not np.isfinite(answers).any():
+        return None  # at a place where the slopes by the parameters have no value
     return Drawn(answers, _further(along, values, answers, points, usable, deviations))
 
 
@@ -168,9 +170,9 @@ def _grid(
 ) -> Array:
     """Values of the unknown: dense about the answer, and some over the whole range."""
     low = whole.low if np.isfinite(whole.low) else min(best / FAR, best * FAR, -FAR)
-    high = whole.high if np.isfinite(whole.high) else max(best * FAR, best / FAR)
+    high = whole.high if np.isfinite(whole.high) else max(best * FAR, best / FAR) or 1.0
     if not np.isfinite(whole.low) or not np.isfinite(whole.high) or low == 0 and high / FAR > best:
-        positive = whole.low >= 0
+        positive = whole.low >= 0 and best > 0
         low = max(whole.low, best / FAR) if positive else low
         coarse = np.geomspace(low, high, COARSE) if positive else np.linspace(low, high, COARSE)
     else:
