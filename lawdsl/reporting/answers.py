@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lawdsl.language.questions import Question
     from lawdsl.solving.records import Answer, Conflict, Ends, Response
 
+FEW = 4  # active constraints that are written out
 MOST = 20  # unknowns, constraints or givens that are shown
 ROUNDED = 1e-12  # a margin that is 0 but for rounding
 LONGEST = 30  # characters of a goal at the head of a table
@@ -61,15 +63,25 @@ def show_answer(asked: Question, answer: Answer, out: Console, *, details: bool 
 def _show_head(asked: Question, answer: Answer, out: Console, varying: Sequence[str] = ()) -> None:
     out.print(Text(f"{answer.question}: {printable(answer.title)}", style="bold"), soft_wrap=True)
     laws = ", ".join(f"{use}: {law}" for use, law in answer.fits.items())
-    out.print(Text(f"  {laws}"), soft_wrap=True)
-    given = [
-        f"{name} = {_with_unit(asked, name, value)}"
-        for name, value in answer.values.items()
-        if "." not in name and not {name, name.partition("[")[0]}.intersection(varying)
-    ]
+    if laws:
+        out.print(Text(f"  {laws}"), soft_wrap=True)
+    given = list(_given(asked, answer, varying))
     if given:
         more = f", … ({len(given)} values)" if len(given) > MOST else ""
         out.print(Text("  " + ", ".join(given[:MOST]) + more), soft_wrap=True)
+
+
+def _given(asked: Question, answer: Answer, varying: Sequence[str]) -> Iterator[str]:
+    """Givens and settings; one that is the same for all labels once, as it is declared."""
+    own = {name: x for name, x in answer.values.items() if "." not in name}
+    for base, group in groupby(own.items(), lambda pair: pair[0].partition("[")[0]):
+        elements = dict(group)
+        if {base, *elements}.intersection(varying):
+            continue
+        alike = len(elements) > 1 and len(set(elements.values())) == 1
+        shown = {asked.symbols[base].text: next(iter(elements.values()))} if alike else elements
+        for name, value in shown.items():
+            yield f"{name} = {_with_unit(asked, name, value)}"
 
 
 def _with_unit(asked: Question, name: str, value: float) -> str:
@@ -79,10 +91,11 @@ def _with_unit(asked: Question, name: str, value: float) -> str:
 
 def _show_unknowns(answer: Answer, out: Console) -> None:
     percent = f"{100 * answer.level:g} % interval"
-    rows = [
-        [u.name, number(u.value), _ends(u.ends), u.unit, printable(u.doc or "")]
-        for u in answer.unknowns
-    ]
+    rows: list[list[str]] = []
+    for u in answer.unknowns:
+        doc = printable(u.doc or "")
+        doc = "" if rows and doc == printable(answer.unknowns[0].doc or "") else doc
+        rows.append([u.name, number(u.value), _ends(u.ends), u.unit, doc])
     if answer.goal is not None and _goal_of([answer]):
         rows.append([answer.goal.text, number(answer.goal.value), _ends(answer.goal.ends), "", ""])
     columns = ["", "", percent, "unit", ""]
@@ -103,14 +116,18 @@ def _ends(ends: Ends | None) -> str:
 
 def _show_why(answer: Answer, out: Console) -> None:
     lines = [f"{answer.where} ({answer.method})"]
-    for kept in answer.kept:
-        if kept.active and kept.doc is not None:
-            lines.append(f"  {kept.name}: {kept.text}")
+    held = [k for k in answer.kept if k.active and k.doc is not None]
+    lines += [f"  {k.name}: {k.text}" for k in held[:FEW]]
+    if len(held) > FEW:
+        lines.append(f"  … and {len(held) - FEW} more")
     lines += [f"  {line}" for line in answer.proof]
-    free = [k for k in answer.kept if not k.active and not k.law]
-    lines += [f"  {k.name} keeps a margin of {number(k.margin)}" for k in free[:MOST]]
-    if len(free) > MOST:
-        lines.append(f"  … and {len(free) - MOST} more")
+    free: dict[str, list[float]] = {}
+    for kept in answer.kept:
+        if not kept.active and not kept.law:
+            free.setdefault(kept.name, []).append(kept.margin)
+    for name, margins in free.items():
+        many = f", the least of {len(margins)}" if len(margins) > 1 else ""
+        lines.append(f"  {name} keeps a margin of {number(min(margins))}{many}")
     for threshold in answer.thresholds:
         lines.append(
             f"  it lies inside where {threshold.name} {threshold.relation} "
@@ -157,22 +174,19 @@ def _step(slope: float, value: float) -> str:
 def _show_response(answer: Answer, out: Console) -> None:
     if not answer.response:
         return
-    names = list(answer.response[0].x)
-    margins = list(answer.response[0].margins)
+    named = {k.text: k.name for k in answer.kept}
+    shown = list(dict.fromkeys(named[text] for text in answer.response[0].margins))
     goal = _goal_of([answer])
     headers = [
-        *names,
+        *answer.response[0].x,
         *((*goal, f"{100 * answer.level:g} % interval") if goal else ()),
-        *(_short(answer, m) for m in margins),
+        *(f"margin of {name}" for name in shown),
     ]
-    rows = [
-        [
-            *(f"{v:.4g}" for v in r.x.values()),
-            *((number(r.goal), _ends(r.ends)) if goal else ()),
-            *map(_margin, r.margins.values()),
-        ]
-        for r in answer.response
-    ]
+    rows = []
+    for r in answer.response:
+        least = {n: min(m for t, m in r.margins.items() if named[t] == n) for n in shown}
+        own = (number(r.goal), _ends(r.ends)) if goal else ()
+        rows.append([*(f"{v:.4g}" for v in r.x.values()), *own, *map(_margin, least.values())])
     kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
     out.print()
     show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
@@ -184,15 +198,12 @@ def _margin(value: float) -> str:
     return f"broken by {number(-value)}" if value < 0 else number(value)
 
 
-def _short(answer: Answer, text: str) -> str:
-    return next(f"margin of {k.name}" for k in answer.kept if k.text == text)
-
-
 def _show_relaxations(answer: Answer, out: Console) -> None:
     for relaxed in answer.relaxations:
         name = relaxed.doc or relaxed.text
         at = ", ".join(_at(n, v) for n, v in list(relaxed.at.items())[:MOST])
-        line = f"  {name} must give way by {number(relaxed.by)} at least, then at {at}"
+        line = f"  {name} must give way by {number(relaxed.by)} at least"
+        line += f", then at {at}" if at else ""
         instead = [f"{n} = {number(v)}" for n, v in relaxed.instead.items()]
         line += f": {' or '.join(instead)}" if instead else ""
         out.print(Text(line), soft_wrap=True)

@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import sympy as sp
+
 from lawdsl import library
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.questions import Question
 from lawdsl.solving.comparing import compared
-from lawdsl.solving.giving import given_values
+from lawdsl.solving.giving import check_kept, given_values
 from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.posing.posing import pose
 from lawdsl.solving.posing.reducing import Reduced, reduced
@@ -46,8 +48,8 @@ class Asked:
                 help = f"it uses {', '.join(question.uses)}"
                 raise LawdslError(Diagnostic("F0501", message, help=help))
         self.posed: Posed = pose(question, {use: _fit(fit) for use, fit in fits.items()})
-        self.reduced = reduced(self.posed)
-        self.way = _way(self.posed, self.reduced)
+        self._ways: dict[frozenset[sp.Symbol], Single | Apart | Joint] = {}
+        self._way(self.posed.known)
 
     def answer(
         self,
@@ -76,9 +78,20 @@ class Asked:
         """
         given = {**(values or {}), **named}
         values_of_all = given_values(self.posed, given)
-        found = self.way.answer(values_of_all, level, seed, proofs=proofs)
+        way = self._way(values_of_all)
+        check_kept(way.posed, values_of_all)
+        found = way.answer(values_of_all, level, seed, proofs=proofs)
         points = [compared(self.posed, found, point, values_of_all) for point in compare]
         return replace(found, compared=tuple(points))
+
+    def _way(self, values: Mapping[sp.Symbol, float]) -> Single | Apart | Joint:
+        """How the question is answered. What settings of value 0 leave out, as losses of weight 0
+        are, is left out of its formulas."""
+        nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
+        if nothing not in self._ways:
+            posed = self.posed.without(nothing) if nothing else self.posed
+            self._ways[nothing] = _way(posed, reduced(posed))
+        return self._ways[nothing]
 
 
 def solve(question: str | Path | Question, /, **given: Any) -> Answer:

@@ -124,6 +124,21 @@ def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
                     message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
                     help = "correct the values that it is made of"
                     mistakes.append(Diagnostic("F0503", message, help=help))
+    for name, symbol in posed.settings.items():
+        if symbol.is_positive and values[symbol] < 0:  # as the formulas take it to be
+            message = f"`{name}` is {values[symbol]:g}, and the question has a number above 0 there"
+            mistakes.append(Diagnostic("F0503", message, help="give it a value from 0 on"))
+    if mistakes:
+        raise LawdslError(mistakes)
+
+
+def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
+    """Refuse values that break a condition in which no unknown is left.
+
+    Raises:
+        LawdslError: each that is broken.
+    """
+    mistakes = []
     free = {u.symbol for u in posed.unknowns}
     for condition in posed.conditions:
         if condition.margin.free_symbols & free:

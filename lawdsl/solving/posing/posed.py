@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import sympy as sp
 
 from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.questions import Question
 from lawdsl.quantities import Quantity
 from lawdsl.solving.posing.sources import Source
@@ -95,6 +96,22 @@ class Posed:
     known: Mapping[sp.Symbol, float]
     sources: tuple[Source, ...]
     taken: tuple[Taken, ...] = field(repr=False)
+
+    def without(self, nothing: Iterable[sp.Symbol]) -> Posed:
+        """The question with some symbols at 0.
+
+        Raises:
+            LawdslError: something is divided by them.
+        """
+        at = dict.fromkeys(nothing, sp.S.Zero)
+        kept = tuple(replace(c, margin=c.margin.xreplace(at)) for c in self.conditions)
+        found = replace(self, goal=self.goal.xreplace(at), conditions=kept)
+        if any(e.has(sp.nan, sp.zoo) for e in (found.goal, *(c.margin for c in kept))):
+            names = ", ".join(sorted(s.name for s in at)[:4])
+            message = f"with 0 for {names} the question has no value"
+            help = "give one of them another value"
+            raise LawdslError(Diagnostic("F0503", message, help=help))
+        return found
 
     @cached_property
     def _places(self) -> tuple[Tape, list[sp.Symbol]]:

@@ -48,7 +48,6 @@ class Joint:
             for i, c in enumerate(self.conditions)
         ]
         self.names = {**posed.givens, **posed.settings}
-        self._goals: dict[frozenset[sp.Symbol], sp.Expr] = {}
 
     @cached_property
     def noise(self) -> Noise:
@@ -71,17 +70,10 @@ class Joint:
         return self._answered(base, problem, found, values)
 
     def _problem(self, values: Values) -> Problem:
-        goal = self._goal_without(frozenset(x for x in self.names.values() if values[x] == 0))
         unknowns = {u.symbol: _box(u.bounds, values) for u in self.unknowns}
-        used = goal.free_symbols.union(*(c.expression.free_symbols for c in self.constraints))
+        used = self.goal.free_symbols.union(*(c.expression.free_symbols for c in self.constraints))
         known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
-        return Problem(goal, unknowns, self.constraints, known)
-
-    def _goal_without(self, nothing: frozenset[sp.Symbol]) -> sp.Expr:
-        """The goal without the terms that givens of value 0 leave out, as losses of weight 0 are."""
-        if nothing not in self._goals:
-            self._goals[nothing] = self.goal.xreplace(dict.fromkeys(nothing, sp.S.Zero))
-        return self._goals[nothing]
+        return Problem(self.goal, unknowns, self.constraints, known)
 
     def _answered(self, base: Answer, problem: Problem, found: Solution, values: Values) -> Answer:
         known = [s for s in (*self.noise.symbols, *self.names.values()) if s in problem.values]

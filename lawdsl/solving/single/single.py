@@ -234,8 +234,9 @@ class Single:
             if condition.law and not active and i not in bounding:
                 continue  # no end of the range leaves that law's domain
             price = None
-            if active and points.by_unknown[2 + i, 0]:
-                price = float(points.by_unknown[0, 0] / points.by_unknown[2 + i, 0])
+            over, under = points.by_unknown[0, 0], points.by_unknown[2 + i, 0]
+            if active and under and math.isfinite(over) and math.isfinite(under):
+                price = float(over / under)
             margin = 0.0 if active else float(points.values[2 + i, 0])
             found.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
         return tuple(found)
