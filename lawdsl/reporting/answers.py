@@ -331,7 +331,7 @@ def rows_by_label(
     for answer in answers:
         own = {u.name: u for u in answer.unknowns}
         for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
-            row: list[Any] = [*(answer.values[name] for name in varying), label]
+            row: list[Any] = [*(_varied(answer, name) for name in varying), label]
             for name in names:
                 u = own.get(f"{name}[{label}]")
                 row += [u.value, *(u.ends or (None, None)), u.place] if u else [None] * 4

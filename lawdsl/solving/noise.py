@@ -53,6 +53,8 @@ class Noise:
             Shape (points,): nan where the errors of a fit that matters are not known, inf where
             its rows do not determine the function.
         """
+        if not self.spreads:
+            return np.zeros(gradients.shape[1])
         variances, dofs = [], []
         start = 0
         for spread, count in self.spreads:

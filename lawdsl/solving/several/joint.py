@@ -99,7 +99,8 @@ class Joint:
     def _by_parameters(self, slopes: Slopes) -> Array:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
         none = np.zeros(len(self.unknowns))
-        return np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+        found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+        return found.reshape(-1, len(self.unknowns))
 
     def _chosen(
         self, problem: Problem, found: Solution, slopes: Slopes, level: float
@@ -133,8 +134,9 @@ class Joint:
         sign = -1 if self.posed.question.maximize else 1
         for i, condition in enumerate(self.conditions):
             active = str(i) in found.active or condition.equality
-            price = sign * float(found.multipliers[i]) if active else None
-            margin = abs(margins[i]) if condition.equality else float(margins[i])
+            turn = -sign if condition.equality else sign  # an equality is its margin, not -margin
+            price = turn * float(found.multipliers[i]) if active else None
+            margin = float(abs(margins[i]) if condition.equality else margins[i])
             kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
             if active or not condition.law:
                 made.append(kept)

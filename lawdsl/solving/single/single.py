@@ -78,7 +78,8 @@ class Single:
             whole,
         )
         if line.best is None:
-            return self._without(values, whole, [self.conditions[i] for i in bounding], line)
+            kept = [self.conditions[i] for i in bounding]
+            return self._without(values, whole, kept, line, level)
         best = replace(line.best, which=tuple(bounding[k] for k in line.best.which))
         found = Found(line, best, tuple(bounding), values, whole, level, seed)
         if not math.isfinite(best.at):
@@ -101,20 +102,20 @@ class Single:
         for relation, limit in self.unknown.bounds:
             end = evaluated(limit, values)
             if relation.startswith(">") and end >= low:
-                low, low_open = end, relation == ">"
+                low, low_open = end, relation == ">" or (end == low and low_open)
             elif relation.startswith("<") and end <= high:
-                high, high_open = end, relation == "<"
+                high, high_open = end, relation == "<" or (end == high and high_open)
         return Range(low, high, low_open, high_open)
 
     # No answer
 
     def _without(
-        self, values: Values, whole: Range, kept: Sequence[Condition], line: Line
+        self, values: Values, whole: Range, kept: Sequence[Condition], line: Line, level: float
     ) -> Answer:
         found = relaxations(kept, self.x, self.unknown.name, self.names, values, whole)
         status = "infeasible" if line.certain else "undecided"
         proof = (f"no {self.unknown.name} {_in(whole)} keeps every constraint",)
-        base = replace(self._base(values, status, 0.95), certain=line.certain)
+        base = replace(self._base(values, status, level), certain=line.certain)
         return replace(base, relaxations=tuple(found), proof=proof if line.certain else ())
 
     def _unbounded(self, found: Found) -> Answer:
@@ -229,6 +230,7 @@ class Single:
 
     def _kept(self, points: Points, best: Candidate, bounding: Sequence[int]) -> tuple[Kept, ...]:
         found = []
+        sign = -1 if self.posed.question.maximize else 1
         for i, condition in enumerate(self.conditions):
             active = i in best.which
             if condition.law and not active and i not in bounding:
@@ -236,7 +238,7 @@ class Single:
             price = None
             over, under = points.by_unknown[0, 0], points.by_unknown[2 + i, 0]
             if active and under and math.isfinite(over) and math.isfinite(under):
-                price = float(over / under)
+                price = sign * float(over / under)
             margin = 0.0 if active else float(points.values[2 + i, 0])
             found.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
         return tuple(found)
