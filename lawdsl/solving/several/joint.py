@@ -154,7 +154,7 @@ class Joint:
 
     def _relaxations(self, found: Solution) -> tuple[Relaxation, ...]:
         made = []
-        for relaxed in found.relaxations:
+        for relaxed in found.shortfalls:
             if relaxed.kind == "constraint":
                 condition = self.conditions[int(relaxed.name)]
                 text, doc = condition.text, condition.doc
