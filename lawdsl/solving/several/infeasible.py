@@ -73,7 +73,7 @@ def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
 def _of_polytope(problem: Problem) -> Solution:
     """Affine conditions that exclude each other."""
     polytope = problem.polytope
-    _, x, shares, ends = least_shift(polytope)
+    x, shares, ends = least_shift(polytope)
     rows = np.flatnonzero(shares > NOTHING)
     conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
         (e, int(i)) for e, i in ends
