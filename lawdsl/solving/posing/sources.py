@@ -66,6 +66,17 @@ class Source:
         own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
         return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
 
+    def unprefixed(self, expression: sp.Expr) -> sp.Expr:
+        """An expression of the question with parameters and settings called as the law does."""
+        prefix = f"{self.use}."
+        return expression.xreplace(
+            {
+                s: sp.Symbol(s.name.removeprefix(prefix), **s.assumptions0)
+                for s in expression.free_symbols
+                if s.name.startswith(prefix)
+            }
+        )
+
     @cached_property
     def rests(self) -> tuple[str, ...]:
         """Shares that the law writes as 1 minus the others: a question has a name for them too."""
@@ -114,7 +125,6 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
     """
     missing = [use for use in question.uses if use not in fits]
     if missing:
-        law = question.uses[missing[0]].name
         names = ", ".join(f"`{use}`" for use in missing)
         law = question.uses[missing[0]].name
         message = f"the question has no fit for {names}"
@@ -192,7 +202,7 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
     if law.indexed:
         message = f"`{use}` is a law with index sets: its values come from a fit"
         raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
-    numbers = {name: _number(use, name, value) for name, value in values.items()}
+    numbers = {name: number_of(f"{use}.{name}", value) for name, value in values.items()}
     settings = {n: v for n, v in numbers.items() if n in {q.name for q in law.settings}}
     law = law.with_settings(**settings) if settings else law
     names = [q.name for q in law.parameters]
@@ -208,14 +218,19 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
     return Source(use, law, {name: numbers[name] for name in names})
 
 
-def _number(use: str, name: str, value: object) -> float:
+def number_of(name: str, value: object) -> float:
+    """A value that somebody gave as a number.
+
+    Raises:
+        LawdslError: it is none, or is not finite.
+    """
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, (bool, str)) or not math.isfinite(number):
-        message = f"`{use}.{name}` is {value!r}, which is no number"
-        raise LawdslError(Diagnostic("F0502", message, help=f"write {use}.{name}=2.5"))
+        message = f"`{name}` is {value!r}, which is no number"
+        raise LawdslError(Diagnostic("F0502", message, help=f"write {name}=2.5"))
     return number
 
 

@@ -108,7 +108,7 @@ def _conflict(
     proof: tuple[str, ...],
 ) -> Conflict:
     relation = "<" if bound.lower else ">"
-    shown = formulas.text(unprefixed(tidied(needed), source))
+    shown = formulas.text(source.unprefixed(tidied(needed)))
     own = {n: s for n, s in names.items() if s in source.settings}
     at = {n: _zero_of(flat(limit - needed), s, values) for n, s in own.items()}
     return Conflict(
@@ -117,18 +117,6 @@ def _conflict(
         f"{quantity.name} {relation} {shown}",
         proof,
         {n: evaluated(formula, values) for n, formula in at.items() if formula is not None},
-    )
-
-
-def unprefixed(expression: sp.Expr, source: Source) -> sp.Expr:
-    """An expression with the parameters and settings of a fit called as its law calls them."""
-    prefix = f"{source.use}."
-    return expression.xreplace(
-        {
-            s: sp.Symbol(s.name.removeprefix(prefix), **s.assumptions0)
-            for s in expression.free_symbols
-            if s.name.startswith(prefix)
-        }
     )
 
 

@@ -11,7 +11,7 @@ from lawdsl.solving.posing.isolating import flat, isolated
 from lawdsl.solving.posing.posed import Condition
 from lawdsl.solving.records import Relaxation
 from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import minimised
+from lawdsl.solving.single.line import Margin, minimised
 from lawdsl.solving.single.roots import Range
 
 
@@ -36,11 +36,12 @@ def relaxations(
     found = []
     for one in conditions:
         others = [c for c in conditions if c is not one]
-        margins = [Function(Formula(c.margin, unknown), values) for c in others]
+        margins = [
+            Margin(Function(Formula(c.margin, unknown), values), c.equality, c.strict)
+            for c in others
+        ]
         short = Function(Formula(flat(-one.margin), unknown), values)
-        line = minimised(
-            short, margins, [c.equality for c in others], [c.strict for c in others], whole
-        )
+        line = minimised(short, margins, whole)
         if line.best is None:
             continue
         at = {**values, unknown: line.best.at}
