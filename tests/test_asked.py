@@ -72,3 +72,21 @@ def test_a_value_of_labels_that_varies_is_in_the_table_of_labels(tmp_path: Path)
 
     assert (headers[0], headers[2]) == ("w", "T")
     assert [row[:3] for row in rows] == [[w, m, pytest.approx(w)] for w in (1, 2) for m in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "status"),
+    [((), "answered"), (("subject to x <= 2",), "answered"), (("subject to x >= 3",), "infeasible")],
+    ids=["free", "on a constraint", "broken"],
+)
+def test_a_domain_of_one_value_has_it_for_an_answer(
+    kept: tuple[str, ...], status: str, tmp_path: Path
+):
+    answer = asked(tmp_path, "given k", "choose x in [2, k]", "minimize x^2", *kept).answer(k=2)
+
+    assert answer.status == status and answer.certain
+    if answer.ok:
+        assert answer["x"] == 2 and answer.goal and answer.goal.value == 4
+    else:
+        (relaxed,) = answer.relaxations
+        assert relaxed.by == pytest.approx(1)

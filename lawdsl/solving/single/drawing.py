@@ -65,7 +65,7 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
     points = frame.along.at(x, found.values)
     usable = np.all(np.isfinite(points.values), axis=0)
     usable &= np.all(np.isfinite(points.by_parameters[:count]), axis=(0, 1))
-    if usable.sum() < 3:
+    if usable.sum() < min(3, len(x)):
         return None
     x = x[usable]
     gradients = points.by_parameters[:count][..., usable]

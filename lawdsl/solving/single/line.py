@@ -172,7 +172,8 @@ def _candidates(
         beside = segments[max(i - 1, 0) : i + 1]
         if not any(s.allowed for s in beside):
             others = [m for k, m in enumerate(margins) if k not in cut.margins]
-            if not cut.margins or not all(m.allows(m.function.sign(cut.x)) for m in others):
+            single = not beside  # the range itself is a point
+            if not (cut.margins or single) or not all(m.allows(m.function.sign(cut.x)) for m in others):
                 continue
         if _is_beside_better(i, segments):
             continue
