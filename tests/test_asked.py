@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lawdsl
-from lawdsl.reporting.answers import rows_by_label
+from lawdsl.reporting.answer_tables import rows_by_label
 
 
 def asked(folder: Path, *lines: str) -> lawdsl.Asked:
@@ -76,7 +76,11 @@ def test_a_value_of_labels_that_varies_is_in_the_table_of_labels(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("kept", "status"),
-    [((), "answered"), (("subject to x <= 2",), "answered"), (("subject to x >= 3",), "infeasible")],
+    [
+        ((), "answered"),
+        (("subject to x <= 2",), "answered"),
+        (("subject to x >= 3",), "infeasible"),
+    ],
     ids=["free", "on a constraint", "broken"],
 )
 def test_a_domain_of_one_value_has_it_for_an_answer(

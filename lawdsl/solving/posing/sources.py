@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import sympy as sp
 
@@ -157,30 +158,23 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
     return Sources(tuple(found), labels)
 
 
-def _of_fit(use: str, fit: Fit) -> Source:
-    """A fit of a law without index sets; a parameter that was chosen before the others, and whose
-    errors are known, is one like these."""
+def _of_fit(use: str, fit: Fit, **labels: Any) -> Source:
+    """A fit, or that of one label; a parameter that was chosen before the others, and whose errors
+    are known, is one like these."""
     law = fit.read_law() if fit.spread is None else fit.law_of_spread()
     values = fit.values | {name: held.value for name, held in fit.held.items()}
-    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit)
+    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
 
 
 def _of_labels(use: str, fits: Fits) -> list[Source]:
     law = fits.read_law().declarations
     rows = (*law.output.indices, *law.output.rows)
     measured = fits.measured.values if fits.measured else {}
-    return [
-        Source(
-            use,
-            part.read_law(),
-            part.values,
-            part,
-            dict(part.law.instance.at) if part.law.instance else {},
-            rows,
-            measured,
-        )
-        for part in fits.parts
-    ]
+    found = []
+    for part in fits.parts:
+        at = dict(part.law.instance.at) if part.law.instance else {}
+        found.append(_of_fit(use, part, at=at, rows=rows, measured=measured))
+    return found
 
 
 def _merge(

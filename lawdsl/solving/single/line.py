@@ -98,8 +98,8 @@ def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
         value,
         others,
         tuple((as_float(s.low), as_float(s.high)) for s in _runs(segments)),
-        tuple(_turns(of_slope, cuts, segments)),
-        slopes.pop() if len(slopes) == 1 and None not in slopes else 0,
+        tuple(_turns(cuts, segments)),
+        slopes.pop() if len(slopes) == 1 else 0,
         not unclear and not any(s.doubtful for s in segments),
         tuple((as_float(p.low), as_float(p.high)) for p in unclear),
     )
@@ -173,7 +173,9 @@ def _candidates(
         if not any(s.allowed for s in beside):
             others = [m for k, m in enumerate(margins) if k not in cut.margins]
             single = not beside  # the range itself is a point
-            if not (cut.margins or single) or not all(m.allows(m.function.sign(cut.x)) for m in others):
+            if not (cut.margins or single) or not all(
+                m.allows(m.function.sign(cut.x)) for m in others
+            ):
                 continue
         if _is_beside_better(i, segments):
             continue
@@ -197,11 +199,8 @@ def _is_beside_better(i: int, segments: Sequence[_Segment]) -> bool:
 def _best(
     goal: Function, candidates: Sequence[Candidate]
 ) -> tuple[Candidate | None, Interval | None, tuple[Candidate, ...]]:
-    known: list[tuple[Candidate, Interval]] = []
-    for candidate in candidates:
-        value = goal(candidate.x)
-        if value is not None:
-            known.append((candidate, value))
+    """The best candidate, the goal there, and the others that may be as good."""
+    known = [(c, value) for c in candidates if (value := goal(c.x)) is not None]
     if not known:
         return None, None, ()
     first, least = min(known, key=lambda pair: (as_float(pair[1].high), not pair[0].attained))
@@ -222,9 +221,8 @@ def _runs(segments: Sequence[_Segment]) -> list[Interval]:
     return found
 
 
-def _turns(
-    of_slope: Roots, cuts: Sequence[_Cut], segments: Sequence[_Segment]
-) -> Iterator[tuple[float, int]]:
+def _turns(cuts: Sequence[_Cut], segments: Sequence[_Segment]) -> Iterator[tuple[float, int]]:
+    """The stationary points inside the range, each with its kind as `Line` says it."""
     for i, cut in enumerate(cuts):
         if not cut.stationary or i == 0 or i >= len(segments):
             continue
