@@ -38,9 +38,11 @@ def test_a_price_is_how_the_goal_changes_as_its_margin_grows(
 ):
     """A margin is one larger where k is one larger, or (turn -1) one smaller."""
     ready = asked(tmp_path, "given k > 0", *lines)
-    (kept,) = ready.answer(k=4.0).kept
+    answer = ready.answer(k=4.0)
+    (kept,) = answer.kept
     ahead, behind = (ready.answer(k=4.0 + step).goal for step in (1e-4, -1e-4))
 
+    assert answer.diagnostics == ()  # without fits there are no errors
     assert ahead and behind and kept.active
     assert kept.price == pytest.approx(turn * (ahead.value - behind.value) / 2e-4, rel=1e-5)
 

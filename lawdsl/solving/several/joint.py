@@ -69,10 +69,8 @@ class Joint:
         return Problem(self.goal, unknowns, self.constraints, known)
 
     def _answered(self, base: Answer, problem: Problem, found: Solution, values: Values) -> Answer:
-        known = [
-            s for s in (*self.noise.symbols, *self.posed.names.values()) if s in problem.values
-        ]
-        slopes = sensitivities(problem, found, known)
+        symbols = (*self.noise.symbols, *self.posed.names.values())
+        slopes = sensitivities(problem, found, [s for s in symbols if s in problem.values])
         at = {**values, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
         answer = replace(
             base,
@@ -85,11 +83,8 @@ class Joint:
             kept=self._kept(problem, found),
             sensitivities=self._sensitivities(slopes, values),
         )
-        return replace(answer, diagnostics=warnings_of(self.posed, at, answer, self._known(slopes)))
-
-    def _known(self, slopes: Slopes) -> bool:
-        """Whether the errors of the fits are known on which the answer depends."""
-        return self.noise.known(self._by_parameters(slopes))
+        known = self.noise.known(self._by_parameters(slopes))
+        return replace(answer, diagnostics=warnings_of(self.posed, at, known))
 
     def _by_parameters(self, slopes: Slopes) -> Array:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""

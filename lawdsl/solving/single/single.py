@@ -150,9 +150,9 @@ class Single:
                 c for s in self.posed.sources for c in conflicts(slope, s, self.posed.names, values)
             ]
             answer = replace(answer, conflicts=tuple(made))
-        known = drawn is not None or at_end and not self.noise.symbols
+        known = drawn is not None or not self.noise.symbols
         share = 1.0 if drawn is None else drawn.answered
-        return replace(answer, diagnostics=warnings_of(self.posed, values, answer, known, share))
+        return replace(answer, diagnostics=warnings_of(self.posed, values, known, share))
 
     def _closed(self, found: Found, values: Values) -> sp.Expr | None:
         """The unknown in closed form, where algebra gives one that agrees with the number."""
