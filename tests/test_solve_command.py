@@ -203,11 +203,10 @@ def test_a_table_has_the_ends_of_intervals(run, tmp_path: Path):
 
 
 def test_a_value_of_labels_may_vary_too(run, tmp_path: Path):
-    path = tmp_path / "answers.csv"
-    code, *_ = run("mix.law", "loss=mix.json", "cap=0.5,0.6", "-o", path, "--curve", path)
-    assert code == 0
-    run("mix.law", "loss=mix.json", "cap=0.5,0.6", "-o", path)
+    path, curve = tmp_path / "answers.csv", tmp_path / "curve.csv"
+    code, *_ = run("mix.law", "loss=mix.json", "cap=0.5,0.6", "-o", path, "--curve", curve)
 
+    assert code == 0 and {row["cap"] for row in rows_in(curve)} == {"0.5", "0.6"}
     assert [row["cap"] for row in rows_in(path)] == ["0.5", "0.6"]
 
 
@@ -241,6 +240,32 @@ def test_another_choice_is_compared_with_the_answer(run):
     (compared,) = result["compared"]
     assert compared["x"] == {"r": 0.5}
     assert compared["broken"] == ["loss(r) <= (1 + T)*L0"]
+
+
+def test_another_choice_may_have_labels(run):
+    free = answer(run, "mix.law", "loss=mix.json", "--at", "r[code]=0.5,r[general]=0.5")
+
+    (compared,) = free["compared"]
+    assert compared["x"] == {"r[code]": 0.5, "r[general]": 0.5}
+    assert compared["behind"] > 0 and compared["broken"] == []
+
+
+def test_another_choice_may_have_two_labels_for_a_name(folder: Path, run):
+    lines = (
+        'question grid "Two labels for a name"',
+        "index a over {one, two}",
+        "index b over {three, four}",
+        "setting k = 3",
+        "choose T[a, b] in [0, 9]",
+        "minimize sum((T[a, b] - k)^2 for a, b)",
+        "",
+    )
+    (folder / "grid.law").write_text("\n".join(lines), encoding="utf-8")
+    names = [f"T[{a}, {b}]" for a in ("one", "two") for b in ("three", "four")]
+    choice = ",".join(f"{name}=4" for name in names)
+
+    (compared,) = answer(run, "grid.law", "k=3", "--at", choice)["compared"]
+    assert compared["x"] == dict.fromkeys(names, 4.0) and compared["behind"] == pytest.approx(4)
 
 
 def test_no_answer_exits_with_1_and_says_what_gives_way(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -201,7 +202,8 @@ def _combinations(given: Mapping[str, list[float]]) -> Iterator[dict[str, float]
 
 def _point(asked: Question, text: str) -> dict[str, float]:
     """NAME=VALUE,NAME=VALUE as numbers in the units of the unknowns."""
-    pairs = bindings([part for part in text.split(",") if part.strip()], "--at takes NAME=VALUE")
+    parts = re.split(r",(?![^\[]*\])", text)  # not between the labels of T[a, b]
+    pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
     return {name: _value(asked, name, value) for name, value in pairs.items()}
 
 

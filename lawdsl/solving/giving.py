@@ -13,17 +13,11 @@ from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
+from lawdsl.proof.claims import RELATIONS
 from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.posing.sources import number_of
 
 Given = Mapping[str, "float | Mapping[str, float]"]
-
-RELATIONS = {
-    "<": lambda x, y: x < y,
-    "<=": lambda x, y: x <= y,
-    ">": lambda x, y: x > y,
-    ">=": lambda x, y: x >= y,
-}
 
 
 def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:

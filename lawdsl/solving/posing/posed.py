@@ -59,6 +59,12 @@ class Condition:
         """What a reader calls it."""
         return self.doc or self.text
 
+    @property
+    def plain(self) -> bool:
+        """Whether it holds whatever the unknowns are, as the signs of all names tell."""
+        kept = self.margin.is_positive or (self.margin.is_nonnegative and not self.strict)
+        return bool(kept and not self.equality)
+
 
 @dataclass(frozen=True)
 class Taken:

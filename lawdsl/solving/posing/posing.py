@@ -73,6 +73,11 @@ class _Posing:
                 self.symbols[text] = sp.Symbol(text, **self._assumptions(symbol))
 
     def posed(self) -> Posed:
+        """The question in algebra.
+
+        Raises:
+            LawdslError: it has no value, or takes too long or too much to write out.
+        """
         with bounded(self.declared):
             goal = self._expression(self.question.goal, {})
             asked = [c for kept in self.question.constraints for c in self._conditions(kept)]
@@ -244,15 +249,14 @@ class _Posing:
             limit = bound.limit.xreplace(source.replacing(at))
             margin = at[quantity.symbol] - limit
             margin = margin if bound.lower else -margin
-            if margin.is_positive or (margin.is_nonnegative and not bound.strict):
-                continue
             formula = arguments.get(quantity.name.partition("[")[0])
             shown = quantity.name
-            if isinstance(formula, tree.Formula) and not isinstance(formula, tree.Element):
+            if formula is not None and not isinstance(formula, tree.Element):
                 shown = print_formula(formula)
             text = f"{shown} {bound.relation} {bound.text}"
             own = Condition(text, None, margin, strict=bound.strict, law=source.use)
-            self.domains.setdefault(margin, own)
+            if not own.plain:
+                self.domains.setdefault(margin, own)
 
     def _assumptions(self, symbol: Symbol) -> dict[str, bool]:
         """What SymPy may assume of a name: the sign that its domain gives, or that of the

@@ -60,14 +60,11 @@ def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | Non
             _as_condition(unknown, r, limit, formula, asked) for r, limit in unknown.bounds
         )
         others = tuple(c for c in problem.conditions if c != equation)
+        left = (replace(c, margin=c.margin.xreplace(at)) for c in (*others, *bounds))
         return Reduced(
             tuple(u for u in problem.unknowns if u != unknown),
             flat(problem.goal.xreplace(at)),
-            tuple(
-                replace(c, margin=flat(c.margin.xreplace(at)))
-                for c in (*others, *bounds)
-                if not _is_plain(c.margin.xreplace(at), c)
-            ),
+            tuple(replace(c, margin=flat(c.margin)) for c in left if not c.plain),
             {**{s: f.xreplace(at) for s, f in problem.follow.items()}, unknown.symbol: formula},
         )
     return None
@@ -79,10 +76,3 @@ def _as_condition(
     margin = formula - limit if relation.startswith(">") else limit - formula
     text = f"{unknown.name} {relation} {limit}"
     return Condition(text, None, margin, strict=relation in "<>", law=asked)
-
-
-def _is_plain(margin: sp.Expr, condition: Condition) -> bool:
-    """Whether a condition holds whatever the unknowns are."""
-    if condition.equality:
-        return False
-    return bool(margin.is_positive or (margin.is_nonnegative and not condition.strict))

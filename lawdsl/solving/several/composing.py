@@ -31,6 +31,7 @@ class Known:
 
     @property
     def affine(self) -> bool:
+        """Whether it is both."""
         return self.convex and self.concave
 
 

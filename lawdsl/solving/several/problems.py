@@ -49,10 +49,12 @@ class Problem:
 
     @property
     def low(self) -> Array:
+        """The least value of each unknown, shape (n,)."""
         return np.array([low for low, _ in self.unknowns.values()], dtype=np.float64)
 
     @property
     def high(self) -> Array:
+        """The greatest value of each unknown, shape (n,)."""
         return np.array([high for _, high in self.unknowns.values()], dtype=np.float64)
 
     @property

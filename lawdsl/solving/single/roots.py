@@ -41,6 +41,7 @@ class Range:
 
     @property
     def interval(self) -> Interval:
+        """From end to end, whether they belong to it or not."""
         return Interval(_end(self.low), _end(self.high))
 
 
