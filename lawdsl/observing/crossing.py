@@ -25,7 +25,7 @@ def crossing(place: str, shares: Array, slope: Array, error: Array, sure: Surene
     """Where slopes that are above 0 at small shares fall below 0.
 
     The estimate is where the line through them crosses 0, after neighbours in the wrong order have
-    been averaged (isotonic regression). The interval are all shares at which a slope of 0 is not
+    been averaged (isotonic regression). The interval is all shares at which a slope of 0 is not
     refuted: between two measured shares the slope lies on a straight line, to within its noise
     (Fieller's interval) and to within the bend that the slopes beside them surely have. A gap at
     the end has such neighbours on one side alone: nothing says where in it the sign changes. Nor

@@ -106,13 +106,8 @@ def inflection(
     found = [at(n, sure) for n in range(len(groups))]
     # a place at which nothing shows must not widen what is known of the others
     failing = [n for n, one in enumerate(found) if one.fails and one.high is not None]
-    low = high = estimate = None
-    if failing:
-        together = Sureness(limit(noise.df, TAIL / len(failing)), surely)
-        low = max(at(n, together).low or 0.0 for n in failing)
-        high = max(high for n in failing if (high := found[n].high) is not None)
-        known = [e for n in failing if (e := found[n].estimate) is not None]
-        estimate = max(known) if len(known) == len(failing) else None
+    shared = Sureness(limit(noise.df, TAIL / max(len(failing), 1)), surely)
+    estimate, low, high = _largest([found[n] for n in failing], [at(n, shared) for n in failing])
     return Inflection(
         share.name,
         law.output,
@@ -125,6 +120,23 @@ def inflection(
         noise.source,
         tuple(found),
     )
+
+
+def _largest(
+    failing: Sequence[Crossing], shared: Sequence[Crossing]
+) -> tuple[float | None, float | None, float | None]:
+    """The largest of some ratios, and the ends of its interval.
+
+    Args:
+        failing: each by itself.
+        shared: the same, with the chance of being wrong divided among them.
+    """
+    highs = [one.high for one in failing if one.high is not None]
+    if not highs:
+        return None, None, None
+    known = [one.estimate for one in failing if one.estimate is not None]
+    estimate = max(known) if len(known) == len(failing) else None
+    return estimate, max(one.low or 0.0 for one in shared), max(highs)
 
 
 def share_of(law: Law, slope: Slope) -> Quantity | None:
