@@ -311,8 +311,7 @@ WRONG_LINES = [  # what the command line cannot be: exit code 2
     ((ALLOCATION, *NUMBERS, "C=" + ",".join(map(str, range(1, 10_002)))), "at most 10,000"),
     ((ALLOCATION, *NUMBERS, "C=1", "--at", "N"), "--at takes NAME=VALUE"),
     ((ALLOCATION, *NUMBERS, "C=1", "--at", "N=x,D=1"), "is no number"),
-    ((ALLOCATION, *NUMBERS, "C=1", "--level", "95"), "0<x<1"),
-    ((ALLOCATION, *NUMBERS, "C=1", "--seed", "-1"), "x>=0"),
+    ((ALLOCATION, *NUMBERS, "C=1", "--seed", "x"), "is not a valid integer"),
     ((), "Missing argument 'QUESTION'"),
 ]
 WRONG_INPUT = [  # what it names cannot be used: exit code 3
@@ -338,6 +337,8 @@ WRONG_INPUT = [  # what it names cannot be used: exit code 3
     ((ALLOCATION, *NUMBERS, "C=0"), "F0503", "or its unit"),
     ((ALLOCATION, *NUMBERS, "C=-1"), "F0503", "or its unit"),
     ((ALLOCATION, *NUMBERS[1:], "loss.E=-1", "C=1"), "F0503", "correct the value"),
+    ((ALLOCATION, *NUMBERS, "C=1", "--level", "95"), "F0120", "from 0.5 to 0.999"),
+    ((ALLOCATION, *NUMBERS, "C=1", "--seed", "-1"), "F0106", ""),
     ((ALLOCATION, *NUMBERS, "C=1", "-o", "no/such/folder.csv"), "L0313", ""),
 ]
 

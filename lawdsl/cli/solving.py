@@ -31,20 +31,8 @@ MOST = 10_000  # combinations of values
     metavar="NAME=VALUE,...",
     help="Compare the answer with another choice: --at r_d=0.5; of several unknowns each once.",
 )
-@click.option(
-    "--level",
-    default=0.95,
-    show_default=True,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Of the intervals.",
-)
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Of the starts and draws.",
-)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
 @click.option(
     "-o",
     "--output",

@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 
 from lawdsl import library
+from lawdsl.choices import check_level, check_seed
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
@@ -74,8 +75,11 @@ class Asked:
             named: more values, N=1.8.
 
         Raises:
-            LawdslError: a value that is missing, is none, or lies outside its domain.
+            LawdslError: a value that is missing, is none, or lies outside its domain; a level of
+                intervals or a seed that is none.
         """
+        check_level(level)
+        check_seed(seed)
         given = {**(values or {}), **named}
         values_of_all = given_values(self.posed, given)
         way = self._way(values_of_all)
