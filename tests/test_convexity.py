@@ -11,13 +11,23 @@ from hypothesis import strategies as st
 
 from lawdsl.compiling.tape import OPERATIONS
 from lawdsl.diagnostics import LawdslError
-from lawdsl.solving.several.convexity import RULES, curvature, curvatures
+from lawdsl.solving.several.composing import RULES
+from lawdsl.solving.several.convexity import Curvature, curvatures
 
 r, s, t = sp.symbols("r s t", real=True)
 a, b, g, k = sp.symbols("a b g k", real=True)
 SHARES = {r: (0.0, 1.0), s: (0.0, 1.0)}
 HALF, INF = sp.Rational(1, 2), float("inf")
 VALUES = {a: 0.7, b: -1.3, g: 0.4, k: 2.0}
+
+
+def curvature(
+    e: sp.Expr,
+    unknowns: dict[sp.Symbol, tuple[float, float]],
+    values: dict[sp.Symbol, float] | None = None,
+) -> Curvature | None:
+    return curvatures([e], unknowns, values)[0]
+
 
 CASES = [
     (r + 2 * s - 3, "affine"),

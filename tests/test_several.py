@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from lawdsl.solving.several.conditions import gap, point
-from lawdsl.solving.several.minimising import Constraint, Problem, Solution, minimise, proved
+from lawdsl.solving.several.minimising import minimise, proved
+from lawdsl.solving.several.optimality import gap, point
+from lawdsl.solving.several.problems import Constraint, Problem, Solution
 from lawdsl.solving.several.sensitivities import sensitivities
 
 INF = float("inf")
@@ -182,7 +183,7 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def by_name(found: Solution) -> dict[tuple[str, str], float]:
-    return {(r.name, r.kind): r.by for r in found.relaxations}
+    return {(r.name, r.kind): r.by for r in found.shortfalls}
 
 
 def test_caps_that_leave_too_little_say_by_how_much():
@@ -328,7 +329,7 @@ def test_a_kink_is_found_and_not_proved():
 def test_no_value_anywhere_is_not_feasible():
     found = minimise(Problem(sp.log(x - 2) + y, {x: (0.0, 1.0), y: (0.0, 1.0)}))
 
-    assert not found.feasible and found.relaxations == ()
+    assert not found.feasible and found.shortfalls == ()
 
 
 def with_caps(caps: list[float]) -> Problem:

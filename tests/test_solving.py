@@ -15,7 +15,7 @@ import lawdsl
 from lawdsl.compiling.intervals import precision
 from lawdsl.solving.posing.isolating import isolated
 from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import Line, minimised
+from lawdsl.solving.single.line import Line, Margin, minimised
 from lawdsl.solving.single.roots import BITS, Range, as_float, roots
 
 x = sp.Symbol("x", real=True)
@@ -148,9 +148,7 @@ def least_by_sampling(
 
 
 def least(goal: sp.Expr, margins: list[sp.Expr], low: float, high: float) -> Line:
-    own = [function(m) for m in margins]
-    no = [False] * len(own)
-    return minimised(function(goal), own, no, no, Range(low, high))
+    return minimised(function(goal), [Margin(function(m)) for m in margins], Range(low, high))
 
 
 @pytest.mark.parametrize("seed", range(15))

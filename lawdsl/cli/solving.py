@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,7 +193,8 @@ def _value(asked: Question, name: str, text: str) -> float:
     return value_in(name, unit.factors if unit else None, text)
 
 
-def _combinations(given: Mapping[str, list[float]]) -> Any:
+def _combinations(given: Mapping[str, list[float]]) -> Iterator[dict[str, float]]:
+    """Each choice of one value for each name."""
     for values in itertools.product(*given.values()):
         yield dict(zip(given, values, strict=True))
 
@@ -214,14 +215,14 @@ def _written(
     """Write what is to be kept; the files."""
     written = []
     if output:
-        from lawdsl.reporting.answers import by_label, rows_by_label, rows_of
+        from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of
 
         labelled = by_label(asked)
         rows = rows_by_label(asked, answers, varying) if labelled else rows_of(answers, varying)
         write_rows(Path(output), *rows)
         written.append(output)
     if curve:
-        from lawdsl.reporting.answers import curve_of
+        from lawdsl.reporting.answer_tables import curve_of
 
         write_rows(Path(curve), *curve_of(answers, varying))
         written.append(curve)

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.fits import Fits
 
 Array = NDArray[np.float64]
-OF_PARTS = (
-    "F0110",
-    "F0126",
-    "F0127",
-)  # trust, errors and inflections are of a part, ranges are those of the table
+OF_PARTS = ("F0110", "F0126", "F0127")  # trust, errors, inflections; ranges are of the table
 Predicted = tuple[Array, tuple[Diagnostic, ...]]  # and what is odd about it
 
 

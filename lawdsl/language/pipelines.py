@@ -12,7 +12,7 @@ from lawdsl.language.declared import Declarations, Find, Symbol
 from lawdsl.language.declaring import declare, define
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.scope import CHOICE, PREDICTED, Place, Scope, TooManyMistakes
-from lawdsl.language.sections import header_and_body
+from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.tree import Formula, Span
 from lawdsl.language.words import nearest
 
@@ -111,9 +111,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
     header, body = header_and_body(scope, statements, "pipeline")
     if body is None:
         return None
-    scope.later = {
-        item.name: item.span for s in body if isinstance(s, tree.Declaration) for item in s.items
-    } | {s.name: s.span for s in body if isinstance(s, tree.Definition)}
+    look_ahead(scope, body)
     for statement in body:
         if isinstance(statement, tree.Declaration):
             declare(scope, statement)
@@ -128,7 +126,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
     found = tuple(step for step in steps if step is not None)
     if header is None or scope.errors or len(found) < len(lines):
         return None
-    _check_unused(scope)
+    check_unused(scope)
     return Pipeline(
         name=header.name,
         title=header.title or header.name,
@@ -220,12 +218,3 @@ def _check_point(scope: Scope, line: tree.Step, step: Step) -> None:
             message = f"`{name}` cannot be the same within a group and move to a point"
             help = f"leave it out behind `by`, or behind `at`: a prediction has the `{name}` of its group"
             scope.say("L0603", message, span, help)
-
-
-def _check_unused(scope: Scope) -> None:
-    if scope.lost:
-        return  # it may be used in a line that could not be read
-    for name, span in scope.own.items():
-        if name not in scope.used:
-            message = f"the {scope.symbols[name].kind} `{name}` is never used"
-            scope.say("L0309", message, span, "remove it", severity="warning")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language import limits, tree
+from lawdsl.language import tree
 from lawdsl.language.checking import check_formula, check_same_unit
 from lawdsl.language.declared import Declarations, Find, IndexSet, Symbol
-from lawdsl.language.declaring import declare, define, names_in
+from lawdsl.language.declaring import declare, define
 from lawdsl.language.indices import declare_indices
 from lawdsl.language.printing import print_formula, print_relation
 from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
-from lawdsl.language.sections import header_and_body
+from lawdsl.language.sections import check_unused, header_and_body, look_ahead, places
 from lawdsl.language.sizes import check_sizes
 from lawdsl.language.tree import Formula, Span
 from lawdsl.language.values import Calls, Value, varies
-
-__all__ = ["Constraint", "Question", "Value", "resolve_question"]
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
     header, body = header_and_body(scope, statements, "question")
     if body is None:
         return None
-    _look_ahead(scope, body)
+    look_ahead(scope, body)
     calls = Calls(scope)
     for statement in sorted(body, key=lambda s: not isinstance(s, tree.Uses)):
         match statement:
@@ -131,7 +129,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
         _check_sizes(scope, calls, constraints, goal)
     if header is None or goal is None or scope.errors:
         return None
-    _check_unused(scope)
+    check_unused(scope)
     symbols = {n: s for n, s in scope.symbols.items() if s.kind not in ("index", "use", "value")}
     line, formula = goal
     return Question(
@@ -184,39 +182,10 @@ def _check_sizes(
     check_sizes(scope, formulas, calls.sizes(), "lets and laws")
 
 
-def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
-    """Where each name of the file is declared."""
-    later: dict[str, Span] = {}
-    for statement in body:
-        match statement:
-            case tree.Index(names):
-                for name in names[: limits.INDICES]:
-                    later.setdefault(name, scope.within(statement.span, name))
-            case tree.Uses():
-                for name, span in _places(scope, statement):
-                    later.setdefault(name, span)
-            case tree.Declaration(_, items):
-                for item in items:
-                    later.setdefault(item.name, item.span)
-            case tree.Definition(_, name, formula):
-                later.setdefault(name, statement.span)
-                scope.made_of = {**scope.made_of, name: tuple(names_in(formula))}
-    scope.later = later
-
-
-def _places(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
-    """The names of a statement, each with its place; the whole statement if it is in Greek."""
-    at = statement.span.start + len("uses")
-    for name in statement.names:
-        start = scope.text.text.find(name, at, statement.span.end)
-        at = start + len(name) if start >= 0 else at
-        yield name, Span(start, at) if start >= 0 else statement.span
-
-
 def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
     """`uses general, domain : dcpt.l3`"""
     law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
-    for name, span in _places(scope, statement):
+    for name, span in places(scope, statement):
         symbol = Symbol(name, "use", span)
         if not scope.declare(symbol) or law is None:
             calls.missing.add(name)
@@ -257,13 +226,3 @@ def _goal(
     formula = calls.named(lines[0].objective)
     check_formula(scope, formula, QUESTION)
     return lines[0], formula
-
-
-def _check_unused(scope: Scope) -> None:
-    for name, span in scope.own.items():
-        if name not in scope.used and not scope.lost:
-            symbol = scope.symbols[name]
-            kind = "law" if symbol.kind == "use" else symbol.kind
-            scope.say(
-                "L0309", f"the {kind} `{name}` is never used", span, "remove it", severity="warning"
-            )

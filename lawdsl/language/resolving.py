@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language import limits, tree
+from lawdsl.language import tree
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declared import Claim, Declarations, Find, Objective, Symbol, Target
 from lawdsl.language.declaring import (
     check_identity,
     declare,
     define,
-    names_in,
     remember,
     sort_symbols,
 )
@@ -35,7 +34,7 @@ from lawdsl.language.indices import declare_indices
 from lawdsl.language.measures import check_measures
 from lawdsl.language.parsing import ANYTHING
 from lawdsl.language.scope import Scope, TooManyMistakes
-from lawdsl.language.sections import header_and_body
+from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.sizes import check_sizes, sizes_of
 from lawdsl.language.tree import Span
 
@@ -77,7 +76,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     if body is None:
         return None
     base = _extended(scope, body)
-    _look_ahead(scope, body)
+    look_ahead(scope, body)
     output: Symbol | None = None
     for statement in body:
         match statement:
@@ -109,7 +108,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     check_sizes(scope, own, sizes_of(scope.symbols, {}))
     if header is None or output is None or scope.errors:
         return None
-    _check_unused(scope, output)
+    check_unused(scope, output.name)
     inherited = [
         c for c in (base.claims if base else ()) if not isinstance(c.claim, tree.Reduction)
     ]
@@ -158,25 +157,6 @@ def _extended(scope: Scope, body: Sequence[tree.Statement]) -> Declarations | No
     return base
 
 
-def _look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
-    """Where each name of the file is declared, and what its definitions are made of."""
-    later: dict[str, Span] = {}
-    made_of: dict[str, list[str]] = {}
-    for statement in body:
-        match statement:
-            case tree.Index(names):
-                for name in names[: limits.INDICES]:
-                    later.setdefault(name, scope.within(statement.span, name))
-            case tree.Declaration(_, items):
-                for item in items:
-                    later.setdefault(item.name, item.span)
-                    made_of.setdefault(item.name, []).extend(names_in(item))
-            case tree.Definition(_, name, formula):
-                later.setdefault(name, statement.span)
-                made_of.setdefault(name, []).extend(names_in(formula))
-    scope.later, scope.made_of = later, made_of
-
-
 def _check_output(
     scope: Scope, header: tree.Section | None, output: Symbol | None, base: Declarations | None
 ) -> None:
@@ -205,16 +185,3 @@ def _objective(
     if not statements or output is None:
         return None
     return check_objective(scope, statements[0], output.name)
-
-
-# Afterwards
-
-
-def _check_unused(scope: Scope, output: Symbol) -> None:
-    if scope.lost:
-        return  # it may be used in a line that could not be read
-    for name, span in scope.own.items():
-        if name not in scope.used and name != output.name:
-            kind = scope.symbols[name].kind
-            message = f"the {kind} `{name}` is never used"
-            scope.say("L0309", message, span, "remove it", severity="warning")

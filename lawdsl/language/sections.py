@@ -1,10 +1,11 @@
-"""What a file is: the line that names its section, and the statements that may stand in it."""
+"""What a file is: the line that names its section, the statements that may stand in it, its names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lawdsl.language import limits, tree, words
+from lawdsl.language.declaring import names_in
 from lawdsl.language.parsing import ANYTHING, long_name
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Span
@@ -101,3 +102,45 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     message = f"this line belongs to a {' or a '.join(homes)}, not to a {kind}"
     scope.say("L0602", message, statement.span, help)
     return False
+
+
+def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
+    """Where each name of the file is declared, and what its definitions are made of."""
+    later: dict[str, Span] = {}
+    made_of: dict[str, list[str]] = {}
+    for statement in body:
+        match statement:
+            case tree.Index(names):
+                for name in names[: limits.INDICES]:
+                    later.setdefault(name, scope.within(statement.span, name))
+            case tree.Uses():
+                for name, span in places(scope, statement):
+                    later.setdefault(name, span)
+            case tree.Declaration(_, items):
+                for item in items:
+                    later.setdefault(item.name, item.span)
+                    made_of.setdefault(item.name, []).extend(names_in(item))
+            case tree.Definition(_, name, formula):
+                later.setdefault(name, statement.span)
+                made_of.setdefault(name, []).extend(names_in(formula))
+    scope.later, scope.made_of = later, made_of
+
+
+def places(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
+    """The names of a statement, each with its place; the whole statement if it is in Greek."""
+    at = statement.span.start + len("uses")
+    for name in statement.names:
+        start = scope.text.text.find(name, at, statement.span.end)
+        at = start + len(name) if start >= 0 else at
+        yield name, Span(start, at) if start >= 0 else statement.span
+
+
+def check_unused(scope: Scope, output: str = "") -> None:
+    """Warn of names that nothing uses, but for the law's output."""
+    if scope.lost:
+        return  # it may be used in a line that could not be read
+    for name, span in scope.own.items():
+        if name not in scope.used and name != output:
+            kind = scope.symbols[name].kind
+            message = f"the {'law' if kind == 'use' else kind} `{name}` is never used"
+            scope.say("L0309", message, span, "remove it", severity="warning")

@@ -25,13 +25,9 @@ STATEMENTS = (
     "maximize",
     "start",
 )
-LEADING = (
-    "given",
-    "step",
-    "uses",
-    "choose",
-    "subject",
-)  # names, but where they begin a line and another word follows
+LEADING = ("given", "step", "uses", "choose", "subject")
+"""Words that are names, but where they begin a line and another word follows."""
+
 INNER = ("unit", "for", "in", "is", "as", "expect", "finite")
 TRENDS = ("increasing", "decreasing", "convex", "concave")
 KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))

@@ -1,22 +1,23 @@
-"""Answers as text on a terminal, and as rows of a table."""
+"""Answers to questions as text on a terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from lawdsl.diagnostics import printable
 from lawdsl.language.printing import print_unit
+from lawdsl.reporting.answer_tables import goal_of, varied
 from lawdsl.reporting.terminal import number, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.records import Answer, Conflict, Ends, Response
+    from lawdsl.solving.records import Answer, Conflict, Ends
 
 FEW = 4  # active constraints that are written out
 MOST = 20  # unknowns, constraints or givens that are shown
@@ -96,12 +97,10 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
         doc = printable(u.doc or "")
         doc = "" if rows and doc == printable(answer.unknowns[0].doc or "") else doc
         rows.append([u.name, number(u.value), _ends(u.ends), u.unit, doc])
-    if answer.goal is not None and _goal_of([answer]):
+    if answer.goal is not None and goal_of([answer]):
         rows.append([answer.goal.text, number(answer.goal.value), _ends(answer.goal.ends), "", ""])
     columns = ["", "", percent, "unit", ""]
-    kept = [i for i in range(5) if i < 2 or any(row[i] for row in rows)]
-    out.print()
-    show_rows([columns[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+    _show_table(columns, rows, out, always=2)
     for u in answer.unknowns:
         if u.formula is not None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
@@ -163,8 +162,7 @@ def _show_sensitivities(asked: Question, answer: Answer, out: Console) -> None:
         [s.name, *(_step(s.unknowns.get(n, 0.0), s.value) for n in names), _step(s.goal, s.value)]
         for s in shown[:MOST]
     ]
-    out.print()
-    show_rows(headers, rows, out)
+    _show_table(headers, rows, out)
 
 
 def _step(slope: float, value: float) -> str:
@@ -176,7 +174,7 @@ def _show_response(answer: Answer, out: Console) -> None:
         return
     named = {k.text: k.name for k in answer.kept}
     shown = list(dict.fromkeys(named[text] for text in answer.response[0].margins))
-    goal = _goal_of([answer])
+    goal = goal_of([answer])
     headers = [
         *answer.response[0].x,
         *((*goal, f"{100 * answer.level:g} % interval") if goal else ()),
@@ -187,9 +185,7 @@ def _show_response(answer: Answer, out: Console) -> None:
         least = {n: min(m for t, m in r.margins.items() if named[t] == n) for n in shown}
         own = (number(r.goal), _ends(r.ends)) if goal else ()
         rows.append([*(f"{v:.4g}" for v in r.x.values()), *own, *map(_margin, least.values())])
-    kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
-    out.print()
-    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+    _show_table(headers, rows, out)
 
 
 def _margin(value: float) -> str:
@@ -221,7 +217,6 @@ def _at(name: str, value: float) -> str:
 def _show_compared(answer: Answer, out: Console) -> None:
     if not answer.compared:
         return
-    out.print()
     rows = []
     for c in answer.compared:
         at = ", ".join(f"{n} = {number(v)}" for n, v in list(c.x.items())[:4])
@@ -238,8 +233,7 @@ def _show_compared(answer: Answer, out: Console) -> None:
             ]
         )
     headers = ["instead", "goal", "interval", "worse by", "interval", "breaks"]
-    kept = [i for i in range(6) if i < 2 or any(row[i] for row in rows)]
-    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+    _show_table(headers, rows, out, always=2)
 
 
 def show_answers(
@@ -249,114 +243,30 @@ def show_answers(
     _show_head(asked, answers[0], out, varying)
     first = next((a for a in answers if a.unknowns), None)
     names = [u.name for u in first.unknowns] if first else []
-    goal = _goal_of(answers)
+    goal = goal_of(answers)
     percent = f"{100 * answers[0].level:g} % interval"
     headers = [*varying]
     for name in (*names, *(g if len(g) <= LONGEST else "goal" for g in goal)):
         headers += [name, percent]
     headers.append("where")
     rows = [_answer_row(answer, varying, names, goal=bool(goal)) for answer in answers]
-    kept = [i for i in range(len(headers)) if any(row[i] for row in rows)]
-    out.print()
-    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+    _show_table(headers, rows, out)
 
 
 def _answer_row(
     answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool
 ) -> list[str]:
-    row = [number(_varied(answer, name)) for name in varying]
+    row = [number(varied(answer, name)) for name in varying]
     own = {u.name: u for u in answer.unknowns}
     for found in (*(own.get(name) for name in names), *([answer.goal] if goal else [])):
         row += [number(found.value), _ends(found.ends)] if found else ["", ""]
     return [*row, answer.where or NO_ANSWER.get(answer.status, answer.status)]
 
 
-def _goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
-    """What was made smallest or largest; nothing where that is an unknown itself."""
-    first = next((a for a in answers if a.goal), None)
-    if first is None or first.goal is None:
-        return ("goal",)
-    return () if first.goal.text in {u.name for u in first.unknowns} else (first.goal.text,)
-
-
-def _varied(answer: Answer, name: str) -> float:
-    """The value of a given or a setting; of one with labels, that of all of them."""
-    return next(v for n, v in answer.values.items() if n == name or n.startswith(f"{name}["))
-
-
-def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Answers as the columns of a table, and its rows: what varies, the unknowns, their ends."""
-    first = next((a for a in answers if a.unknowns), None)
-    names = [u.name for u in first.unknowns] if first else []
-    headers = list(varying)
-    for name in names:
-        headers += [name, f"{name} low", f"{name} high"]
-    goal = _goal_of(answers)
-    for text in goal:
-        headers += [text, f"{text} low", f"{text} high"]
-    headers.append("where")
-    rows = []
-    for answer in answers:
-        row: list[Any] = [_varied(answer, name) for name in varying]
-        own = {u.name: u for u in answer.unknowns}
-        for name in names:
-            u = own.get(name)
-            row += [u.value if u else None, *((u.ends if u else None) or (None, None))]
-        if goal:
-            row += [answer.goal.value if answer.goal else None]
-            row += (answer.goal.ends if answer.goal else None) or (None, None)
-        row.append(answer.where or answer.status)
-        rows.append(row)
-    return headers, rows
-
-
-def by_label(asked: Question) -> bool:
-    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
-    unknowns = asked.of_kind("unknown")
-    return len({u.indices for u in unknowns}) == 1 and all(
-        len(u.indices) == 1 and not u.simplex for u in unknowns
-    )
-
-
-def rows_by_label(
-    asked: Question, answers: Sequence[Answer], varying: Sequence[str]
-) -> tuple[list[str], list[list[Any]]]:
-    """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
-    names = [u.name for u in asked.of_kind("unknown")]
-    over = asked.indices[asked.of_kind("unknown")[0].indices[0]].over
-    headers = [*varying, over]
-    for name in names:
-        headers += [name, f"{name} low", f"{name} high", f"where {name}"]
-    rows = []
-    for answer in answers:
-        own = {u.name: u for u in answer.unknowns}
-        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
-            row: list[Any] = [*(answer.values[name] for name in varying), label]
-            for name in names:
-                u = own.get(f"{name}[{label}]")
-                row += [u.value, *(u.ends or (None, None)), u.place] if u else [None] * 4
-            rows.append(row)
-    return headers, rows
-
-
-def curve_of(
-    answers: Sequence[Answer], varying: Sequence[str]
-) -> tuple[list[str], list[list[Any]]]:
-    """Response curves as the columns of a table, and its rows."""
-    first: Response | None = next((r for a in answers for r in a.response), None)
-    goal = _goal_of(answers)
-    x: Mapping[str, float] = first.x if first else {}
-    margins: Mapping[str, float] = first.margins if first else {}
-    headers = [*varying, *x, *(h for text in goal for h in (text, f"{text} low", f"{text} high"))]
-    headers += [f"margin of {text}" for text in margins]
-    rows = [
-        [
-            *(_varied(answer, name) for name in varying),
-            *r.x.values(),
-            *((r.goal, *(r.ends or (None, None))) if goal else ()),
-            *r.margins.values(),
-        ]
-        for answer in answers
-        for r in answer.response
-    ]
-    return headers, rows
+def _show_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], out: Console, always: int = 0
+) -> None:
+    """A table behind an empty line, without columns that say nothing; the first ones always."""
+    kept = [i for i in range(len(headers)) if i < always or any(row[i] for row in rows)]
+    out.print()
+    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)

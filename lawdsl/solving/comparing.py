@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,9 +10,9 @@ import sympy as sp
 from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.solving.noise import Noise
+from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Posed
-from lawdsl.solving.records import Answer, Compared, Ends
+from lawdsl.solving.records import Answer, Compared
 
 KEPT = 1e-9  # a constraint is kept within rounding
 
@@ -43,7 +42,6 @@ def compared(
     if wrong:
         message = f"a choice has a value for each of {', '.join(names[:8])}; see `{wrong[0]}`"
         raise LawdslError(Diagnostic("F0502", message, help=f"write --at {names[0]}=VALUE,…"))
-    sign = -1.0 if posed.question.maximize else 1.0
     noise = Noise.of(posed.sources)
     outputs = [posed.goal, *(c.margin for c in posed.conditions)]
     free = set().union(*(e.free_symbols for e in outputs)) - set(noise.symbols)
@@ -57,17 +55,17 @@ def compared(
     behind = float(found[0, 0] - found[0, 1])
     halves = noise.half_widths(by_parameters, answer.level)
     between = noise.half_widths(by_parameters[:, :1] - by_parameters[:, 1:], answer.level)
-    goal = sign * float(found[0, 0])
+    goal = posed.sign * float(found[0, 0])
     broken = [
         c.text
         for c, margin in zip(posed.conditions, found[1:, 0], strict=True)
         if not (abs(margin) <= KEPT if c.equality else margin >= -KEPT)
     ]
     return Compared(
-        dict(point), goal, _ends(goal, halves[0]), behind, _ends(behind, between[0]), tuple(broken)
+        dict(point),
+        goal,
+        interval(goal, float(halves[0])),
+        behind,
+        interval(behind, float(between[0])),
+        tuple(broken),
     )
-
-
-def _ends(value: float, half: float) -> Ends | None:
-    reach = float(half)
-    return (value - reach, value + reach) if math.isfinite(reach) and reach > 0 else None

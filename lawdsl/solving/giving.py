@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 import sympy as sp
@@ -13,6 +14,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
 from lawdsl.solving.posing.posed import Posed
+from lawdsl.solving.posing.sources import number_of
 
 Given = Mapping[str, "float | Mapping[str, float]"]
 
@@ -35,29 +37,18 @@ def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:
     Raises:
         LawdslError: a given without a value, a name that is none, or a value outside its domain.
     """
-    names = {**posed.givens, **posed.settings}
+    names = posed.names
     found: dict[str, float] = {}
     mistakes: list[Diagnostic] = []
-    for name, value in given.items():
-        elements = {n: s for n, s in names.items() if n == name or n.startswith(f"{name}[")}
-        if not elements:
+    for name, value in sorted(given.items(), key=lambda pair: pair[0] in names):  # a label is last
+        own = [n for n in names if n == name or n.startswith(f"{name}[")]
+        at = dict.fromkeys(own, value)
+        if not own:
             mistakes.append(_unknown(posed, name, names))
-        for text in elements:
-            label = text.removeprefix(name).strip("[]")
-            own = value
-            if isinstance(value, Mapping):
-                if label not in value:
-                    continue
-                own = value[label]
-            if name == text or text not in found or text not in given:
-                found[text] = _number(text, own, mistakes)
-        if isinstance(value, Mapping):
-            for label in value:
-                if f"{name}[{label}]" not in elements:
-                    mistakes.append(_unknown(posed, f"{name}[{label}]", names))
-    for text, value in given.items():
-        if text in names and not isinstance(value, Mapping):
-            found[text] = _number(text, value, mistakes)  # that of a label, whatever all have
+        elif isinstance(value, Mapping):
+            at = {f"{name}[{label}]": number for label, number in value.items()}
+            mistakes += [_unknown(posed, text, names) for text in at if text not in own]
+        found |= {text: _number(text, number, mistakes) for text, number in at.items()}
     lacking = [name for name in posed.givens if name not in found]
     if lacking and not mistakes:
         message = f"the question needs a value of {', '.join(lacking)}"
@@ -72,13 +63,10 @@ def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:
 
 def _number(name: str, value: object, mistakes: list[Diagnostic]) -> float:
     try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, (bool, str)) or not math.isfinite(number):
-        message = f"`{name}` is {value!r}, which is no number"
-        mistakes.append(Diagnostic("F0502", message, help=f"write {name}=2.5"))
-    return number
+        return number_of(name, value)
+    except LawdslError as error:
+        mistakes += error.diagnostics
+        return math.nan
 
 
 def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnostic:
@@ -92,44 +80,40 @@ def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnos
 
 
 def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
-    mistakes = []
+    mistakes = [*_outside(posed, values), *_empty(posed, values)]
+    if mistakes:
+        raise LawdslError(mistakes)
+
+
+def _outside(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+    """Givens outside their domains; one that declares none has that of the law's variable."""
     for name, symbol in posed.givens.items():
-        if posed.bounds.get(name):
-            continue  # said below
-        if (
-            values[symbol] < 0
-            and symbol.is_nonnegative
-            or not values[symbol]
-            and symbol.is_positive
-        ):
-            sign = ">" if symbol.is_positive else ">="
-            message = f"`{name}` is {values[symbol]:g}, and its domain is {name} {sign} 0"
-            mistakes.append(Diagnostic("F0503", message, help="correct the value, or its unit"))
-    for name, bounds in posed.bounds.items():
-        for relation, limit in bounds:
-            value, end = values[posed.givens[name]], evaluated(limit, values)
+        value = values[symbol]
+        bounds = [(relation, evaluated(limit, values)) for relation, limit in posed.bounds[name]]
+        if not bounds and symbol.is_nonnegative:
+            bounds = [(">" if symbol.is_positive else ">=", 0.0)]
+        for relation, end in bounds:
             if not RELATIONS[relation](value, end):
                 message = f"`{name}` is {value:g}, and its domain is {name} {relation} {end:g}"
                 help = "correct the value, or its unit"
-                mistakes.append(Diagnostic("F0503", message, help=help))
-    for unknown in posed.unknowns:
-        ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
-        for relation, low in ends:
-            for other, high in ends:
-                if (
-                    relation[0] == ">"
-                    and other[0] == "<"
-                    and not _leaves(relation, low, other, high)
-                ):
-                    message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
-                    help = "correct the values that it is made of"
-                    mistakes.append(Diagnostic("F0503", message, help=help))
+                yield Diagnostic("F0503", message, help=help)
     for name, symbol in posed.settings.items():
         if symbol.is_positive and values[symbol] < 0:  # as the formulas take it to be
             message = f"`{name}` is {values[symbol]:g}, and the question has a number above 0 there"
-            mistakes.append(Diagnostic("F0503", message, help="give it a value from 0 on"))
-    if mistakes:
-        raise LawdslError(mistakes)
+            yield Diagnostic("F0503", message, help="give it a value from 0 on")
+
+
+def _empty(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+    """Unknowns to which their bounds leave nothing."""
+    for unknown in posed.unknowns:
+        ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
+        lower = [end for end in ends if end[0].startswith(">")]
+        upper = [end for end in ends if end[0].startswith("<")]
+        for (above, low), (below, high) in product(lower, upper):
+            if not (low < high or (low == high and (above, below) == (">=", "<="))):
+                message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
+                help = "correct the values that it is made of"
+                yield Diagnostic("F0503", message, help=help)
 
 
 def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
@@ -154,11 +138,6 @@ def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
             mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
     if mistakes:
         raise LawdslError(mistakes)
-
-
-def _leaves(above: str, low: float, below: str, high: float) -> bool:
-    """Whether anything lies between two bounds."""
-    return low < high or (low == high and (above, below) == (">=", "<="))
 
 
 def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,14 @@ from scipy.stats import t as student
 
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.solving.posing.sources import Source
+from lawdsl.solving.records import Ends
 
 Array = NDArray[np.float64]
+
+
+def interval(value: float, half: float) -> Ends | None:
+    """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
+    return (value - half, value + half) if math.isfinite(half) and half > 0 else None
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Noise:
             Shape (points,): nan where the errors of a fit that matters are not known, inf where
             its rows do not determine the function.
         """
+        if not self.spreads:
+            return np.zeros(gradients.shape[1])
         variances, dofs = [], []
         start = 0
         for spread, count in self.spreads:

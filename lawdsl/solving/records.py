@@ -65,7 +65,8 @@ class Kept:
         margin: how far it is from its bound.
         active: whether the answer lies on it.
         law: the use whose law promises it; empty for a line of the question.
-        price: how the goal changes with its bound, per unit; None where it is not known.
+        price: how the goal changes for each unit by which the margin has to be larger; None where
+            the answer does not lie on it, or that is not known.
     """
 
     text: str

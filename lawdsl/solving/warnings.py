@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,58 +12,63 @@ import sympy as sp
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
 from lawdsl.solving.posing.posed import Posed
-from lawdsl.solving.records import Answer
 
 SURE = 0.99  # of the draws have an answer
 
 
 def warnings_of(
-    posed: Posed,
-    values: Mapping[sp.Symbol, float],
-    answer: Answer,
-    known: bool,
-    answered: float = 1.0,
+    posed: Posed, values: Mapping[sp.Symbol, float], known: bool, answered: float = 1.0
 ) -> tuple[Diagnostic, ...]:
     """The warnings about an answer.
 
     Args:
         posed: the question.
         values: of all symbols, unknowns at the answer.
-        answer: the answer so far.
         known: whether the errors of the fits say how far it is off.
         answered: the share of draws of their noise that have an answer.
     """
-    found: list[Diagnostic] = []
+    found = [*_of_fits(posed), *_of_places(posed, values), *_of_errors(posed, known, answered)]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_fits(posed: Posed) -> Iterator[Diagnostic]:
+    """Fits that are not trusted, and numbers that break a bound."""
     for source in posed.sources:
         if source.fit is not None:
-            found += [_of(source.use, d) for d in source.fit.distrust()]
-        for bound in source.law.dropped if source.fit is None else ():
+            yield from (_of(source.use, d) for d in source.fit.distrust())
+            continue
+        for bound in source.law.dropped:
             message = f"the parameters of `{source.use}` do not keep the bound {bound} of its law"
             help = "what the law claims because of it need not hold: `lawdsl check LAW --without`"
-            found.append(Diagnostic("F0506", message, "warning", help=help))
+            yield Diagnostic("F0506", message, "warning", help=help)
+
+
+def _of_places(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+    """Laws that are taken outside what was measured."""
     for taken, value in zip(posed.taken, posed.places(values), strict=True):
-        fit = taken.source.fit
-        known_range = fit is not None and taken.quantity.name in fit.data.ranges
-        if fit is None or not known_range or math.isnan(value):
+        fit, name = taken.source.fit, taken.quantity.name
+        if fit is None or name not in fit.data.ranges or math.isnan(value):
             continue
         at = np.array([value])
-        name = taken.quantity.name
         said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
-        found += [_of(taken.source.use, d) for d in said]
+        yield from (_of(taken.source.use, d) for d in said)
+
+
+def _of_errors(posed: Posed, known: bool, answered: float) -> Iterator[Diagnostic]:
+    """Intervals that are missing, or that some draws have no part in."""
     if any(s.fit is None for s in posed.sources):
         message = "parameters were given as numbers: their errors are not known"
         help = "give a fit, USE=FIT.json, for intervals"
-        found.append(Diagnostic("F0504", message, "warning", help=help))
+        yield Diagnostic("F0504", message, "warning", help=help)
     elif not known:
         message = "the errors of the fits do not say how far off the answer is"
         help = "fit again with `lawdsl fit`, which keeps the errors, or measure what they depend on"
-        found.append(Diagnostic("F0504", message, "warning", help=help))
+        yield Diagnostic("F0504", message, "warning", help=help)
     elif answered < SURE:
         share = math.floor(100 * answered)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"
         help = "the interval is of those; measure near the constraint, or relax it"
-        found.append(Diagnostic("F0505", message, "warning", help=help))
-    return tuple(dict.fromkeys(found))
+        yield Diagnostic("F0505", message, "warning", help=help)
 
 
 def _of(use: str, diagnostic: Diagnostic) -> Diagnostic:

@@ -88,10 +88,10 @@ class Resamples:
             far = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
             nearest = np.argsort(far, kind="stable")[:count]
         rank = int(np.sum(wide))
-        short = NEAREST / chi2.cdf(
-            chi2.ppf(NEAREST, rank), rank + 2
-        )  # of the variance, by trimming
-        size = np.sqrt(short / (count - 1)) * float(np.median(self.short))
+        trimmed = (
+            chi2.cdf(chi2.ppf(NEAREST, rank), rank + 2) / NEAREST
+        )  # what is left of a variance
+        size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.short))
         factor = size * widths[wide, None] * directions[wide] * scale
         nothing = np.empty((0, len(names)))
         return Spread(tuple(names), factor, nothing, scale, float(self._freedom(parameters)))

@@ -15,6 +15,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.questions import Question
 from lawdsl.quantities import Quantity
 from lawdsl.solving.posing.sources import Source
+from lawdsl.solving.records import Answer
 
 Relation = tuple[str, sp.Expr]
 
@@ -96,6 +97,22 @@ class Posed:
     known: Mapping[sp.Symbol, float]
     sources: tuple[Source, ...]
     taken: tuple[Taken, ...] = field(repr=False)
+
+    @property
+    def names(self) -> dict[str, sp.Symbol]:
+        """Givens and settings."""
+        return {**self.givens, **self.settings}
+
+    @property
+    def sign(self) -> int:
+        """What turns the goal into what the question means: -1 where that is made largest."""
+        return -1 if self.question.maximize else 1
+
+    def blank(self, status: str, values: Mapping[sp.Symbol, float], level: float) -> Answer:
+        """An answer that says what was asked and no more."""
+        fits = {s.use: s.law.name for s in self.sources}
+        given = {name: values[s] for name, s in self.names.items()}
+        return Answer(self.question.name, self.question.title, fits, given, status, level=level)
 
     def without(self, nothing: Iterable[sp.Symbol]) -> Posed:
         """The question with some symbols at 0.

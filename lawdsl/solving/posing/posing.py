@@ -21,7 +21,8 @@ from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.numbers import value as number
 from lawdsl.language.printing import print_formula, with_subscripts
-from lawdsl.language.questions import Constraint, Question, Value
+from lawdsl.language.questions import Constraint, Question
+from lawdsl.language.values import Value
 from lawdsl.quantities import Quantity, unit_text
 from lawdsl.solving.posing.posed import Condition, Posed, Relation, Taken, Unknown
 from lawdsl.solving.posing.sources import Source, factor_between, sources_of

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import sympy as sp
 
@@ -66,6 +67,17 @@ class Source:
         own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
         return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
 
+    def unprefixed(self, expression: sp.Expr) -> sp.Expr:
+        """An expression of the question with parameters and settings called as the law does."""
+        prefix = f"{self.use}."
+        return expression.xreplace(
+            {
+                s: sp.Symbol(s.name.removeprefix(prefix), **s.assumptions0)
+                for s in expression.free_symbols
+                if s.name.startswith(prefix)
+            }
+        )
+
     @cached_property
     def rests(self) -> tuple[str, ...]:
         """Shares that the law writes as 1 minus the others: a question has a name for them too."""
@@ -114,7 +126,6 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
     """
     missing = [use for use in question.uses if use not in fits]
     if missing:
-        law = question.uses[missing[0]].name
         names = ", ".join(f"`{use}`" for use in missing)
         law = question.uses[missing[0]].name
         message = f"the question has no fit for {names}"
@@ -147,30 +158,23 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
     return Sources(tuple(found), labels)
 
 
-def _of_fit(use: str, fit: Fit) -> Source:
-    """A fit of a law without index sets; a parameter that was chosen before the others, and whose
-    errors are known, is one like these."""
+def _of_fit(use: str, fit: Fit, **labels: Any) -> Source:
+    """A fit, or that of one label; a parameter that was chosen before the others, and whose errors
+    are known, is one like these."""
     law = fit.read_law() if fit.spread is None else fit.law_of_spread()
     values = fit.values | {name: held.value for name, held in fit.held.items()}
-    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit)
+    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
 
 
 def _of_labels(use: str, fits: Fits) -> list[Source]:
     law = fits.read_law().declarations
     rows = (*law.output.indices, *law.output.rows)
     measured = fits.measured.values if fits.measured else {}
-    return [
-        Source(
-            use,
-            part.read_law(),
-            part.values,
-            part,
-            dict(part.law.instance.at) if part.law.instance else {},
-            rows,
-            measured,
-        )
-        for part in fits.parts
-    ]
+    found = []
+    for part in fits.parts:
+        at = dict(part.law.instance.at) if part.law.instance else {}
+        found.append(_of_fit(use, part, at=at, rows=rows, measured=measured))
+    return found
 
 
 def _merge(
@@ -192,7 +196,7 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
     if law.indexed:
         message = f"`{use}` is a law with index sets: its values come from a fit"
         raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
-    numbers = {name: _number(use, name, value) for name, value in values.items()}
+    numbers = {name: number_of(f"{use}.{name}", value) for name, value in values.items()}
     settings = {n: v for n, v in numbers.items() if n in {q.name for q in law.settings}}
     law = law.with_settings(**settings) if settings else law
     names = [q.name for q in law.parameters]
@@ -208,14 +212,19 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
     return Source(use, law, {name: numbers[name] for name in names})
 
 
-def _number(use: str, name: str, value: object) -> float:
+def number_of(name: str, value: object) -> float:
+    """A value that somebody gave as a number.
+
+    Raises:
+        LawdslError: it is none, or is not finite.
+    """
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, (bool, str)) or not math.isfinite(number):
-        message = f"`{use}.{name}` is {value!r}, which is no number"
-        raise LawdslError(Diagnostic("F0502", message, help=f"write {use}.{name}=2.5"))
+        message = f"`{name}` is {value!r}, which is no number"
+        raise LawdslError(Diagnostic("F0502", message, help=f"write {name}=2.5"))
     return number
 
 

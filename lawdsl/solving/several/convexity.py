@@ -1,20 +1,16 @@
-"""Whether an expression is convex or concave on a box, by how it is composed.
+"""Whether expressions are convex or concave on a box, by how they are composed.
 
-A table says for each operation what it makes of what is known of its arguments: where their values
-lie (certain intervals), and whether they are convex, concave, both (affine) or log-convex
-(positive, with a convex logarithm: products of such are such again, and they are convex). A convex
-function may be +oo at an end of the box, a concave one -oo. No answer says nothing.
-
-The rules are those of disciplined convex programming (Grant, Boyd & Ye 2006).
+What is known of each part follows from where the values of its arguments lie (certain intervals),
+and from whether these are convex, concave, both (affine) or log-convex. A convex function may be
++oo at an end of the box, a concave one -oo. No answer says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import sympy as sp
 from flint import arb
@@ -29,67 +25,9 @@ from lawdsl.compiling.intervals import (
     precision,
 )
 from lawdsl.compiling.tape import Instruction, Tape, compile_tape
+from lawdsl.solving.several.composing import RULES, Known
 
 Curvature = Literal["affine", "convex", "concave"]
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a part of an expression.
-
-    Attributes:
-        range: where its values lie; None where that is not known, or it has no value somewhere.
-        convex, concave: whether it is; both where it is affine.
-        log_convex: whether it is positive with a convex logarithm.
-        fixed: whether it does not change.
-    """
-
-    range: Interval | None
-    convex: bool = False
-    concave: bool = False
-    log_convex: bool = False
-    fixed: bool = False
-
-    @property
-    def affine(self) -> bool:
-        return self.convex and self.concave
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a function of one argument is where that argument lies: the sense is 1 where it never
-    decreases there, -1 where it never increases."""
-
-    convex: bool = False
-    concave: bool = False
-    sense: int = 0
-
-
-NOTHING = Known(None)
-UNKNOWN_SHAPE = Shape()
-RISING_CONVEX, FALLING_CONVEX = Shape(convex=True, sense=1), Shape(convex=True, sense=-1)
-RISING_CONCAVE, FALLING_CONCAVE = Shape(concave=True, sense=1), Shape(concave=True, sense=-1)
-
-
-def curvature(
-    expression: sp.Expr,
-    unknowns: Mapping[sp.Symbol, tuple[float, float]],
-    values: Mapping[sp.Symbol, float] | None = None,
-) -> Curvature | None:
-    """What an expression is in all unknowns together, on a box.
-
-    Args:
-        expression: the expression.
-        unknowns: their least and greatest values, which may be infinite.
-        values: those of the other symbols.
-
-    Returns:
-        affine, convex or concave, all certain; None where the rules do not tell.
-
-    Raises:
-        LawdslError: an expression without a real value, or a symbol without a value.
-    """
-    return curvatures([expression], unknowns, values)[0]
 
 
 def curvatures(
@@ -97,7 +35,21 @@ def curvatures(
     unknowns: Mapping[sp.Symbol, tuple[float, float]],
     values: Mapping[sp.Symbol, float] | None = None,
 ) -> list[Curvature | None]:
-    """What each of some expressions is, as `curvature` says it; equal parts are looked at once."""
+    """What each of some expressions is in all unknowns together, on a box.
+
+    Equal parts are looked at once.
+
+    Args:
+        expressions: the expressions.
+        unknowns: their least and greatest values, which may be infinite.
+        values: those of the other symbols.
+
+    Returns:
+        For each affine, convex or concave, all certain; None where the rules do not tell.
+
+    Raises:
+        LawdslError: an expression without a real value, or a symbol without a value.
+    """
     given = values or {}
     tape = _compiled(tuple(expressions), (*unknowns, *given))
     with precision(BITS):
@@ -127,7 +79,7 @@ def _known(step: Instruction, boxes: Sequence[Interval], arguments: list[Known])
         return _fixed(_constant(step.value))
     within = _range(step.op, arguments)
     if within is None:
-        return NOTHING
+        return Known(None)
     if within.low == within.high or all(x.fixed for x in arguments):
         return _fixed(within)
     return RULES[step.op](within, arguments)
@@ -159,148 +111,3 @@ def _range(op: str, arguments: list[Known]) -> Interval | None:
     except NoInterval:
         return None
     return None if found.low.is_nan() or found.high.is_nan() else found
-
-
-def _added(within: Interval, terms: list[Known]) -> Known:
-    return Known(
-        within,
-        convex=all(t.convex for t in terms),
-        concave=all(t.concave for t in terms),
-        log_convex=all(t.log_convex for t in terms),
-    )
-
-
-def _multiplied(within: Interval, factors: list[Known]) -> Known:
-    """Factors that do not change turn the rest by their sign; log-convex ones make a convex one."""
-    fixed = [f.range for f in factors if f.fixed and f.range is not None]
-    moving = [f for f in factors if not f.fixed]
-    sign = _sign(fixed)
-    rest = moving[0] if len(moving) == 1 else _together(moving)
-    if sign > 0:
-        return Known(within, rest.convex, rest.concave, rest.log_convex)
-    if sign < 0:
-        return Known(within, convex=rest.concave, concave=rest.convex)
-    return Known(within, convex=rest.affine, concave=rest.affine)
-
-
-def _together(factors: list[Known]) -> Known:
-    both = all(f.log_convex for f in factors)
-    return Known(None, convex=both, log_convex=both)
-
-
-def _sign(ranges: list[Interval]) -> int:
-    """That of the product of numbers, 0 where it is not known."""
-    sign = 1
-    for x in ranges:
-        sign *= 1 if x.low >= 0 else -1 if x.high <= 0 else 0
-    return sign
-
-
-def _raised(within: Interval, arguments: list[Known]) -> Known:
-    base, exponent = arguments
-    assert base.range is not None and exponent.range is not None
-    if exponent.fixed:
-        found = _composed(_power_shape(base.range, exponent.range), base, within)
-        up = bool(exponent.range.low >= 0) and base.log_convex
-        down = bool(exponent.range.high <= 0 and base.range.low >= 0) and base.concave
-        logs = up or down
-    elif base.fixed and base.range.low > 0:
-        found = _composed(_exponential_shape(base.range), exponent, within)
-        logs = found.convex
-    else:
-        return Known(within)
-    return Known(within, found.convex or logs, found.concave, logs)
-
-
-def _exponential_shape(base: Interval) -> Shape:
-    """a^x for a fixed a > 0."""
-    return Shape(convex=True, sense=1 if base.low >= 1 else -1 if base.high <= 1 else 0)
-
-
-def _power_shape(base: Interval, exponent: Interval) -> Shape:
-    """x^p for a fixed p, where x lies."""
-    p, q = exponent
-    if p == q == 1:
-        return Shape(convex=True, concave=True, sense=1)
-    if base.low >= 0:
-        if p >= 1:
-            return RISING_CONVEX
-        if p >= 0 and q <= 1:
-            return RISING_CONCAVE
-        return FALLING_CONVEX if q <= 0 else UNKNOWN_SHAPE
-    if p != q or not p.is_integer() or (p < 0 and base.high >= 0):
-        return UNKNOWN_SHAPE
-    even = bool((p / 2).is_integer())
-    if base.high > 0:
-        return Shape(convex=even)
-    rises = bool(p > 0) != even
-    return Shape(convex=even, concave=not even, sense=1 if rises else -1)
-
-
-def _composed(shape: Shape, inner: Known, within: Interval) -> Known:
-    with_convex = inner.affine or (inner.convex and shape.sense > 0)
-    with_convex = with_convex or (inner.concave and shape.sense < 0)
-    with_concave = inner.affine or (inner.concave and shape.sense > 0)
-    with_concave = with_concave or (inner.convex and shape.sense < 0)
-    return Known(within, shape.convex and with_convex, shape.concave and with_concave)
-
-
-def _exp(within: Interval, arguments: list[Known]) -> Known:
-    found = _composed(RISING_CONVEX, arguments[0], within)
-    return Known(within, found.convex, log_convex=found.convex)
-
-
-def _log(within: Interval, arguments: list[Known]) -> Known:
-    found = _composed(RISING_CONCAVE, arguments[0], within)
-    return Known(within, arguments[0].log_convex, found.concave)
-
-
-def _bent_at_zero(within: Interval, arguments: list[Known]) -> Known:
-    """atan and tanh rise, convex below 0 and concave above."""
-    inner = arguments[0].range
-    assert inner is not None
-    shape = RISING_CONCAVE if inner.low >= 0 else RISING_CONVEX if inner.high <= 0 else Shape()
-    return _composed(shape, arguments[0], within)
-
-
-def _absolute(within: Interval, arguments: list[Known]) -> Known:
-    """It is its argument or the negative of that, where the sign is known."""
-    inner = arguments[0]
-    assert inner.range is not None
-    if inner.range.low >= 0:
-        return Known(within, inner.convex, inner.concave, inner.log_convex)
-    if inner.range.high <= 0:
-        return Known(within, convex=inner.concave, concave=inner.convex)
-    return Known(within, convex=inner.affine)
-
-
-def _greatest(within: Interval, arguments: list[Known]) -> Known:
-    return Known(
-        within,
-        convex=all(x.convex for x in arguments),
-        log_convex=all(x.log_convex for x in arguments),
-    )
-
-
-def _least(within: Interval, arguments: list[Known]) -> Known:
-    return Known(within, concave=all(x.concave for x in arguments))
-
-
-def _nothing(within: Interval, arguments: list[Known]) -> Known:
-    return Known(within)
-
-
-RULES: dict[str, Callable[[Any, list[Known]], Known]] = {
-    "add": _added,
-    "multiply": _multiplied,
-    "power": _raised,
-    "exp": _exp,
-    "log": _log,
-    "atan": _bent_at_zero,
-    "tanh": _bent_at_zero,
-    "abs": _absolute,
-    "max": _greatest,
-    "min": _least,
-    **dict.fromkeys(("finite log", "sin", "cos", "tan", "sign", "step"), _nothing),
-}
-"""Operation -> what is known of its result, from where that lies and what is known of the arguments."""

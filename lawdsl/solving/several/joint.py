@@ -16,10 +16,10 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.solving.giving import evaluated
-from lawdsl.solving.noise import Noise
+from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
-from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Relaxation, Sensitivity
+from lawdsl.solving.records import Answer, Chosen, Goal, Kept, Relaxation, Sensitivity
 from lawdsl.solving.several.minimising import minimise
 from lawdsl.solving.several.problems import Constraint, Functions, Problem, Solution
 from lawdsl.solving.several.sensitivities import sensitivities
@@ -47,24 +47,17 @@ class Joint:
             Constraint(str(i), c.margin if c.equality else -c.margin, c.equality)
             for i, c in enumerate(self.conditions)
         ]
-        self.names = {**posed.givens, **posed.settings}
 
     @cached_property
     def noise(self) -> Noise:
+        """Of the fits."""
         return Noise.of(self.posed.sources)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
         problem = self._problem(values)
         found = minimise(problem, seed=seed)
-        base = Answer(
-            self.posed.question.name,
-            self.posed.question.title,
-            {s.use: s.law.name for s in self.posed.sources},
-            {name: values[s] for name, s in self.names.items()},
-            "answered" if found.feasible else "infeasible",
-            level=level,
-        )
+        base = self.posed.blank("answered" if found.feasible else "infeasible", values, level)
         if not found.feasible:
             return replace(base, relaxations=self._relaxations(found), proof=_conflict(found))
         return self._answered(base, problem, found, values)
@@ -76,8 +69,8 @@ class Joint:
         return Problem(self.goal, unknowns, self.constraints, known)
 
     def _answered(self, base: Answer, problem: Problem, found: Solution, values: Values) -> Answer:
-        known = [s for s in (*self.noise.symbols, *self.names.values()) if s in problem.values]
-        slopes = sensitivities(problem, found, known)
+        symbols = (*self.noise.symbols, *self.posed.names.values())
+        slopes = sensitivities(problem, found, [s for s in symbols if s in problem.values])
         at = {**values, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
         answer = replace(
             base,
@@ -90,16 +83,14 @@ class Joint:
             kept=self._kept(problem, found),
             sensitivities=self._sensitivities(slopes, values),
         )
-        return replace(answer, diagnostics=warnings_of(self.posed, at, answer, self._known(slopes)))
-
-    def _known(self, slopes: Slopes) -> bool:
-        """Whether the errors of the fits are known on which the answer depends."""
-        return self.noise.known(self._by_parameters(slopes))
+        known = self.noise.known(self._by_parameters(slopes))
+        return replace(answer, diagnostics=warnings_of(self.posed, at, known))
 
     def _by_parameters(self, slopes: Slopes) -> Array:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
         none = np.zeros(len(self.unknowns))
-        return np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+        found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+        return found.reshape(-1, len(self.unknowns))
 
     def _chosen(
         self, problem: Problem, found: Solution, slopes: Slopes, level: float
@@ -108,11 +99,12 @@ class Joint:
         made = []
         for u, x, half in zip(self.unknowns, found.x.tolist(), halves.tolist(), strict=True):
             low, high = problem.unknowns[u.symbol]
-            ends = (max(low, x - half), min(high, x + half)) if math.isfinite(half) else None
+            ends = interval(x, half)
+            ends = ends and (max(low, ends[0]), min(high, ends[1]))
             name = u.symbol.name
             place = "lower end" if name in found.at_low else "inside"
             place = "upper end" if name in found.at_high else place
-            made.append(Chosen(u.name, x, u.unit, u.doc, ends if half else None, None, place))
+            made.append(Chosen(u.name, x, u.unit, u.doc, ends, None, place))
         return tuple(made)
 
     def _goal(self, problem: Problem, found: Solution, level: float) -> Goal:
@@ -122,37 +114,34 @@ class Joint:
         place = {s: k for k, s in enumerate(inside)}
         gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
         half = float(self.noise.half_widths(np.array(gradient)[:, None], level)[0])
-        value = -found.value if question.maximize else found.value
-        ends: Ends | None = (value - half, value + half)
-        known = math.isfinite(half) and half > 0
-        return Goal(question.goal_text, question.maximize, value, ends if known else None)
+        value = self.posed.sign * found.value
+        return Goal(question.goal_text, question.maximize, value, interval(value, half))
 
     def _kept(self, problem: Problem, found: Solution) -> tuple[Kept, ...]:
         made = []
         margins = -problem.functions.at(found.x)[0][1:]
-        sign = -1 if self.posed.question.maximize else 1
         for i, condition in enumerate(self.conditions):
             active = str(i) in found.active or condition.equality
-            price = sign * float(found.multipliers[i]) if active else None
-            margin = abs(margins[i]) if condition.equality else float(margins[i])
+            turn = -1 if condition.equality else 1  # an equality is its margin, not -margin
+            price = turn * self.posed.sign * float(found.multipliers[i]) if active else None
+            margin = float(abs(margins[i]) if condition.equality else margins[i])
             kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
             if active or not condition.law:
                 made.append(kept)
         return tuple(made)
 
     def _sensitivities(self, slopes: Slopes, values: Values) -> tuple[Sensitivity, ...]:
-        sign = -1 if self.posed.question.maximize else 1
         made = []
-        for name, symbol in self.names.items():
+        for name, symbol in self.posed.names.items():
             if symbol in slopes:
                 moved, value = slopes[symbol]
                 by = {u.name: float(m) for u, m in zip(self.unknowns, moved, strict=True)}
-                made.append(Sensitivity(name, values[symbol], by, sign * value))
+                made.append(Sensitivity(name, values[symbol], by, self.posed.sign * value))
         return tuple(made)
 
     def _relaxations(self, found: Solution) -> tuple[Relaxation, ...]:
         made = []
-        for relaxed in found.relaxations:
+        for relaxed in found.shortfalls:
             if relaxed.kind == "constraint":
                 condition = self.conditions[int(relaxed.name)]
                 text, doc = condition.text, condition.doc

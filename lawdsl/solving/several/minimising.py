@@ -9,12 +9,10 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.several.conditions import Point, at_bounds, gap, point, polished, violations
-from lawdsl.solving.several.conflicts import explained
-from lawdsl.solving.several.problems import Constraint as Constraint
-from lawdsl.solving.several.problems import Problem as Problem
-from lawdsl.solving.several.problems import Relaxation as Relaxation
-from lawdsl.solving.several.problems import Solution as Solution
+from lawdsl.solving.several.infeasible import explained
+from lawdsl.solving.several.newton import polished
+from lawdsl.solving.several.optimality import Point, at_bounds, gap, point, violations
+from lawdsl.solving.several.problems import Problem, Solution
 from lawdsl.solving.several.searching import INSET, chosen_starts, searched_from
 
 Array = NDArray[np.float64]

@@ -143,10 +143,9 @@ def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
                 low[i] = max(low[i], limit - slack)
 
 
-def least_shift(polytope: Polytope) -> tuple[float, Array, Array, Sequence[tuple[str, int]]]:
-    """What a polytope without points needs: the least t for which there is a point that violates no
-    row by more than t of its size, the point, each row's share in the contradiction, and the bounds
-    in it.
+def least_shift(polytope: Polytope) -> tuple[Array, Array, Sequence[tuple[str, int]]]:
+    """What a polytope without points needs: the point that violates no row by more than t of its
+    size, for the least such t; each row's share in the contradiction; and the bounds in it.
 
     The shares are the multipliers of that least t: with them the rows contradict each other
     (Farkas), so that what has none is no part of the contradiction.
@@ -166,4 +165,4 @@ def least_shift(polytope: Polytope) -> tuple[float, Array, Array, Sequence[tuple
     upper = np.abs(found.upper.marginals[:-1]) * width
     ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
     ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
-    return float(found.x[-1]), found.x[:-1], shares, ends
+    return found.x[:-1], shares, ends

@@ -207,7 +207,7 @@ def middle(low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Relaxation:
+class Shortfall:
     """By how much one condition alone would have to give way for all others to be met.
 
     Attributes:
@@ -245,7 +245,7 @@ class Solution:
         convex: whether the problem is, for certain.
         gap: the value exceeds the least one by no more than this; None where that is not known.
         conflict: where nothing is feasible, names of the conditions that exclude each other.
-        relaxations: of these, the ones that could give way alone.
+        shortfalls: of those of them that could give way alone.
     """
 
     feasible: bool
@@ -264,4 +264,4 @@ class Solution:
     convex: bool = False
     gap: float | None = None
     conflict: tuple[str, ...] = ()
-    relaxations: tuple[Relaxation, ...] = ()
+    shortfalls: tuple[Shortfall, ...] = ()

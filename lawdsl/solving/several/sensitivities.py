@@ -8,7 +8,8 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.several.conditions import curvature_at, held, point, solved
+from lawdsl.solving.several.newton import curvature_at, solved
+from lawdsl.solving.several.optimality import held, point
 from lawdsl.solving.several.problems import Functions, Problem, Solution
 
 Array = NDArray[np.float64]

@@ -52,7 +52,7 @@ class Apart:
         worst = max((a.status for a in found), key=STATUSES.index)
         names = [way.unknown.name for way in self.ways]
         goals = [a.goal for a in found if a.goal is not None]
-        total = None
+        total: Goal | None = None
         if len(goals) == len(found):
             total = replace(goals[0], value=sum(g.value for g in goals), ends=None)
         pairs = list(zip(names, found, strict=True))
@@ -60,7 +60,7 @@ class Apart:
             found[0],
             status=worst,
             unknowns=tuple(u for a in found for u in a.unknowns),
-            goal=total if isinstance(total, Goal) else None,
+            goal=total,
             where=_where(pairs),
             method="; ".join(dict.fromkeys(a.method for a in found if a.method)),
             proof=tuple(f"{name}: {line}" for name, a in pairs for line in a.proof),

@@ -10,9 +10,10 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.solving.giving import evaluated
+from lawdsl.solving.noise import interval
 from lawdsl.solving.records import Response, Sensitivity
 from lawdsl.solving.single.along import Points
-from lawdsl.solving.single.found import Found, Frame, turned
+from lawdsl.solving.single.found import Found, Frame
 from lawdsl.solving.single.roots import Range
 
 STEPS = 9  # of a response curve, beside the answer
@@ -21,7 +22,7 @@ STEPS = 9  # of a response curve, beside the answer
 def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensitivity]:
     """How the answer moves with each given and setting, by the implicit function theorem."""
     active = found.active
-    for name, symbol in frame.names.items():
+    for name, symbol in frame.posed.names.items():
         if symbol not in frame.along.others:
             continue
         k = frame.along.others.index(symbol)
@@ -30,13 +31,12 @@ def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensit
             with np.errstate(all="ignore"):
                 moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
         own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
-        sign = -1 if frame.posed.question.maximize else 1
         if name not in frame.posed.givens and not moved and not own[0]:
             continue  # a setting that nothing depends on
         unknowns = {frame.unknown.name: float(moved) + 0.0}
         for i, other in enumerate(frame.followers):
             unknowns[other.name] = float(own[frame.along.count + i])
-        yield Sensitivity(name, found.values[symbol], unknowns, sign * float(own[0]))
+        yield Sensitivity(name, found.values[symbol], unknowns, frame.posed.sign * float(own[0]))
 
 
 def _end_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:
@@ -58,10 +58,7 @@ def response(frame: Frame, found: Found) -> Iterator[Response]:
         value = float(points.values[0, n])
         if not math.isfinite(value):
             continue
-        ends = None
-        if np.isfinite(half[n]) and half[n] > 0:
-            ends = value - float(half[n]), value + float(half[n])
-        own, both = turned(value, ends, frame.posed.question.maximize)
+        value = frame.posed.sign * value + 0.0  # no -0
         follow = points.values[frame.along.count :, n]
         named = {
             frame.unknown.name: float(at),
@@ -72,7 +69,7 @@ def response(frame: Frame, found: Found) -> Iterator[Response]:
             for i, c in enumerate(frame.conditions)
             if not c.law and not c.equality
         }
-        yield Response(named, own, both, margins)
+        yield Response(named, value, interval(value, float(half[n])), margins)
 
 
 def _is_on(i: int, at: float, found: Found) -> bool:

@@ -40,7 +40,7 @@ def thresholds(
     """
     found = []
     for name, symbol in names.items():
-        formula = _zero_of(slope, symbol, values)
+        formula = zero_of(slope, symbol, values)
         if formula is not None:
             value = evaluated(formula, values)
             relation = ">" if value > values[symbol] else "<"
@@ -49,18 +49,30 @@ def thresholds(
     return found
 
 
-def _zero_of(
-    slope: sp.Expr, symbol: sp.Symbol, values: Mapping[sp.Symbol, float]
+def zero_of(
+    expression: sp.Expr, symbol: sp.Symbol, values: Mapping[sp.Symbol, float]
 ) -> sp.Expr | None:
-    """A symbol at which an expression is 0, as a formula that was tried with numbers."""
-    if symbol not in slope.free_symbols:
+    """A symbol at which an expression is 0, as a formula that was tried with numbers.
+
+    Args:
+        expression: what is to be 0.
+        symbol: one of its symbols.
+        values: of all symbols.
+
+    Returns:
+        None where algebra finds none, or one of another branch.
+    """
+    if symbol not in expression.free_symbols:
         return None
-    formula = isolated(flat(slope), symbol)
+    formula = isolated(flat(expression), symbol)
     if formula is None:
         return None
     value = evaluated(formula, values)
-    terms = [abs(evaluated(t, {**values, symbol: value})) for t in sp.Add.make_args(slope)]
-    left = abs(evaluated(slope, {**values, symbol: value}))
+    terms = [
+        abs(evaluated(t, {**values, symbol: value}))
+        for t in sp.Add.make_args(sp.expand_mul(expression))
+    ]
+    left = abs(evaluated(expression, {**values, symbol: value}))
     return formula if left <= SAME * max(terms, default=0.0) else None
 
 
@@ -78,20 +90,20 @@ def conflicts(
         names: givens and settings of the question and its laws.
         values: of all symbols.
     """
-    own = {q.symbol: source.symbols[q.name] for q in source.law.parameters}
-    settings = {q.symbol: s for q, s in zip(source.law.settings, source.settings, strict=False)}
+    own = source.replacing({})
+    parameters = {q.symbol for q in source.law.parameters}
     for quantity in source.law.parameters:
         for bound in quantity.bounds:
-            if not bound.limit.free_symbols & set(own):
+            if not bound.limit.free_symbols & parameters:
                 continue
             symbol = own[quantity.symbol]
-            needed = _zero_of(slope, symbol, values)
+            needed = zero_of(slope, symbol, values)
             if needed is None:
                 continue
             upwards = evaluated(needed, values) > values[symbol]
             if bound.lower == upwards:
                 continue  # the bound leaves room on that side
-            limit = flat(bound.limit.xreplace({**own, **settings}))
+            limit = flat(bound.limit.xreplace(own))
             proof = _proof(source, limit, flat(needed), bound, values)
             if proof:
                 yield _conflict(source, quantity, bound, limit, needed, names, values, proof)
@@ -108,27 +120,15 @@ def _conflict(
     proof: tuple[str, ...],
 ) -> Conflict:
     relation = "<" if bound.lower else ">"
-    shown = formulas.text(unprefixed(tidied(needed), source))
+    shown = formulas.text(source.unprefixed(tidied(needed)))
     own = {n: s for n, s in names.items() if s in source.settings}
-    at = {n: _zero_of(flat(limit - needed), s, values) for n, s in own.items()}
+    at = {n: zero_of(flat(limit - needed), s, values) for n, s in own.items()}
     return Conflict(
         source.use,
         f"{quantity.name} {bound.relation} {bound.text}",
         f"{quantity.name} {relation} {shown}",
         proof,
         {n: evaluated(formula, values) for n, formula in at.items() if formula is not None},
-    )
-
-
-def unprefixed(expression: sp.Expr, source: Source) -> sp.Expr:
-    """An expression with the parameters and settings of a fit called as its law calls them."""
-    prefix = f"{source.use}."
-    return expression.xreplace(
-        {
-            s: sp.Symbol(s.name.removeprefix(prefix), **s.assumptions0)
-            for s in expression.free_symbols
-            if s.name.startswith(prefix)
-        }
     )
 
 

@@ -10,7 +10,6 @@ import sympy as sp
 
 from lawdsl.solving.noise import Noise
 from lawdsl.solving.posing.posed import Condition, Posed, Unknown
-from lawdsl.solving.records import Ends
 from lawdsl.solving.single.along import Along
 from lawdsl.solving.single.line import Candidate, Line
 from lawdsl.solving.single.roots import Range
@@ -37,11 +36,6 @@ class Frame:
     conditions: Sequence[Condition]
     along: Along
     noise: Noise
-
-    @cached_property
-    def names(self) -> dict[str, sp.Symbol]:
-        """Givens and settings."""
-        return {**self.posed.givens, **self.posed.settings}
 
     @cached_property
     def followers(self) -> list[Unknown]:
@@ -79,10 +73,3 @@ class Found:
         if self.best.which:
             return 2 + self.best.which[0]
         return 1 if self.best.kind == "stationary" else None
-
-
-def turned(value: float, ends: Ends | None, maximize: bool) -> tuple[float, Ends | None]:
-    """A value and its interval as the question means it."""
-    if not maximize:
-        return value, ends
-    return 0.0 - value, None if ends is None else (-ends[1], -ends[0])

@@ -16,6 +16,19 @@ from lawdsl.solving.single.roots import BITS, Range, Roots, as_float, centre, ro
 
 
 @dataclass(frozen=True)
+class Margin:
+    """A constraint: a function that is not below 0; 0 if it is an equality, above 0 if strict."""
+
+    function: Function
+    equality: bool = False
+    strict: bool = False
+
+    def allows(self, sign: int | None) -> bool:
+        """Whether it is kept where its function has a sign, or an end of what is allowed lies."""
+        return sign == 0 if self.equality else sign in (0, 1)
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A place at which an optimum may lie.
 
@@ -63,29 +76,21 @@ class Line:
     unclear: tuple[tuple[float, float], ...] = ()
 
 
-def minimised(
-    goal: Function,
-    margins: Sequence[Function],
-    equal: Sequence[bool],
-    strict: Sequence[bool],
-    whole: Range,
-) -> Line:
+def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
     """Where a function is smallest.
 
     Args:
         goal: the function.
-        margins: constraints, allowed where they are not below 0.
-        equal: of each whether it must be 0.
-        strict: of each whether it must be above 0.
+        margins: the constraints.
         whole: the range.
     """
     with precision(BITS):
         of_slope = roots(goal.slope, whole)
-        of_margins = [roots(margin, whole) for margin in margins]
+        of_margins = [roots(margin.function, whole) for margin in margins]
         unclear = [p for r in (of_slope, *of_margins) for p in r.unclear]
         cuts = _cuts(of_slope, of_margins, whole)
-        segments = _segments(cuts, goal, margins, equal)
-        candidates = _candidates(cuts, segments, margins, equal, strict, whole)
+        segments = _segments(cuts, goal, margins)
+        candidates = _candidates(cuts, segments, margins, whole)
         best, value, others = _best(goal, candidates)
     slopes = {s.slope for s in segments if s.allowed}
     return Line(
@@ -93,8 +98,8 @@ def minimised(
         value,
         others,
         tuple((as_float(s.low), as_float(s.high)) for s in _runs(segments)),
-        tuple(_turns(of_slope, cuts, segments)),
-        slopes.pop() if len(slopes) == 1 and None not in slopes else 0,
+        tuple(_turns(cuts, segments)),
+        slopes.pop() if len(slopes) == 1 else 0,
         not unclear and not any(s.doubtful for s in segments),
         tuple((as_float(p.low), as_float(p.high)) for p in unclear),
     )
@@ -142,17 +147,15 @@ def _cuts(of_slope: Roots, of_margins: Sequence[Roots], whole: Range) -> list[_C
     return merged
 
 
-def _segments(
-    cuts: Sequence[_Cut], goal: Function, margins: Sequence[Function], equal: Sequence[bool]
-) -> list[_Segment]:
+def _segments(cuts: Sequence[_Cut], goal: Function, margins: Sequence[Margin]) -> list[_Segment]:
     found = []
     for left, right in zip(cuts, cuts[1:], strict=False):
         low, high = left.x.high, right.x.low
         inside = middle(Interval(low, high))
         at = Interval(inside, inside)
-        signs = [margin.sign(at) for margin in margins]
+        signs = [margin.function.sign(at) for margin in margins]
         slope = goal.slope.sign(at) if goal.slope.formula.expression != 0 else 0
-        allowed = all(s == 0 if e else s in (0, 1) for s, e in zip(signs, equal, strict=True))
+        allowed = all(m.allows(sign) for m, sign in zip(margins, signs, strict=True))
         found.append(_Segment(low, high, allowed, slope or 0, None in signs or slope is None))
     return found
 
@@ -160,31 +163,27 @@ def _segments(
 def _candidates(
     cuts: Sequence[_Cut],
     segments: Sequence[_Segment],
-    margins: Sequence[Function],
-    equal: Sequence[bool],
-    strict: Sequence[bool],
+    margins: Sequence[Margin],
     whole: Range,
 ) -> list[Candidate]:
     """The ends of what is allowed, its stationary points, and single points that are."""
     found = []
     for i, cut in enumerate(cuts):
         beside = segments[max(i - 1, 0) : i + 1]
-        others = [k for k in range(len(margins)) if k not in cut.margins]
-        alone = not any(s.allowed for s in beside) and bool(cut.margins)
-        if alone:
-            kept = all(margins[k].sign(cut.x) in ((0,) if equal[k] else (0, 1)) for k in others)
-            alone = kept
-        if not (alone or any(s.allowed for s in beside)):
-            continue
+        if not any(s.allowed for s in beside):
+            others = [m for k, m in enumerate(margins) if k not in cut.margins]
+            single = not beside  # the range itself is a point
+            if not (cut.margins or single) or not all(
+                m.allows(m.function.sign(cut.x)) for m in others
+            ):
+                continue
         if _is_beside_better(i, segments):
             continue
-        open_end = cut.end and (
-            whole.low_open if i == 0 else whole.high_open or not cut.x.high.is_finite()
-        )
-        open_end = open_end or (cut.end and not cut.x.low.is_finite())
+        finite = cut.x.low.is_finite() and cut.x.high.is_finite()
+        open_end = cut.end and (not finite or (whole.low_open if i == 0 else whole.high_open))
         bounding = tuple(cut.margins)
         kind = "constraint" if bounding else "end" if cut.end else "stationary"
-        attained = not open_end and not any(strict[k] for k in bounding)
+        attained = not open_end and not any(margins[k].strict for k in bounding)
         found.append(Candidate(cut.x, kind, bounding, attained))
     return found
 
@@ -200,11 +199,8 @@ def _is_beside_better(i: int, segments: Sequence[_Segment]) -> bool:
 def _best(
     goal: Function, candidates: Sequence[Candidate]
 ) -> tuple[Candidate | None, Interval | None, tuple[Candidate, ...]]:
-    known: list[tuple[Candidate, Interval]] = []
-    for candidate in candidates:
-        value = goal(candidate.x)
-        if value is not None:
-            known.append((candidate, value))
+    """The best candidate, the goal there, and the others that may be as good."""
+    known = [(c, value) for c in candidates if (value := goal(c.x)) is not None]
     if not known:
         return None, None, ()
     first, least = min(known, key=lambda pair: (as_float(pair[1].high), not pair[0].attained))
@@ -225,9 +221,8 @@ def _runs(segments: Sequence[_Segment]) -> list[Interval]:
     return found
 
 
-def _turns(
-    of_slope: Roots, cuts: Sequence[_Cut], segments: Sequence[_Segment]
-) -> Iterator[tuple[float, int]]:
+def _turns(cuts: Sequence[_Cut], segments: Sequence[_Segment]) -> Iterator[tuple[float, int]]:
+    """The stationary points inside the range, each with its kind as `Line` says it."""
     for i, cut in enumerate(cuts):
         if not cut.stationary or i == 0 or i >= len(segments):
             continue

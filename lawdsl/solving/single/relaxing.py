@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import sympy as sp
 
 from lawdsl.solving.giving import evaluated
-from lawdsl.solving.posing.isolating import flat, isolated
+from lawdsl.solving.posing.isolating import flat
 from lawdsl.solving.posing.posed import Condition
 from lawdsl.solving.records import Relaxation
+from lawdsl.solving.single.ends import zero_of
 from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import minimised
+from lawdsl.solving.single.line import Margin, minimised
 from lawdsl.solving.single.roots import Range
 
 
@@ -36,11 +37,12 @@ def relaxations(
     found = []
     for one in conditions:
         others = [c for c in conditions if c is not one]
-        margins = [Function(Formula(c.margin, unknown), values) for c in others]
+        margins = [
+            Margin(Function(Formula(c.margin, unknown), values), c.equality, c.strict)
+            for c in others
+        ]
         short = Function(Formula(flat(-one.margin), unknown), values)
-        line = minimised(
-            short, margins, [c.equality for c in others], [c.strict for c in others], whole
-        )
+        line = minimised(short, margins, whole)
         if line.best is None:
             continue
         at = {**values, unknown: line.best.at}
@@ -55,15 +57,5 @@ def _instead(
     margin: sp.Expr, names: Mapping[str, sp.Symbol], values: Mapping[sp.Symbol, float]
 ) -> dict[str, float]:
     """The values of givens, one at a time, at which a margin is 0."""
-    found = {}
-    for name, symbol in names.items():
-        if symbol not in margin.free_symbols:
-            continue
-        formula = isolated(margin, symbol)
-        if formula is None:
-            continue
-        value = evaluated(formula, values)
-        changed = {**values, symbol: value}
-        if abs(evaluated(margin, changed)) <= 1e-9 * max(1.0, abs(value)):
-            found[name] = value
-    return found
+    roots = {name: zero_of(margin, symbol, values) for name, symbol in names.items()}
+    return {name: evaluated(root, values) for name, root in roots.items() if root is not None}

@@ -12,17 +12,18 @@ import sympy as sp
 
 from lawdsl import formulas
 from lawdsl.solving.giving import evaluated
-from lawdsl.solving.noise import Noise
+from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.isolating import flat, isolated, tidied
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Goal, Kept
-from lawdsl.solving.single.along import Along, Drawn, Points, drawn_answers
+from lawdsl.solving.single.along import Along, Points
 from lawdsl.solving.single.around import response, sensitivities
-from lawdsl.solving.single.ends import conflicts, thresholds, unprefixed
-from lawdsl.solving.single.found import Found, Frame, Values, turned
+from lawdsl.solving.single.drawing import Drawn, drawn_answers
+from lawdsl.solving.single.ends import conflicts, thresholds
+from lawdsl.solving.single.found import Found, Frame, Values
 from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import Candidate, Line, minimised
+from lawdsl.solving.single.line import Candidate, Line, Margin, minimised
 from lawdsl.solving.single.relaxing import relaxations
 from lawdsl.solving.single.roots import Range
 from lawdsl.solving.single.words import proof_of, where_of
@@ -46,15 +47,16 @@ class Single:
         self.goal = Formula(flat(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
         self.margins = [Formula(flat(c.margin), x) for c in self.conditions]
-        self.names = {**posed.givens, **posed.settings}
         self._formulas: dict[tuple[str, int], sp.Expr | None] = {}
 
     @cached_property
     def noise(self) -> Noise:
+        """Of the fits."""
         return Noise.of(self.posed.sources)
 
     @cached_property
     def along(self) -> Along:
+        """All of it as functions of the unknown."""
         follow = [flat(f) for f in self.problem.follow.values()]
         return Along(self.goal, self.margins, follow, self.x, self.noise.symbols)
 
@@ -67,33 +69,20 @@ class Single:
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
         whole = self._range(values)
-        margins = [Function(m, values) for m in self.margins]
-        goal = Function(self.goal, values)
-        bounding = [i for i, m in enumerate(margins) if not _always(m, whole, self.conditions[i])]
-        line = minimised(
-            goal,
-            [margins[i] for i in bounding],
-            [self.conditions[i].equality for i in bounding],
-            [self.conditions[i].strict for i in bounding],
-            whole,
-        )
+        margins = [
+            Margin(Function(margin, values), c.equality, c.strict)
+            for margin, c in zip(self.margins, self.conditions, strict=True)
+        ]
+        bounding = [i for i, margin in enumerate(margins) if not _always(margin, whole)]
+        line = minimised(Function(self.goal, values), [margins[i] for i in bounding], whole)
         if line.best is None:
-            return self._without(values, whole, [self.conditions[i] for i in bounding], line)
+            kept = [self.conditions[i] for i in bounding]
+            return self._without(values, whole, kept, line, level)
         best = replace(line.best, which=tuple(bounding[k] for k in line.best.which))
         found = Found(line, best, tuple(bounding), values, whole, level, seed)
         if not math.isfinite(best.at):
             return self._unbounded(found)
         return self._answered(found, proofs=proofs)
-
-    def _base(self, values: Values, status: str, level: float) -> Answer:
-        return Answer(
-            self.posed.question.name,
-            self.posed.question.title,
-            {s.use: s.law.name for s in self.posed.sources},
-            {name: values[s] for name, s in self.names.items()},
-            status,
-            level=level,
-        )
 
     def _range(self, values: Values) -> Range:
         """Where the unknown may lie."""
@@ -101,20 +90,20 @@ class Single:
         for relation, limit in self.unknown.bounds:
             end = evaluated(limit, values)
             if relation.startswith(">") and end >= low:
-                low, low_open = end, relation == ">"
+                low, low_open = end, relation == ">" or (end == low and low_open)
             elif relation.startswith("<") and end <= high:
-                high, high_open = end, relation == "<"
+                high, high_open = end, relation == "<" or (end == high and high_open)
         return Range(low, high, low_open, high_open)
 
     # No answer
 
     def _without(
-        self, values: Values, whole: Range, kept: Sequence[Condition], line: Line
+        self, values: Values, whole: Range, kept: Sequence[Condition], line: Line, level: float
     ) -> Answer:
-        found = relaxations(kept, self.x, self.unknown.name, self.names, values, whole)
+        found = relaxations(kept, self.x, self.unknown.name, self.posed.names, values, whole)
         status = "infeasible" if line.certain else "undecided"
         proof = (f"no {self.unknown.name} {_in(whole)} keeps every constraint",)
-        base = replace(self._base(values, status, 0.95), certain=line.certain)
+        base = replace(self.posed.blank(status, values, level), certain=line.certain)
         return replace(base, relaxations=tuple(found), proof=proof if line.certain else ())
 
     def _unbounded(self, found: Found) -> Answer:
@@ -123,10 +112,9 @@ class Single:
         text = self.posed.question.goal_text
         proof = [f"{text} has no best value: it goes on as {name} -> {end}"]
         if limit is not None and limit.low.is_finite() and limit.high.is_finite():
-            sign = -1 if self.posed.question.maximize else 1
-            value = sign * float(((limit.low + limit.high) / 2).mid())
+            value = self.posed.sign * float(((limit.low + limit.high) / 2).mid())
             proof = [f"{text} comes nearer and nearer to {value:.6g} as {name} -> {end}"]
-        base = self._base(found.values, "unbounded", found.level)
+        base = self.posed.blank("unbounded", found.values, found.level)
         return replace(base, proof=tuple(proof), certain=found.line.certain)
 
     # An answer
@@ -135,23 +123,15 @@ class Single:
         x, values = found.best.at, {**found.values, self.x: found.best.at}
         values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
         points = self.along.at(np.array([x]), found.values)
-        drawn = drawn_answers(
-            self.along,
-            found.values,
-            x,
-            found.active,
-            found.whole,
-            self.noise,
-            found.level,
-            found.seed,
-        )
+        drawn = drawn_answers(self.frame, found)
         formula = self._closed(found, values)
         unknowns = self._unknowns(found, values, drawn, formula)
         slope = self.goal.slope.expression.xreplace({self.x: sp.Rational(repr(x))})
         at_end = found.best.kind == "end"
         line = found.line
         status = "answered" if found.best.attained else "approached"
-        base = self._base(found.values, status if line.certain else "undecided", found.level)
+        status = status if line.certain else "undecided"
+        base = self.posed.blank(status, found.values, found.level)
         answer = replace(
             base,
             unknowns=unknowns,
@@ -162,15 +142,17 @@ class Single:
             certain=line.certain,
             kept=self._kept(points, found.best, found.bounding),
             sensitivities=tuple(sensitivities(self.frame, points, found)),
-            thresholds=tuple(thresholds(slope, self.names, values)) if at_end else (),
+            thresholds=tuple(thresholds(slope, self.posed.names, values)) if at_end else (),
             response=tuple(response(self.frame, found)),
         )
         if at_end and proofs:
-            made = [c for s in self.posed.sources for c in conflicts(slope, s, self.names, values)]
+            made = [
+                c for s in self.posed.sources for c in conflicts(slope, s, self.posed.names, values)
+            ]
             answer = replace(answer, conflicts=tuple(made))
-        known = drawn is not None or at_end and not self.noise.symbols
+        known = drawn is not None or not self.noise.symbols
         share = 1.0 if drawn is None else drawn.answered
-        return replace(answer, diagnostics=warnings_of(self.posed, values, answer, known, share))
+        return replace(answer, diagnostics=warnings_of(self.posed, values, known, share))
 
     def _closed(self, found: Found, values: Values) -> sp.Expr | None:
         """The unknown in closed form, where algebra gives one that agrees with the number."""
@@ -189,12 +171,12 @@ class Single:
         return formula if abs(value - best.at) <= SAME * max(abs(best.at), 1e-300) else None
 
     def _tidy(self, formula: sp.Expr) -> sp.Expr:
-        return tidied(formula, self.names.values())
+        return tidied(formula, self.posed.names.values())
 
     def shown(self, formula: sp.Expr) -> str:
         """A formula as text; of one fit alone the parameters have no prefix."""
         if len({s.use for s in self.posed.sources}) == 1:
-            plain = unprefixed(formula, self.posed.sources[0])
+            plain = self.posed.sources[0].unprefixed(formula)
             names = [s.name for s in plain.free_symbols]
             formula = plain if len(set(names)) == len(names) else formula
         return formulas.text(formula)
@@ -222,10 +204,9 @@ class Single:
 
     def _goal(self, points: Points, level: float) -> Goal:
         question = self.posed.question
-        value = float(points.values[0, 0])
+        value = self.posed.sign * float(points.values[0, 0]) + 0.0  # no -0
         half = float(self.noise.half_widths(points.by_parameters[0], level)[0])
-        ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
-        return Goal(question.goal_text, question.maximize, *turned(value, ends, question.maximize))
+        return Goal(question.goal_text, question.maximize, value, interval(value, half))
 
     def _kept(self, points: Points, best: Candidate, bounding: Sequence[int]) -> tuple[Kept, ...]:
         found = []
@@ -236,20 +217,18 @@ class Single:
             price = None
             over, under = points.by_unknown[0, 0], points.by_unknown[2 + i, 0]
             if active and under and math.isfinite(over) and math.isfinite(under):
-                price = float(over / under)
+                price = self.posed.sign * float(over / under)
             margin = 0.0 if active else float(points.values[2 + i, 0])
             found.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
         return tuple(found)
 
 
-def _always(margin: Function, whole: Range, condition: Condition) -> bool:
+def _always(margin: Margin, whole: Range) -> bool:
     """Whether a constraint holds on the whole range."""
-    if condition.equality:
-        return False
-    found = margin(whole.interval)
+    found = None if margin.equality else margin.function(whole.interval)
     if found is None:
         return False
-    return bool(found.low > 0 or (found.low >= 0 and not condition.strict))
+    return bool(found.low > 0 or (found.low >= 0 and not margin.strict))
 
 
 def _place(found: Found) -> str:

@@ -9,13 +9,13 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.several.conditions import sizes, violations
+from lawdsl.solving.several.optimality import sizes, violations
 from lawdsl.solving.several.polytopes import NOTHING, Polytope, least_shift
-from lawdsl.solving.several.problems import Constraint, Problem, Relaxation, Solution, middle
+from lawdsl.solving.several.problems import Constraint, Problem, Shortfall, Solution, middle
 
 Array = NDArray[np.float64]
 Best = Callable[[Problem], Solution | None]
-Condition = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
+Part = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
 
 
 def explained(problem: Problem, best: Best) -> Solution:
@@ -34,17 +34,17 @@ def explained(problem: Problem, best: Best) -> Solution:
 
 
 def _nothing_met(
-    problem: Problem, x: Array, conflict: list[Condition], found: list[Relaxation], by: float
+    problem: Problem, x: Array, conflict: list[Part], found: list[Shortfall], by: float
 ) -> Solution:
     n, m = len(x), len(problem.constraints)
     value = float(problem.functions.at(x)[0][0])
     nothing = np.zeros(m), np.zeros(n), np.zeros(n)
     names = tuple(dict.fromkeys(_name(problem, c) for c in conflict))
     solution = Solution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
-    return replace(solution, relaxations=tuple(found), agreed=0)
+    return replace(solution, shortfalls=tuple(found), agreed=0)
 
 
-def _name(problem: Problem, condition: Condition) -> str:
+def _name(problem: Problem, condition: Part) -> str:
     kind, number = condition
     if kind == "constraint":
         return problem.constraints[number].name
@@ -52,11 +52,11 @@ def _name(problem: Problem, condition: Condition) -> str:
     return f"{symbol.name} >= {low:.6g}" if kind == "low" else f"{symbol.name} <= {high:.6g}"
 
 
-def _relaxation(problem: Problem, condition: Condition, by: float) -> Relaxation:
+def _shortfall(problem: Problem, condition: Part, by: float) -> Shortfall:
     kind, number = condition
     symbols = list(problem.unknowns)
     name = problem.constraints[number].name if kind == "constraint" else symbols[number].name
-    return Relaxation(name, kind, by)
+    return Shortfall(name, kind, by)
 
 
 def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
@@ -65,7 +65,7 @@ def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
     conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
     alone = conflict if len(crossed) == 1 else []
     signs = {"low": -1.0, "high": 1.0}
-    found = [_relaxation(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
+    found = [_shortfall(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
     x = middle(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
     return _nothing_met(problem, x, conflict, found, float(np.max(gaps)))
 
@@ -73,18 +73,18 @@ def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
 def _of_polytope(problem: Problem) -> Solution:
     """Affine conditions that exclude each other."""
     polytope = problem.polytope
-    _, x, shares, ends = least_shift(polytope)
+    x, shares, ends = least_shift(polytope)
     rows = np.flatnonzero(shares > NOTHING)
     conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
         (e, int(i)) for e, i in ends
     ]
     found = [
-        _relaxation(problem, ("constraint", int(polytope.rows[k])), by)
+        _shortfall(problem, ("constraint", int(polytope.rows[k])), by)
         for k in rows
         for by in _row_alone(polytope, int(k))
     ]
     found += [
-        _relaxation(problem, (kind, i), by)
+        _shortfall(problem, (kind, i), by)
         for kind, i in ends
         for by in _end_alone(polytope, kind, i)
     ]
@@ -131,7 +131,7 @@ def _of_functions(problem: Problem, best: Best) -> Solution:
     x = found.x[:-1]
     shares = found.multipliers * size[[k for k, _ in loose]]
     held = np.flatnonzero(shares > NOTHING)
-    conflict: list[Condition] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
+    conflict: list[Part] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
     lengths = problem.lengths(x)
     conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > NOTHING)]
     conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > NOTHING)]
@@ -147,7 +147,7 @@ def _sizes(problem: Problem) -> Array:
     return sizes(x, problem.functions.at(x)[1][1:])
 
 
-def _alone(problem: Problem, condition: Condition, best: Best) -> Iterator[Relaxation]:
+def _alone(problem: Problem, condition: Part, best: Best) -> Iterator[Shortfall]:
     """How far one condition is from being met where all others are."""
     kind, number = condition
     symbol, (low, high) = list(problem.unknowns.items())[number if kind != "constraint" else 0]
@@ -166,5 +166,5 @@ def _alone(problem: Problem, condition: Condition, best: Best) -> Iterator[Relax
     for sign, other in zip(signs, tried, strict=True):
         found = best(other)
         if found is not None and found.value > 0:
-            yield _relaxation(problem, condition, sign * found.value)
+            yield _shortfall(problem, condition, sign * found.value)
             return

@@ -1,0 +1,106 @@
+"""Answers to questions as the columns and rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lawdsl.language.questions import Question
+    from lawdsl.solving.records import Answer, Ends, Response
+
+Table = tuple[list[str], list[list[Any]]]
+
+
+def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+    """Answers as the columns of a table, and its rows: what varies, the unknowns, their ends."""
+    first = next((a for a in answers if a.unknowns), None)
+    names = [u.name for u in first.unknowns] if first else []
+    headers = list(varying)
+    goal = goal_of(answers)
+    for text in (*names, *goal):
+        headers += _with_ends(text)
+    headers.append("where")
+    rows = []
+    for answer in answers:
+        row: list[Any] = [varied(answer, name) for name in varying]
+        own = {u.name: u for u in answer.unknowns}
+        for name in names:
+            u = own.get(name)
+            row += _value_and_ends(u.value, u.ends) if u else [None] * 3
+        if goal:
+            row += (
+                _value_and_ends(answer.goal.value, answer.goal.ends) if answer.goal else [None] * 3
+            )
+        row.append(answer.where or answer.status)
+        rows.append(row)
+    return headers, rows
+
+
+def by_label(asked: Question) -> bool:
+    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
+    unknowns = asked.of_kind("unknown")
+    return len({u.indices for u in unknowns}) == 1 and all(
+        len(u.indices) == 1 and not u.simplex for u in unknowns
+    )
+
+
+def rows_by_label(asked: Question, answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+    """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
+    names = [u.name for u in asked.of_kind("unknown")]
+    over = asked.indices[asked.of_kind("unknown")[0].indices[0]].over
+    headers = [*varying, over]
+    for name in names:
+        headers += [*_with_ends(name), f"where {name}"]
+    rows = []
+    for answer in answers:
+        own = {u.name: u for u in answer.unknowns}
+        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
+            row: list[Any] = [*(varied(answer, name) for name in varying), label]
+            for name in names:
+                u = own.get(f"{name}[{label}]")
+                row += [*_value_and_ends(u.value, u.ends), u.place] if u else [None] * 4
+            rows.append(row)
+    return headers, rows
+
+
+def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+    """Response curves as the columns of a table, and its rows."""
+    first: Response | None = next((r for a in answers for r in a.response), None)
+    goal = goal_of(answers)
+    x: Mapping[str, float] = first.x if first else {}
+    margins: Mapping[str, float] = first.margins if first else {}
+    headers = [*varying, *x, *(h for text in goal for h in _with_ends(text))]
+    headers += [f"margin of {text}" for text in margins]
+    rows = [
+        [
+            *(varied(answer, name) for name in varying),
+            *r.x.values(),
+            *(_value_and_ends(r.goal, r.ends) if goal else ()),
+            *r.margins.values(),
+        ]
+        for answer in answers
+        for r in answer.response
+    ]
+    return headers, rows
+
+
+def goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """What was made smallest or largest; nothing where that is an unknown itself."""
+    first = next((a for a in answers if a.goal), None)
+    if first is None or first.goal is None:
+        return ("goal",)
+    return () if first.goal.text in {u.name for u in first.unknowns} else (first.goal.text,)
+
+
+def varied(answer: Answer, name: str) -> float:
+    """The value of a given or a setting; of one with labels, that of all of them."""
+    return next(v for n, v in answer.values.items() if n == name or n.startswith(f"{name}["))
+
+
+def _with_ends(name: str) -> list[str]:
+    return [name, f"{name} low", f"{name} high"]
+
+
+def _value_and_ends(value: float, ends: Ends | None) -> list[float | None]:
+    return [value, *(ends or (None, None))]

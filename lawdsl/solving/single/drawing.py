@@ -1,0 +1,165 @@
+"""How far an answer with one unknown is off: the noise of the fits is drawn anew.
+
+It moves the curves as it does at the fit, linearly, which keeps intervals honest where parameters
+are known badly but what they predict well; and each draw has its own answer, on whichever
+constraint it then lies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.solving.single.along import Along
+from lawdsl.solving.single.found import Found, Frame, Values
+
+Array = NDArray[np.float64]
+
+DRAWS = 1000
+FINE, COARSE = 161, 41  # values of the unknown near the answer, and over its whole range
+REACH = 8.0  # half-widths of the interval that the fine ones cover on each side
+FAR = 1e3  # times the answer: as far as an open range is looked at
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Answers to draws of the noise.
+
+    Attributes:
+        x: the unknown, shape (draws,); nan where a draw has no answer.
+        more: the further formulas there, shape (formulas, draws).
+    """
+
+    x: Array
+    more: Array
+
+    @property
+    def answered(self) -> float:
+        """The share of draws that have an answer."""
+        return float(np.mean(np.isfinite(self.x)))
+
+    def ends(self, of: Array, level: float) -> tuple[float, float]:
+        """The interval that holds a share `level` of the answers."""
+        own = of[np.isfinite(of)]
+        low, high = np.quantile(own, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+
+def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
+    """The answers to a thousand draws of the noise.
+
+    Args:
+        frame: the question.
+        found: its own answer.
+
+    Returns:
+        None where the errors of the fits are not known, or do not determine the answer.
+    """
+    deviations = frame.noise.draws(DRAWS, found.seed)
+    if deviations is None:
+        return None
+    count = frame.along.count
+    x = _grid(frame, found)
+    points = frame.along.at(x, found.values)
+    usable = np.all(np.isfinite(points.values), axis=0)
+    usable &= np.all(np.isfinite(points.by_parameters[:count]), axis=(0, 1))
+    if usable.sum() < min(3, len(x)):
+        return None
+    x = x[usable]
+    gradients = points.by_parameters[:count][..., usable]
+    here = np.argmin(np.abs(x - found.best.at))
+    if not frame.noise.known(gradients[:, :, here].T):
+        return None
+    moved = points.values[:count][:, None, usable] + deviations @ gradients
+    answers = _best_of(x, moved[0], moved[1], moved[2:])
+    if not np.isfinite(answers).any():
+        return None  # at a place where the slopes by the parameters have no value
+    return Drawn(answers, _further(frame.along, found.values, answers, deviations))
+
+
+def _grid(frame: Frame, found: Found) -> Array:
+    """Values of the unknown: dense about the answer, and some over the whole range."""
+    best, whole = found.best.at, found.whole
+    low = whole.low if np.isfinite(whole.low) else min(best / FAR, best * FAR, -FAR)
+    high = whole.high if np.isfinite(whole.high) else max(best * FAR, best / FAR) or 1.0
+    endless = not (np.isfinite(whole.low) and np.isfinite(whole.high))
+    if (endless or (low == 0 and high > FAR * best)) and whole.low >= 0 and best > 0:
+        low = max(whole.low, best / FAR)
+        coarse = np.geomspace(low, high, COARSE)
+    else:
+        coarse = np.linspace(low, high, COARSE)
+    width = (high - low) / 20
+    if found.active is not None:
+        there = frame.along.at(np.array([best]), found.values)
+        half = frame.noise.half_widths(there.by_parameters[found.active], found.level)[0]
+        slope = abs(there.by_unknown[found.active, 0])
+        if np.isfinite(half) and slope > 0 and half > 0:
+            width = min(half / slope, high - low)
+    steps = np.linspace(-1, 1, FINE)
+    fine = best + width * REACH * steps * np.abs(steps)
+    inside = (fine >= low) & (fine <= high)
+    x = np.unique(np.concatenate([coarse, fine[inside], [low, best, high]]))
+    return x[x > whole.low] if whole.low_open else x
+
+
+def _best_of(x: Array, goal: Array, slope: Array, margins: Array) -> Array:
+    """The best allowed place of each draw, shape (draws,); between neighbouring values of the
+    unknown the curves are straight."""
+    allowed = np.all(margins >= 0, axis=0) if len(margins) else np.ones(goal.shape, dtype=bool)
+    rows = np.arange(len(goal))
+    height = np.where(allowed, goal, np.inf)
+    first = np.argmin(height, axis=1)
+    best, place = height[rows, first], x[first]
+    # where the slope passes from falling to rising, inside a cell of which both ends are allowed
+    turn = (slope[:, :-1] < 0) & (slope[:, 1:] > 0) & allowed[:, :-1] & allowed[:, 1:]
+    row, cell = np.nonzero(turn)
+    part = _part(slope[row, cell], slope[row, cell + 1])
+    step = x[cell + 1] - x[cell]
+    lower = goal[row, cell] + 0.5 * part * step * slope[row, cell]
+    _better(best, place, row, lower, x[cell] + part * step)
+    # where what is allowed begins or ends inside a cell
+    row, cell = np.nonzero(allowed[:, :-1] != allowed[:, 1:])
+    if len(row):
+        part = _bound(margins[:, row, cell], margins[:, row, cell + 1])
+        there = goal[row, cell] + part * (goal[row, cell + 1] - goal[row, cell])
+        _better(best, place, row, there, x[cell] + part * (x[cell + 1] - x[cell]))
+    return np.where(np.isfinite(best), place, np.nan)
+
+
+def _better(best: Array, place: Array, row: NDArray[np.intp], height: Array, x: Array) -> None:
+    """Take further places of draws where they are lower."""
+    for k in np.argsort(-height, kind="stable"):  # the lowest of a draw comes last
+        if height[k] < best[row[k]]:
+            best[row[k]], place[row[k]] = height[k], x[k]
+
+
+def _part(low: Array, high: Array) -> Array:
+    """How far into a cell a straight line passes 0."""
+    with np.errstate(all="ignore"):
+        return np.clip(np.nan_to_num(low / (low - high), nan=0.5), 0.0, 1.0)
+
+
+def _bound(low: Array, high: Array) -> Array:
+    """How far into a cell all constraints are kept, or begin to be, shape (cells,)."""
+    parts = _part(low, high)
+    leaves, enters = (low >= 0) & (high < 0), (low < 0) & (high >= 0)
+    last = np.min(np.where(leaves, parts, 1.0), axis=0)
+    from_on = np.max(np.where(enters, parts, 0.0), axis=0)
+    found: Array = np.where(np.any(enters, axis=0), from_on, last)
+    return found
+
+
+def _further(along: Along, values: Values, answers: Array, deviations: Array) -> Array:
+    """The formulas beyond goal and constraints, at the answer of each draw."""
+    count = len(along.outputs) - along.count
+    found = np.full((count, len(answers)), np.nan)
+    has = np.isfinite(answers)
+    if not count:
+        return found
+    there = along.at(answers[has], values)
+    own = there.values[along.count :]
+    moved = np.einsum("dp,fpd->fd", deviations[has], there.by_parameters[along.count :])
+    found[:, has] = own + moved
+    return found

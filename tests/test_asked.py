@@ -1,0 +1,98 @@
+"""Questions about plain formulas: what an answer says beside the best choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lawdsl
+from lawdsl.reporting.answer_tables import rows_by_label
+
+
+def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+    path = folder / "plain.law"
+    path.write_text("\n".join(('question plain "A plain question"', *lines, "")), encoding="utf-8")
+    return lawdsl.Asked(path)
+
+
+SUM = "choose x, y, z in [0, 10]"
+NEAR = "minimize (x - 9)^2 + 2*(y - 5)^2 + x*y + (z - 2)^2"
+FAR = "maximize 9*x - x^2 - 2*y^2 - (z - 2)^2 - x*y*z/100"
+
+
+@pytest.mark.parametrize(
+    ("lines", "turn"),
+    [
+        (("choose x in [0, 10]", "minimize x + x^2/40", "subject to x >= k"), 1),
+        (("choose x in [0, 10]", "maximize x - x^2/40", "subject to x <= k"), -1),
+        ((SUM, NEAR, "subject to x + y + z <= k"), -1),
+        ((SUM, NEAR, "subject to x + y + z = k"), -1),
+        ((SUM, FAR, "subject to x + y <= k"), -1),
+        ((SUM, FAR, "subject to x + y = k"), -1),
+    ],
+    ids=lambda v: v[-1] if isinstance(v, tuple) else "",
+)
+def test_a_price_is_how_the_goal_changes_as_its_margin_grows(
+    lines: tuple[str, ...], turn: int, tmp_path: Path
+):
+    """A margin is one larger where k is one larger, or (turn -1) one smaller."""
+    ready = asked(tmp_path, "given k > 0", *lines)
+    answer = ready.answer(k=4.0)
+    (kept,) = answer.kept
+    ahead, behind = (ready.answer(k=4.0 + step).goal for step in (1e-4, -1e-4))
+
+    assert answer.diagnostics == ()  # without fits there are no errors
+    assert ahead and behind and kept.active
+    assert kept.price == pytest.approx(turn * (ahead.value - behind.value) / 2e-4, rel=1e-5)
+
+
+@pytest.mark.parametrize("domain", ["x > 0, x >= 0", "x >= 0, x > 0", "x > 0"])
+def test_an_end_that_one_bound_leaves_out_is_approached_only(domain: str, tmp_path: Path):
+    answer = asked(tmp_path, f"choose {domain}", "minimize x").answer()
+
+    assert answer.status == "approached" and answer["x"] == 0
+
+
+def test_an_answer_keeps_its_level_where_there_is_none(tmp_path: Path):
+    ready = asked(tmp_path, "choose x in [0, 1]", "minimize x", "subject to x >= 2")
+    answer = ready.answer(level=0.5)
+
+    assert answer.status == "infeasible" and answer.level == 0.5
+
+
+def test_a_value_of_labels_that_varies_is_in_the_table_of_labels(tmp_path: Path):
+    ready = asked(
+        tmp_path,
+        "index m over {a, b}",
+        "setting w[m] = 1",
+        "choose T[m] >= 0",
+        "minimize sum((T[m] - w[m])^2 for m)",
+    )
+    answers = [ready.answer(w=value) for value in (1.0, 2.0)]
+    headers, rows = rows_by_label(ready.question, answers, ["w"])
+
+    assert (headers[0], headers[2]) == ("w", "T")
+    assert [row[:3] for row in rows] == [[w, m, pytest.approx(w)] for w in (1, 2) for m in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "status"),
+    [
+        ((), "answered"),
+        (("subject to x <= 2",), "answered"),
+        (("subject to x >= 3",), "infeasible"),
+    ],
+    ids=["free", "on a constraint", "broken"],
+)
+def test_a_domain_of_one_value_has_it_for_an_answer(
+    kept: tuple[str, ...], status: str, tmp_path: Path
+):
+    answer = asked(tmp_path, "given k", "choose x in [2, k]", "minimize x^2", *kept).answer(k=2)
+
+    assert answer.status == status and answer.certain
+    if answer.ok:
+        assert answer["x"] == 2 and answer.goal and answer.goal.value == 4
+    else:
+        (relaxed,) = answer.relaxations
+        assert relaxed.by == pytest.approx(1)
