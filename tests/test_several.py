@@ -330,3 +330,28 @@ def test_no_value_anywhere_is_not_feasible():
     found = minimise(Problem(sp.log(x - 2) + y, {x: (0.0, 1.0), y: (0.0, 1.0)}))
 
     assert not found.feasible and found.shortfalls == ()
+
+
+def with_caps(caps: list[float]) -> Problem:
+    """The best mixture of three domains, whose gains are steepest at share 0."""
+    r = [sp.Symbol(f"r{k}", nonnegative=True) for k in range(len(caps))]
+    worth = sum((c * x ** sp.Rational(3, 5) for c, x in zip((1, 2, 1), r, strict=True)), sp.S.Zero)
+    whole = Constraint("whole", sp.Add(*r) - 1, equality=True)
+    limits = [
+        Constraint(f"cap{k}", x - cap) for k, (x, cap) in enumerate(zip(r, caps, strict=True))
+    ]
+    return Problem(1 / (worth + sp.Rational(3, 10)), dict.fromkeys(r, (0.0, 1.0)), [whole, *limits])
+
+
+def test_a_domain_of_which_there_is_nothing_has_no_share():
+    found = minimise(with_caps([1.0, 0.0, 1.0]))
+
+    assert proved(found)
+    np.testing.assert_allclose(found.x, [0.5, 0.0, 0.5], atol=1e-9)
+
+
+def test_caps_that_leave_one_mixture_only():
+    found = minimise(with_caps([0.5, 0.1, 0.4]))
+
+    assert found.feasible
+    np.testing.assert_allclose(found.x, [0.5, 0.1, 0.4], atol=1e-9)

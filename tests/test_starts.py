@@ -20,6 +20,8 @@ LINEAR = {
     "kaplan": "",
     "cmr.domain": "alpha1 beta1",
     "cmr.general": "alpha2 alpha3 beta2",
+    "cmr.domain_by_ratio": "alpha1 beta1",
+    "cmr.general_by_ratio": "alpha2 alpha3 beta2",
     "cmr.ratio": "alpha4 beta3",
     "cmr.share": "alpha beta",
     "dcpt.share": "E C",

@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PROBE = (
     "import lawdsl, pathlib; from lawdsl.library import shipped; "
-    "print(pathlib.Path(lawdsl.__file__).parent, len(shipped()) + len(shipped('pipeline')), "
-    "lawdsl.load('dcpt.l3').name)"
+    "count = sum(len(shipped(kind)) for kind in ('law', 'question', 'pipeline')); "
+    "print(pathlib.Path(lawdsl.__file__).parent, count, lawdsl.load('dcpt.l3').name)"
 )
 FILES = len([*ROOT.glob("laws/**/*.law")])
 

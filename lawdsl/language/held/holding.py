@@ -107,13 +107,13 @@ def hold(
             if _held(scope, statement.kind, named, formula, statement.span):
                 places[tree.name_of(named)] = formula.span
     sort_symbols(scope)
-    if scope.errors > before:
+    if scope.errors > before or not places:
         return
     settings = known_of(scope.symbols, given or {}).settings
     for name, span in places.items():
         _keep(scope, scope.symbols[name], settings, tuple(dropped), span)
     sort_symbols(scope)
-    if scope.errors == before and places:
+    if scope.errors == before:
         _check_empty(scope, settings, next(iter(places.values())))
 
 
