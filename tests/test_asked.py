@@ -9,11 +9,13 @@ import pytest
 import lawdsl
 from lawdsl.reporting.answer_tables import rows_by_label
 
+TABLE = Path(__file__).resolve().parent.parent / "laws" / "data" / "c4_share.csv"
 
-def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+
+def asked(folder: Path, *lines: str, **fits: object) -> lawdsl.Asked:
     path = folder / "plain.law"
     path.write_text("\n".join(('question plain "A plain question"', *lines, "")), encoding="utf-8")
-    return lawdsl.Asked(path)
+    return lawdsl.Asked(path, **fits)
 
 
 SUM = "choose x, y, z in [0, 10]"
@@ -96,3 +98,16 @@ def test_a_domain_of_one_value_has_it_for_an_answer(
     else:
         (relaxed,) = answer.relaxations
         assert relaxed.by == pytest.approx(1)
+
+
+def test_a_fit_that_two_names_stand_for_has_the_same_errors_for_both(tmp_path: Path):
+    """What the two predict differs by nothing, however little is known of either."""
+    fits = [lawdsl.fit("dcpt.share", TABLE) for _ in range(2)]
+    other = lawdsl.fit("dcpt.share", TABLE, where="r != 0.5")
+    lines = ("uses a, b : dcpt.share", "choose r in [0, 1]", "minimize r + a(r) - b(r)")
+    ready = asked(tmp_path, *lines, a=fits[0], b=fits[1])
+    apart = asked(tmp_path, *lines, a=fits[0], b=other)
+    goals = [one.answer(proofs=False).goal for one in (ready, apart)]
+
+    assert goals[0] and goals[0].ends is None
+    assert goals[1] and goals[1].ends is not None

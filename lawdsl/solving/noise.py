@@ -24,30 +24,49 @@ def interval(value: float, half: float) -> Ends | None:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The errors of one fit.
+
+    Attributes:
+        spread: how they go together; None where they are not known.
+        at: where its parameters are among those of all fits, once for each use of it.
+    """
+
+    spread: Spread | None
+    at: tuple[slice, ...]
+
+
+@dataclass(frozen=True)
 class Noise:
     """The errors of several fits, which are independent of each other.
 
     Attributes:
-        symbols: the fitted parameters, fit after fit.
-        spreads: of each fit, None where its errors are not known; with how many parameters it has.
+        symbols: the fitted parameters, use after use.
+        parts: the fits, each once.
     """
 
     symbols: tuple[sp.Symbol, ...]
-    spreads: tuple[tuple[Spread | None, int], ...]
+    parts: tuple[Part, ...]
 
     @classmethod
     def of(cls, sources: Sequence[Source]) -> Noise:
-        """That of fits."""
+        """That of fits; one that two names of a question stand for has the same errors for both."""
         symbols: list[sp.Symbol] = []
-        spreads = []
+        parts: list[Part] = []
         for source in sources:
             spread = source.fit.spread if source.fit is not None else None
             names = list(spread.names if spread is not None else source.symbols)
             if set(names) != set(source.symbols):
                 spread, names = None, list(source.symbols)
+            at = slice(len(symbols), len(symbols) + len(names))
             symbols += [source.symbols[name] for name in names]
-            spreads.append((spread, len(names)))
-        return cls(tuple(symbols), tuple(spreads))
+            known = [] if spread is None else [part.spread for part in parts]
+            if spread not in known:
+                parts.append(Part(spread, (at,)))
+            else:
+                same = known.index(spread)
+                parts[same] = Part(spread, (*parts[same].at, at))
+        return cls(tuple(symbols), tuple(parts))
 
     def half_widths(self, gradients: Array, level: float) -> Array:
         """How far the ends of intervals are from values.
@@ -60,20 +79,14 @@ class Noise:
             Shape (points,): nan where the errors of a fit that matters are not known, inf where
             its rows do not determine the function.
         """
-        if not self.spreads:
+        if not self.parts:
             return np.zeros(gradients.shape[1])
         variances, dofs = [], []
-        start = 0
-        for spread, count in self.spreads:
-            own = gradients[start : start + count].T
-            start += count
-            moves = np.any(own != 0, axis=1)
-            if spread is None:
-                variances.append(np.where(moves, np.nan, 0.0))
-                dofs.append(1.0)
-            else:
-                variances.append(np.where(moves, spread.errors(own) ** 2, 0.0))
-                dofs.append(spread.dof)
+        for part in self.parts:
+            own = np.sum([gradients[at] for at in part.at], axis=0).T
+            errors = np.nan if part.spread is None else part.spread.errors(own)
+            variances.append(np.where(np.any(own != 0, axis=1), errors**2, 0.0))
+            dofs.append(1.0 if part.spread is None else part.spread.dof)
         total = np.sum(variances, axis=0)
         with np.errstate(all="ignore"):  # Welch and Satterthwaite: the degrees of freedom of a sum
             parts = sum(v**2 / d for v, d in zip(variances, dofs, strict=True))
@@ -85,13 +98,15 @@ class Noise:
     def draws(self, count: int, seed: int) -> Array | None:
         """Deviations of all parameters from their fits, shape (count, parameters); 0 of a fit
         whose errors are not known. None where none are."""
-        if all(spread is None for spread, _ in self.spreads):
+        if all(part.spread is None for part in self.parts):
             return None
-        parts = [
-            np.zeros((count, size)) if spread is None else spread.draws(count, seed + number)
-            for number, (spread, size) in enumerate(self.spreads)
-        ]
-        return np.concatenate(parts, axis=1)
+        found = np.zeros((count, len(self.symbols)))
+        for number, part in enumerate(self.parts):
+            if part.spread is not None:
+                drawn = part.spread.draws(count, seed + number)
+                for at in part.at:
+                    found[:, at] = drawn
+        return found
 
     def known(self, gradients: Array) -> bool:
         """Whether the errors of all fits are known on which functions with these gradients, shape
