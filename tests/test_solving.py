@@ -184,10 +184,25 @@ def test_all_stationary_points_are_told_with_their_kind(seed: int):
     ]
 
 
-def test_a_turn_that_does_not_turn_is_not_passed_off_as_certain():
-    """(x - 1/3)^3 has one flat point; its slope touches 0."""
+def test_a_flat_point_that_is_no_turn_is_told_as_such():
+    """(x - 1/3)^3: its slope touches 0, and the function goes on rising."""
     found = least(sp.expand((x - sp.Rational(1, 3)) ** 3), [], 0.0, 1.0)
-    assert not found.certain and found.unclear
+    assert found.certain and found.best is not None and found.best.at == 0.0
+    assert [(at, turn) for at, turn in found.stationary] == [(pytest.approx(1 / 3), 0)]
+
+
+@pytest.mark.parametrize(
+    ("goal", "best"),
+    [
+        (sp.Abs(x - sp.Rational(1, 3)), 1 / 3),
+        (sp.Max(1 - x, x**2), (5**0.5 - 1) / 2),
+        (sp.Max(x - 1, sp.Rational(-1, 2) * x), 2 / 3),
+    ],
+)
+def test_a_kink_is_an_optimum_like_others(goal: sp.Expr, best: float):
+    found = least(goal, [], 0.0, 1.0)
+    assert found.certain and found.best is not None
+    assert found.best.at == pytest.approx(best, rel=1e-12)
 
 
 def test_constraints_that_leave_a_single_point():

@@ -200,7 +200,7 @@ def _show_relaxations(answer: Answer, out: Console) -> None:
         at = ", ".join(_at(n, v) for n, v in list(relaxed.at.items())[:MOST])
         line = f"  {name} must give way by {number(relaxed.by)} at least"
         line += f", then at {at}" if at else ""
-        instead = [f"{n} = {number(v)}" for n, v in relaxed.instead.items()]
+        instead = [f"{n} = {number(v)}" for n, v in relaxed.written.items()]
         line += f": {' or '.join(instead)}" if instead else ""
         out.print(Text(line), soft_wrap=True)
         if relaxed.doc:

@@ -146,6 +146,7 @@ class Relaxation:
         by: how much its bound must give way, in its units, the others being kept.
         at: the unknowns where that is least.
         instead: given -> the value with which the constraint can just be kept.
+        written: the same in few digits, rounded to the side on which it is kept.
     """
 
     text: str
@@ -153,6 +154,7 @@ class Relaxation:
     by: float
     at: Mapping[str, float]
     instead: Mapping[str, float]
+    written: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

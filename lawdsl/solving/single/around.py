@@ -19,6 +19,7 @@ from lawdsl.solving.single.roots import Range
 STEPS = 9  # of a response curve, beside the answer
 
 
+@np.errstate(all="ignore")  # a slope may be infinite
 def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensitivity]:
     """How the answer moves with each given and setting, by the implicit function theorem."""
     active = found.active
@@ -28,9 +29,10 @@ def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensit
         k = frame.along.others.index(symbol)
         moved = _end_moves(frame, symbol, found) if active is None else 0.0
         if active is not None:
-            with np.errstate(all="ignore"):
-                moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
+            moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
         own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
+        if not np.isfinite([moved, own[0]]).all():
+            continue
         if name not in frame.posed.givens and not moved and not own[0]:
             continue  # a setting that nothing depends on
         unknowns = {frame.unknown.name: float(moved) + 0.0}

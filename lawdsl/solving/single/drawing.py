@@ -16,10 +16,12 @@ from lawdsl.solving.single.along import Along
 from lawdsl.solving.single.found import Found, Frame, Values
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 DRAWS = 1000
 FINE, COARSE = 161, 41  # values of the unknown near the answer, and over its whole range
 REACH = 8.0  # half-widths of the interval that the fine ones cover on each side
+ROUGH = 1e-6  # of the range: how near the answer itself must be met again
 FAR = 1e3  # times the answer: as far as an open range is looked at
 
 
@@ -38,12 +40,12 @@ class Drawn:
     @property
     def answered(self) -> float:
         """The share of draws that have an answer."""
-        return float(np.mean(np.isfinite(self.x)))
+        return float(np.mean(~np.isnan(self.x)))
 
     def ends(self, of: Array, level: float) -> tuple[float, float]:
-        """The interval that holds a share `level` of the answers."""
-        own = of[np.isfinite(of)]
-        low, high = np.quantile(own, [(1 - level) / 2, (1 + level) / 2])
+        """The interval that holds a share `level` of the answers; infinite where these have no end."""
+        own, shares = of[~np.isnan(of)], [(1 - level) / 2, (1 + level) / 2]
+        low, high = np.quantile(own, shares, method="inverted_cdf")
         return float(low), float(high)
 
 
@@ -60,8 +62,10 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
     deviations = frame.noise.draws(DRAWS, found.seed)
     if deviations is None:
         return None
+    deviations[0] = 0.0  # the question itself
     count = frame.along.count
-    x = _grid(frame, found)
+    width = _width(frame, found)
+    x, (low, high) = _grid(found, width)
     points = frame.along.at(x, found.values)
     usable = np.all(np.isfinite(points.values), axis=0)
     usable &= np.all(np.isfinite(points.by_parameters[:count]), axis=(0, 1))
@@ -73,14 +77,29 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
     if not frame.noise.known(gradients[:, :, here].T):
         return None
     moved = points.values[:count][:, None, usable] + deviations @ gradients
-    answers = _best_of(x, moved[0], moved[1], moved[2:])
-    if not np.isfinite(answers).any():
-        return None  # at a place where the slopes by the parameters have no value
+    equal = np.array([condition.equality for condition in frame.conditions], dtype=bool)
+    answers = _best_of(x, moved[0], moved[1], moved[2:], equal)
+    if not abs(answers[0] - found.best.at) <= max(width or 0.0, ROUGH * (high - low)):
+        return None  # the values looked at are too far apart for so many turns
+    answers[(answers >= high) & (found.whole.high > high)] = found.whole.high
+    answers[(answers <= low) & (found.whole.low < low)] = found.whole.low
     return Drawn(answers, _further(frame.along, found.values, answers, deviations))
 
 
-def _grid(frame: Frame, found: Found) -> Array:
-    """Values of the unknown: dense about the answer, and some over the whole range."""
+def _width(frame: Frame, found: Found) -> float | None:
+    """How far the noise alone moves the place at which the active formula is 0; None where no
+    formula is, or that is not known."""
+    if found.active is None:
+        return None
+    there = frame.along.at(np.array([found.best.at]), found.values)
+    half = frame.noise.half_widths(there.by_parameters[found.active], found.level)[0]
+    slope = abs(there.by_unknown[found.active, 0])
+    return float(half / slope) if np.isfinite(half) and slope > 0 and half > 0 else None
+
+
+def _grid(found: Found, width: float | None) -> tuple[Array, tuple[float, float]]:
+    """Values of the unknown: dense about the answer, and some over the whole range; and between
+    which ends they lie, which are nearer than those of an endless range."""
     best, whole = found.best.at, found.whole
     low = whole.low if np.isfinite(whole.low) else min(best / FAR, best * FAR, -FAR)
     high = whole.high if np.isfinite(whole.high) else max(best * FAR, best / FAR) or 1.0
@@ -90,23 +109,19 @@ def _grid(frame: Frame, found: Found) -> Array:
         coarse = np.geomspace(low, high, COARSE)
     else:
         coarse = np.linspace(low, high, COARSE)
-    width = (high - low) / 20
-    if found.active is not None:
-        there = frame.along.at(np.array([best]), found.values)
-        half = frame.noise.half_widths(there.by_parameters[found.active], found.level)[0]
-        slope = abs(there.by_unknown[found.active, 0])
-        if np.isfinite(half) and slope > 0 and half > 0:
-            width = min(half / slope, high - low)
+    reach = min(width, high - low) if width is not None else (high - low) / 20
     steps = np.linspace(-1, 1, FINE)
-    fine = best + width * REACH * steps * np.abs(steps)
+    fine = best + reach * REACH * steps * np.abs(steps)
     inside = (fine >= low) & (fine <= high)
     x = np.unique(np.concatenate([coarse, fine[inside], [low, best, high]]))
-    return x[x > whole.low] if whole.low_open else x
+    return x[x > whole.low] if whole.low_open else x, (low, high)
 
 
-def _best_of(x: Array, goal: Array, slope: Array, margins: Array) -> Array:
+def _best_of(x: Array, goal: Array, slope: Array, margins: Array, equal: Mask) -> Array:
     """The best allowed place of each draw, shape (draws,); between neighbouring values of the
-    unknown the curves are straight."""
+    unknown the curves are straight. `equal` says which margins must be 0, shape (margins,)."""
+    if equal.any():
+        return _best_root(x, goal, margins[equal][0], margins[~equal])
     allowed = np.all(margins >= 0, axis=0) if len(margins) else np.ones(goal.shape, dtype=bool)
     rows = np.arange(len(goal))
     height = np.where(allowed, goal, np.inf)
@@ -126,6 +141,21 @@ def _best_of(x: Array, goal: Array, slope: Array, margins: Array) -> Array:
         there = goal[row, cell] + part * (goal[row, cell + 1] - goal[row, cell])
         _better(best, place, row, there, x[cell] + part * (x[cell + 1] - x[cell]))
     return np.where(np.isfinite(best), place, np.nan)
+
+
+def _best_root(x: Array, goal: Array, zero: Array, margins: Array) -> Array:
+    """The best place of each draw at which one margin is 0 and the others are kept."""
+    best, place = np.full(len(goal), np.inf), np.full(len(goal), np.nan)
+    row, cell = np.nonzero((zero[:, :-1] < 0) != (zero[:, 1:] < 0))
+    part = _part(zero[row, cell], zero[row, cell + 1])
+    kept = np.ones(len(row), dtype=bool)
+    for margin in margins:
+        there = margin[row, cell] + part * (margin[row, cell + 1] - margin[row, cell])
+        kept &= there >= -ROUGH * np.max(np.abs(margin), axis=1)[row]
+    row, cell, part = row[kept], cell[kept], part[kept]
+    height = goal[row, cell] + part * (goal[row, cell + 1] - goal[row, cell])
+    _better(best, place, row, height, x[cell] + part * (x[cell + 1] - x[cell]))
+    return place
 
 
 def _better(best: Array, place: Array, row: NDArray[np.intp], height: Array, x: Array) -> None:
@@ -155,7 +185,7 @@ def _further(along: Along, values: Values, answers: Array, deviations: Array) ->
     """The formulas beyond goal and constraints, at the answer of each draw."""
     count = len(along.outputs) - along.count
     found = np.full((count, len(answers)), np.nan)
-    has = np.isfinite(answers)
+    has = ~np.isnan(answers)
     if not count:
         return found
     there = along.at(answers[has], values)

@@ -29,8 +29,10 @@ class Formula:
 
     @cached_property
     def slope(self) -> Formula:
-        """Its derivative by the unknown."""
-        return Formula(flat(derivative(self.expression, self.unknown)), self.unknown)
+        """Its derivative by the unknown, without the infinite slopes of steps."""
+        made = derivative(self.expression, self.unknown)
+        made = made.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
+        return Formula(flat(made), self.unknown)
 
     @cached_property
     def products(self) -> tuple[tuple[Formula, Formula], ...]:

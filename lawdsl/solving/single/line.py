@@ -14,6 +14,8 @@ from lawdsl.compiling.intervals import Interval, middle, precision
 from lawdsl.solving.single.functions import Function
 from lawdsl.solving.single.roots import BITS, Range, Roots, as_float, centre, roots
 
+FLAT = 1e-9  # relative: a function that changes by less on a piece as narrow has one value there
+
 
 @dataclass(frozen=True)
 class Margin:
@@ -85,7 +87,7 @@ def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
         whole: the range.
     """
     with precision(BITS):
-        of_slope = roots(goal.slope, whole)
+        of_slope = _with_kinks(roots(goal.slope, whole), goal)
         of_margins = [roots(margin.function, whole) for margin in margins]
         unclear = [p for r in (of_slope, *of_margins) for p in r.unclear]
         cuts = _cuts(of_slope, of_margins, whole)
@@ -103,6 +105,23 @@ def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
         not unclear and not any(s.doubtful for s in segments),
         tuple((as_float(p.low), as_float(p.high)) for p in unclear),
     )
+
+
+def _with_kinks(found: Roots, goal: Function) -> Roots:
+    """Roots of a slope, and the narrow pieces where it jumps or touches 0: whatever it does there,
+    the function itself hardly changes."""
+    kinks = [piece for piece in found.unclear if _hardly_changes(goal, piece)]
+    unclear = tuple(piece for piece in found.unclear if piece not in kinks)
+    return Roots((*found.places, *kinks), unclear, found.always)
+
+
+def _hardly_changes(goal: Function, piece: Interval) -> bool:
+    value = goal(piece)
+    if value is None or not (piece.low.is_finite() and piece.high.is_finite()):
+        return False
+    size = max(1.0, abs(as_float(value.low)), abs(as_float(piece.low)), abs(as_float(piece.high)))
+    widths = as_float(value.high - value.low), as_float(piece.high - piece.low)
+    return max(widths) <= FLAT * size
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import sympy as sp
@@ -14,6 +15,8 @@ from lawdsl.solving.single.ends import zero_of
 from lawdsl.solving.single.functions import Formula, Function
 from lawdsl.solving.single.line import Margin, minimised
 from lawdsl.solving.single.roots import Range
+
+DIGITS = 6  # of a value that is advised
 
 
 def relaxations(
@@ -49,7 +52,9 @@ def relaxations(
         by = -evaluated(one.margin, at)
         if by >= 0:
             instead = _instead(one.margin, names, at)
-            found.append(Relaxation(one.text, one.doc, by, {name: line.best.at}, instead))
+            written = {n: _rounded(one.margin, names[n], x, at) for n, x in instead.items()}
+            place = {name: line.best.at}
+            found.append(Relaxation(one.text, one.doc, by, place, instead, written))
     return found
 
 
@@ -59,3 +64,17 @@ def _instead(
     """The values of givens, one at a time, at which a margin is 0."""
     roots = {name: zero_of(margin, symbol, values) for name, symbol in names.items()}
     return {name: evaluated(root, values) for name, root in roots.items() if root is not None}
+
+
+def _rounded(
+    margin: sp.Expr, symbol: sp.Symbol, value: float, values: Mapping[sp.Symbol, float]
+) -> float:
+    """A value in few digits with which the margin is not below 0; as it is where there is none."""
+    if not math.isfinite(value) or value == 0:
+        return value
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - DIGITS + 1)
+    for near in (math.floor(value / step) * step, math.ceil(value / step) * step):
+        written = float(f"{near:.{DIGITS}g}")
+        if evaluated(margin, {**values, symbol: written}) >= 0:
+            return written
+    return value

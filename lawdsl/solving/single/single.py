@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,12 +11,13 @@ import numpy as np
 import sympy as sp
 
 from lawdsl import formulas
-from lawdsl.solving.giving import evaluated
+from lawdsl.diagnostics import LawdslError
+from lawdsl.solving.giving import check_kept, evaluated
 from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.isolating import flat, isolated, tidied
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
-from lawdsl.solving.records import Answer, Chosen, Goal, Kept
+from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Threshold
 from lawdsl.solving.single.along import Along, Points
 from lawdsl.solving.single.around import response, sensitivities
 from lawdsl.solving.single.drawing import Drawn, drawn_answers
@@ -29,6 +30,7 @@ from lawdsl.solving.single.roots import Range
 from lawdsl.solving.single.words import proof_of, where_of
 from lawdsl.solving.warnings import warnings_of
 
+BEYOND = 1e-3  # relative: so far behind a threshold it is looked whether it is one
 SAME = 1e-9  # relative: a closed form agrees with the certified root
 
 
@@ -68,21 +70,39 @@ class Single:
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
+        line, bounding, whole = self._line(values)
+        if line.best is None:
+            kept = [self.conditions[i] for i in bounding]
+            return self._without(values, whole, kept, line, level)
+        best = replace(line.best, which=tuple(bounding[k] for k in line.best.which))
+        found = Found(line, best, bounding, values, whole, level, seed)
+        if not math.isfinite(best.at):
+            return self._unbounded(found)
+        return self._answered(found, proofs=proofs)
+
+    def _line(self, values: Values) -> tuple[Line, tuple[int, ...], Range]:
+        """The goal on what is allowed, the constraints that do not hold everywhere, the range."""
         whole = self._range(values)
         margins = [
             Margin(Function(margin, values), c.equality, c.strict)
             for margin, c in zip(self.margins, self.conditions, strict=True)
         ]
-        bounding = [i for i, margin in enumerate(margins) if not _always(margin, whole)]
-        line = minimised(Function(self.goal, values), [margins[i] for i in bounding], whole)
-        if line.best is None:
-            kept = [self.conditions[i] for i in bounding]
-            return self._without(values, whole, kept, line, level)
-        best = replace(line.best, which=tuple(bounding[k] for k in line.best.which))
-        found = Found(line, best, tuple(bounding), values, whole, level, seed)
-        if not math.isfinite(best.at):
-            return self._unbounded(found)
-        return self._answered(found, proofs=proofs)
+        bounding = tuple(i for i, margin in enumerate(margins) if not _always(margin, whole))
+        kept = [margins[i] for i in bounding]
+        return minimised(Function(self.goal, values), kept, whole), bounding, whole
+
+    def _thresholds(self, slope: sp.Expr, values: Values) -> Iterator[Threshold]:
+        """Those behind which the answer lies inside, when all that is asked is looked at."""
+        for threshold in thresholds(slope, self.posed.names, values):
+            beyond = threshold.value * (1 + (BEYOND if threshold.relation == ">" else -BEYOND))
+            moved = {**values, self.posed.names[threshold.name]: beyond}
+            try:
+                check_kept(self.posed, moved)
+            except LawdslError:
+                continue
+            best = self._line(moved)[0].best
+            if best is not None and best.kind == "stationary":
+                yield threshold
 
     def _range(self, values: Values) -> Range:
         """Where the unknown may lie."""
@@ -142,7 +162,7 @@ class Single:
             certain=line.certain,
             kept=self._kept(points, found.best, found.bounding),
             sensitivities=tuple(sensitivities(self.frame, points, found)),
-            thresholds=tuple(thresholds(slope, self.posed.names, values)) if at_end else (),
+            thresholds=tuple(self._thresholds(slope, values)) if at_end else (),
             response=tuple(response(self.frame, found)),
         )
         if at_end and proofs:
@@ -184,7 +204,7 @@ class Single:
     def _unknowns(
         self, found: Found, values: Values, drawn: Drawn | None, formula: sp.Expr | None
     ) -> tuple[Chosen, ...]:
-        own = None if drawn is None else drawn.ends(drawn.x, found.level)
+        own = None if drawn is None else _around(drawn.ends(drawn.x, found.level), found.best.at)
         shown = None if formula is None else self.shown(formula)
         u = self.unknown
         made = {u.name: Chosen(u.name, found.best.at, u.unit, u.doc, own, shown, _place(found))}
@@ -192,13 +212,13 @@ class Single:
         for i, (unknown, expression) in enumerate(
             zip(self.frame.followers, formulas_of, strict=True)
         ):
-            ends = None if drawn is None else drawn.ends(drawn.more[i], found.level)
+            at = evaluated(expression, values)
+            ends = None if drawn is None else _around(drawn.ends(drawn.more[i], found.level), at)
             text = None
             if formula is not None:
                 text = self.shown(self._tidy(expression.xreplace({self.x: formula})))
-            value = evaluated(expression, values)
             made[unknown.name] = Chosen(
-                unknown.name, value, unknown.unit, unknown.doc, ends, text, "constraint"
+                unknown.name, at, unknown.unit, unknown.doc, ends, text, "constraint"
             )
         return tuple(made[o.name] for o in self.posed.unknowns if o.name in made)
 
@@ -221,6 +241,13 @@ class Single:
             margin = 0.0 if active else float(points.values[2 + i, 0])
             found.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
         return tuple(found)
+
+
+def _around(ends: Ends, value: float) -> Ends | None:
+    """An interval that holds the answer itself, to rounding; None of one that does not."""
+    room = SAME * max(1.0, abs(value))
+    low, high = min(ends[0], value), max(ends[1], value)
+    return (low, high) if ends[0] - room <= value <= ends[1] + room else None
 
 
 def _always(margin: Margin, whole: Range) -> bool:
