@@ -85,6 +85,11 @@ class Asked:
         way = self._way(values_of_all)
         check_kept(way.posed, values_of_all)
         found = way.answer(values_of_all, level, seed, proofs=proofs)
+        if found.status == "undecided" and isinstance(way, Single) and way.problem.follow:
+            # an unknown that an equation gives may have no value for some of the other
+            whole = Reduced(way.posed.unknowns, way.posed.goal, way.posed.conditions)
+            other = Joint(way.posed, whole).answer(values_of_all, level, seed, proofs=proofs)
+            found = other if other.ok else found
         points = [compared(self.posed, found, point, values_of_all) for point in compare]
         return replace(found, compared=tuple(points))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -132,6 +132,14 @@ def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
             mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
     if mistakes:
         raise LawdslError(mistakes)
+
+
+def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float]) -> list[float]:
+    """Expressions at values of their symbols; nan of those that have none."""
+    symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+    inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
+    found: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()
+    return found
 
 
 def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:

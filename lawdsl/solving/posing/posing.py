@@ -168,7 +168,7 @@ class _Posing:
                 shown = with_subscripts(symbol.name, (*before, symbol.indices[-1]))
                 text = f"sum({shown} for {symbol.indices[-1]}) = 1"
                 total = sp.Add(*(self.symbols[name] for name in texts)) - 1
-                yield Condition(text, None, total, equality=True)
+                yield Condition(text, None, total, equality=True, law=self.question.name)
 
     def _conditions(self, kept: Constraint) -> Iterator[Condition]:
         for labels in self._labels(kept.indices):

@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.giving import evaluated
+from lawdsl.solving.giving import computed_at, evaluated
 from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Goal, Kept, Relaxation, Sensitivity
-from lawdsl.solving.several.minimising import minimise
+from lawdsl.solving.several.minimising import minimise, settled, without
 from lawdsl.solving.several.problems import Constraint, Functions, Problem, Solution
+from lawdsl.solving.several.scales import (
+    Scale,
+    condition_in_scale,
+    in_scale,
+    scale_of,
+    two_terms,
+)
 from lawdsl.solving.several.sensitivities import sensitivities
 from lawdsl.solving.warnings import warnings_of
 
 Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
+
+FEWEST = 2  # starts that agree, of an optimum that is not proved
 
 
 class Joint:
@@ -43,10 +52,7 @@ class Joint:
         self.goal = problem.goal
         free = {u.symbol for u in problem.unknowns}
         self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
-        self.constraints = [
-            Constraint(str(i), c.margin if c.equality else -c.margin, c.equality)
-            for i, c in enumerate(self.conditions)
-        ]
+        self._posed_in: dict[frozenset[sp.Symbol], tuple[sp.Expr, list[Constraint]]] = {}
 
     @cached_property
     def noise(self) -> Noise:
@@ -55,36 +61,98 @@ class Joint:
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
-        problem = self._problem(values)
+        scales = [scale_of(u.symbol, *_box(u.bounds, values)) for u in self.unknowns]
+        whole = self._problem(values, scales)
+        fixed = settled(whole)
+        problem = without(whole, fixed) if fixed else whole
         found = minimise(problem, seed=seed)
         base = self.posed.blank("answered" if found.feasible else "infeasible", values, level)
         if not found.feasible:
-            return replace(base, relaxations=self._relaxations(found), proof=_conflict(found))
-        return self._answered(base, problem, found, values)
+            logarithmic = any(s.logarithmic for s in scales)
+            given = self._relaxations(found, values, logarithmic=logarithmic)
+            return replace(base, relaxations=given, proof=_conflict(found))
+        moved = {**fixed, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
+        return self._answered(base, _Found(problem, found, scales, fixed, moved), values)
 
-    def _problem(self, values: Values) -> Problem:
-        unknowns = {u.symbol: _box(u.bounds, values) for u in self.unknowns}
-        used = self.goal.free_symbols.union(*(c.expression.free_symbols for c in self.constraints))
+    def _problem(self, values: Values, scales: Sequence[Scale]) -> Problem:
+        goal, constraints = self._in(scales)
+        unknowns = {s.searched: s.ends for s in scales}
+        used = goal.free_symbols.union(*(c.expression.free_symbols for c in constraints))
         known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
-        return Problem(self.goal, unknowns, self.constraints, known)
+        return Problem(goal, unknowns, constraints, known)
 
-    def _answered(self, base: Answer, problem: Problem, found: Solution, values: Values) -> Answer:
+    def _in(self, scales: Sequence[Scale]) -> tuple[sp.Expr, list[Constraint]]:
+        """The goal and the constraints in what is moved."""
+        places = {s.unknown: sp.exp(s.searched) for s in scales if s.logarithmic}
+        key = frozenset(places)
+        if key not in self._posed_in:
+            constraints = [
+                Constraint(str(i), condition_in_scale(c, places), c.equality)
+                for i, c in enumerate(self.conditions)
+            ]
+            goal = in_scale(self.goal, places)
+            if _is_product(goal, places):
+                goal = sp.expand_log(sp.log(goal), force=True)
+            self._posed_in[key] = goal, constraints
+        return self._posed_in[key]
+
+    def _answered(self, base: Answer, found: _Found, values: Values) -> Answer:
+        problem, solution = found.problem, found.solution
         symbols = (*self.noise.symbols, *self.posed.names.values())
-        slopes = sensitivities(problem, found, [s for s in symbols if s in problem.values])
-        at = {**values, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
+        at = {**values, **{s.unknown: s.value(found.moved[s.searched]) for s in found.scales}}
+        goal = evaluated(self.goal, at)
+        slopes = self._slopes(found, [s for s in symbols if s in problem.values], goal)
+        endless = [s for s in found.scales if s.is_endless(found.moved[s.searched])]
+        weak = not solution.convex and solution.agreed < FEWEST
         answer = replace(
             base,
-            unknowns=self._chosen(problem, found, slopes, base.level),
-            goal=self._goal(problem, found, base.level),
+            status="unbounded" if endless else "undecided" if weak else "answered",
+            unknowns=self._chosen(found, slopes, base.level),
+            goal=self._goal(found, goal, base.level),
             where=_where(self.conditions, found),
-            method="convex optimisation" if found.convex else f"best of {found.starts} starts",
-            proof=_proof(found),
-            certain=found.gap is not None and found.gap <= 1e-6 * max(1.0, abs(found.value)),
-            kept=self._kept(problem, found),
-            sensitivities=self._sensitivities(slopes, values),
+            method="convex optimisation"
+            if solution.convex
+            else f"best of {solution.starts} starts",
+            proof=_proof(solution),
+            certain=solution.gap is not None
+            and solution.gap <= 1e-6 * max(1.0, abs(solution.value)),
+            kept=self._kept(found, at),
+            sensitivities=() if found.fixed else self._sensitivities(slopes, values),
         )
+        if endless:
+            text = self.posed.question.goal_text
+            ends = ", ".join(
+                f"{s.unknown.name} -> {'oo' if found.moved[s.searched] > 0 else '0'}"
+                for s in endless
+            )
+            proof = (f"{text} has no best value: it goes on as {ends}",)
+            return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
         known = self.noise.known(self._by_parameters(slopes))
         return replace(answer, diagnostics=warnings_of(self.posed, at, known))
+
+    def _slopes(self, found: _Found, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
+        """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
+        per = self._per_goal(found, goal)
+        own = sensitivities(found.problem, found.solution, symbols)
+        place = {symbol: k for k, symbol in enumerate(found.problem.unknowns)}
+        turn = [s.slope(found.moved[s.searched]) for s in found.scales]
+        return {
+            symbol: (
+                np.array(
+                    [
+                        x[place[s.searched]] * by if s.searched in place else 0.0
+                        for s, by in zip(found.scales, turn, strict=True)
+                    ]
+                ),
+                value * per,
+            )
+            for symbol, (x, value) in own.items()
+        }
+
+    def _per_goal(self, found: _Found, goal: float) -> float:
+        """How the goal changes with what was searched: it, or its logarithm."""
+        places = {s.unknown: sp.exp(s.searched) for s in found.scales if s.logarithmic}
+        return goal if _is_product(in_scale(self.goal, places), places) else 1.0
 
     def _by_parameters(self, slopes: Slopes) -> Array:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
@@ -92,40 +160,55 @@ class Joint:
         found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
         return found.reshape(-1, len(self.unknowns))
 
-    def _chosen(
-        self, problem: Problem, found: Solution, slopes: Slopes, level: float
-    ) -> tuple[Chosen, ...]:
+    def _chosen(self, found: _Found, slopes: Slopes, level: float) -> tuple[Chosen, ...]:
         halves = self.noise.half_widths(self._by_parameters(slopes), level)
         made = []
-        for u, x, half in zip(self.unknowns, found.x.tolist(), halves.tolist(), strict=True):
-            low, high = problem.unknowns[u.symbol]
+        for u, scale, half in zip(self.unknowns, found.scales, halves.tolist(), strict=True):
+            x = scale.value(found.moved[scale.searched])
             ends = interval(x, half)
-            ends = ends and (max(low, ends[0]), min(high, ends[1]))
-            name = u.symbol.name
-            place = "lower end" if name in found.at_low else "inside"
-            place = "upper end" if name in found.at_high else place
+            if ends is not None and scale.logarithmic:  # symmetric in the logarithm
+                ends = x * math.exp(-half / x), x * math.exp(half / x)
+            ends = ends and (max(scale.low, ends[0]), min(scale.high, ends[1]))
+            place = "inside"
+            if scale.searched.name in found.solution.at_low:
+                place = "lower end"
+            elif scale.searched.name in found.solution.at_high:
+                place = "upper end"
             made.append(Chosen(u.name, x, u.unit, u.doc, ends, None, place))
         return tuple(made)
 
-    def _goal(self, problem: Problem, found: Solution, level: float) -> Goal:
-        question = self.posed.question
+    def _goal(self, found: _Found, goal: float, level: float) -> Goal:
+        question, problem = self.posed.question, found.problem
         inside = [s for s in self.noise.symbols if s in problem.values]
-        slopes = Functions(problem, inside).at(found.x)[1][0] if inside else np.zeros(0)
+        slopes = Functions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
         place = {s: k for k, s in enumerate(inside)}
         gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
-        half = float(self.noise.half_widths(np.array(gradient)[:, None], level)[0])
-        value = self.posed.sign * found.value
+        turned = np.array(gradient)[:, None] * self._per_goal(found, goal)
+        half = float(self.noise.half_widths(turned, level)[0])
+        value = self.posed.sign * goal
         return Goal(question.goal_text, question.maximize, value, interval(value, half))
 
-    def _kept(self, problem: Problem, found: Solution) -> tuple[Kept, ...]:
+    def _kept(self, found: _Found, at: Values) -> tuple[Kept, ...]:
         made = []
-        margins = -problem.functions.at(found.x)[0][1:]
-        for i, condition in enumerate(self.conditions):
-            active = str(i) in found.active or condition.equality
+        margins = computed_at([c.margin for c in self.conditions], at)
+        whole = self._per_goal(found, evaluated(self.goal, at))
+        solution = found.solution
+        for i, (condition, margin) in enumerate(zip(self.conditions, margins, strict=True)):
+            active = str(i) in solution.active or condition.equality
             turn = -1 if condition.equality else 1  # an equality is its margin, not -margin
-            price = turn * self.posed.sign * float(found.multipliers[i]) if active else None
-            margin = float(abs(margins[i]) if condition.equality else margins[i])
-            kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
+            per = _per(condition, at) if found.is_logarithmic else 1.0
+            per *= whole
+            price = (
+                turn * self.posed.sign * float(solution.multipliers[i]) * per if active else None
+            )
+            kept = Kept(
+                condition.text,
+                condition.doc,
+                0.0 if active else max(margin, 0.0),
+                active,
+                condition.law,
+                price,
+            )
             if active or not condition.law:
                 made.append(kept)
         return tuple(made)
@@ -139,15 +222,17 @@ class Joint:
                 made.append(Sensitivity(name, values[symbol], by, self.posed.sign * value))
         return tuple(made)
 
-    def _relaxations(self, found: Solution) -> tuple[Relaxation, ...]:
+    def _relaxations(
+        self, found: Solution, values: Values, *, logarithmic: bool
+    ) -> tuple[Relaxation, ...]:
         made = []
         for relaxed in found.shortfalls:
-            if relaxed.kind == "constraint":
-                condition = self.conditions[int(relaxed.name)]
-                text, doc = condition.text, condition.doc
-            else:
-                text, doc = f"{relaxed.name} at its {relaxed.kind} end", None
-            made.append(Relaxation(text, doc, abs(relaxed.by), {}, {}))
+            if relaxed.kind != "constraint":
+                continue  # the domain of an unknown does not give way
+            condition = self.conditions[int(relaxed.name)]
+            if not condition.law:
+                by = _in_units(condition, abs(relaxed.by), values, logarithmic=logarithmic)
+                made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
         return tuple(made)
 
 
@@ -163,7 +248,55 @@ def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, 
     return low, high
 
 
-def _where(conditions: Sequence[Condition], found: Solution) -> str:
+@dataclass(frozen=True)
+class _Found:
+    """What a search has found.
+
+    Attributes:
+        problem: in what is moved, without what the constraints settle.
+        solution: of it.
+        scales: how each unknown is searched.
+        fixed: what the constraints settle.
+        moved: all that is moved -> its value.
+    """
+
+    problem: Problem
+    solution: Solution
+    scales: Sequence[Scale]
+    fixed: Mapping[sp.Symbol, float]
+    moved: Mapping[sp.Symbol, float]
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether any unknown is searched by its logarithm."""
+        return any(s.logarithmic for s in self.scales)
+
+
+def _per(condition: Condition, at: Values) -> float:
+    """What a change of a condition's margin is in that by which it was searched."""
+    over, under = two_terms(condition.margin)
+    return 1.0 if over is None or under is None else 1.0 / evaluated(over, at)
+
+
+def _is_product(goal: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> bool:
+    """Whether a goal is one positive term, whose logarithm is least where it is."""
+    return bool(places) and bool(goal.is_positive) and not goal.is_Add and not goal.is_Symbol
+
+
+def _in_units(condition: Condition, by: float, values: Values, *, logarithmic: bool) -> float:
+    """How much a bound gives way, in its units, where its ratio was looked at."""
+    over, under = two_terms(condition.margin) if logarithmic else (None, None)
+    if over is None or under is None:
+        return by
+    if over.free_symbols <= set(values):
+        return evaluated(over, values) * math.expm1(by)
+    return -evaluated(under, values) * math.expm1(-by) if under.free_symbols <= set(values) else by
+
+
+def _where(conditions: Sequence[Condition], result: _Found) -> str:
+    found = result.solution
+    if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
+        return "the only choice that the constraints leave"
     names = dict.fromkeys(conditions[int(i)].name for i in found.active)
     held = f"{len(found.active)} constraints active" if len(found.active) > 1 else ""
     if len(found.active) == 1 or len(names) == 1:

@@ -43,14 +43,14 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
     Raises:
         LawdslError: an expression that has no real value.
     """
-    settled = _settled(problem)
-    if settled:
-        return _with(problem, settled, minimise(_without(problem, settled), starts, seed))
+    fixed = settled(problem)
+    if fixed:
+        return _with(problem, fixed, minimise(without(problem, fixed), starts, seed))
     found = best(problem, starts, seed)
     return explained(problem, best) if found is None else found
 
 
-def _settled(problem: Problem) -> dict[sp.Symbol, float]:
+def settled(problem: Problem) -> dict[sp.Symbol, float]:
     """Unknowns to which the conditions leave one value; one unknown stays in any case."""
     low, high = problem.polytope.tightened
     alike = np.isfinite(low) & (np.abs(high - low) <= ALIKE * np.maximum(1.0, np.abs(low)))
@@ -61,18 +61,18 @@ def _settled(problem: Problem) -> dict[sp.Symbol, float]:
     return found
 
 
-def _without(problem: Problem, settled: Mapping[sp.Symbol, float]) -> Problem:
+def without(problem: Problem, fixed: Mapping[sp.Symbol, float]) -> Problem:
     """The problem in the other unknowns."""
-    rest = {symbol: ends for symbol, ends in problem.unknowns.items() if symbol not in settled}
-    return replace(problem, unknowns=rest, values={**problem.values, **settled})
+    rest = {symbol: ends for symbol, ends in problem.unknowns.items() if symbol not in fixed}
+    return replace(problem, unknowns=rest, values={**problem.values, **fixed})
 
 
-def _with(problem: Problem, settled: Mapping[sp.Symbol, float], found: Solution) -> Solution:
+def _with(problem: Problem, fixed: Mapping[sp.Symbol, float], found: Solution) -> Solution:
     """A solution with the unknowns that were settled, which are at both of their bounds."""
     others = iter(zip(found.x, found.low, found.high, strict=True))
-    each = [(settled[s], 0.0, 0.0) if s in settled else next(others) for s in problem.unknowns]
+    each = [(fixed[s], 0.0, 0.0) if s in fixed else next(others) for s in problem.unknowns]
     x, low, high = (np.array(column, dtype=np.float64) for column in zip(*each, strict=True))
-    names = [s.name for s in problem.unknowns if s in settled]
+    names = [s.name for s in problem.unknowns if s in fixed]
     return replace(found, x=x, low=low, high=high, at_low=(*found.at_low, *names))
 
 

@@ -124,7 +124,11 @@ class Single:
         status = "infeasible" if line.certain else "undecided"
         proof = (f"no {self.unknown.name} {_in(whole)} keeps every constraint",)
         base = replace(self.posed.blank(status, values, level), certain=line.certain)
-        return replace(base, relaxations=tuple(found), proof=proof if line.certain else ())
+        if line.certain:
+            return replace(base, relaxations=tuple(found), proof=proof)
+        name = self.unknown.name
+        help = f"where the signs are not certain; give {name} a narrower domain: `choose {name} in [0.1, 1]`"
+        return replace(base, proof=(help,))
 
     def _unbounded(self, found: Found) -> Answer:
         name, end = self.unknown.name, "oo" if found.best.at > 0 else "-oo"
