@@ -99,7 +99,7 @@ def test_a_law_of_labels_has_a_value_for_each():
 
     (value,) = found.values.values()
     assert (value.labels, value.indices) == (("i",), ("i",))
-    assert [k.indices for k in found.constraints] == [("j",)]
+    assert [k.indices for k in found.constraints] == [("j",), ("j",)]
     assert found.symbols["cap"].indices == ("j",)
 
 

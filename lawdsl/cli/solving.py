@@ -29,7 +29,7 @@ MOST = 10_000  # combinations of values
     "points",
     multiple=True,
     metavar="NAME=VALUE,...",
-    help="Compare the answer with another choice: --at r_d=0.5; of several unknowns each once.",
+    help="Compare the answer with another choice of all unknowns: --at r_d=0.5, --at N=7e9,D=1e12.",
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
@@ -71,7 +71,9 @@ def solve(
     from lawdsl.solving.answering import Asked
 
     asked, warned = library.question(question)
-    if not arguments:
+    if output is not None and output == curve:
+        raise click.UsageError("-o and --curve name one file: give two")
+    if not arguments and (asked.uses or asked.of_kind("given")):
         return needs(asked, "solve", warned, as_json=as_json)
     fits, given = _sorted(asked, arguments)
     ready = Asked(asked, **fits)

@@ -89,4 +89,10 @@ ANSWERS: dict[str, Message] = {
         "C > C0 of the D-CPT Law: the law is then taken without it, as `lawdsl fit --without` does. "
         "What the law claims because of the bound need not hold for these values.",
     ),
+    "F0507": Message(
+        "a fit of another law than the question names",
+        "A fit of any law does whose variables are those that the question gives values to: "
+        "mixing.m4 in place of mixing.powers. Whether it predicts what the question is about, such "
+        "as the general loss and not the loss on the domain, only its user knows.",
+    ),
 }

@@ -144,19 +144,23 @@ def _show_conflicts(answer: Answer, out: Console) -> None:
 
 def _conflict_lines(conflict: Conflict) -> Iterator[str]:
     yield f"no fit of this law has it inside: the bound {conflict.bound} of {conflict.use} forbids it (proved)"
-    yield f"  inside needs {conflict.needed}"
+    needed = f"{conflict.needed} = {number(conflict.threshold)}"
+    name = conflict.bound.partition(" ")[0]
+    yield f"  inside needs {needed}; here {name} = {number(conflict.value)}"
     yield from (f"  {line}" for line in conflict.proof)
-    moved = "".join(
-        f", or --set {n.rpartition('.')[2]} above {number(v)}" for n, v in conflict.settings.items()
-    )
-    yield f'  fit again without it, --without "{conflict.bound}"{moved}'
+    for setting, value in conflict.settings.items():
+        yield f"  the bound would allow it with {setting.rpartition('.')[2]} above {number(value)}"
+    if conflict.held:
+        yield f'  the fit lies on that bound: fit again without it, --without "{conflict.bound}"'
+    else:
+        yield "  the fit does not lie on that bound: without it the answer would be the same"
 
 
 def _show_sensitivities(asked: Question, answer: Answer, out: Console) -> None:
     shown = [s for s in answer.sensitivities if any(s.unknowns.values()) or s.goal]
-    if not shown or len(answer.unknowns) > 4:
+    if not shown:
         return
-    names = [u.name for u in answer.unknowns]
+    names = [u.name for u in answer.unknowns] if len(answer.unknowns) <= FEW else []
     headers = ["1 % more of", *(f"moves {name} by" for name in names), "the goal by"]
     rows = [
         [s.name, *(_step(s.unknowns.get(n, 0.0), s.value) for n in names), _step(s.goal, s.value)]

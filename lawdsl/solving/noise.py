@@ -18,9 +18,13 @@ from lawdsl.solving.records import Ends
 Array = NDArray[np.float64]
 
 
+NOTHING = 1e-12  # relative: so narrow an interval is one of rounding
+
+
 def interval(value: float, half: float) -> Ends | None:
     """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
-    return (value - half, value + half) if math.isfinite(half) and half > 0 else None
+    known = math.isfinite(half) and half > NOTHING * max(1.0, abs(value))
+    return (value - half, value + half) if known else None
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,9 @@ class Conflict:
         use: the fit.
         bound: as the law declares it: C > C0.
         needed: what an answer inside needs instead, as text.
+        threshold: the same as a number, the other parameters being as fitted.
+        value: of the parameter, as it is.
+        held: whether the fit lies on the bound, so that it would move without it.
         proof: why both cannot be, in lines.
         settings: setting -> the value that it would have to pass for an answer inside, the other
             parameters being as fitted.
@@ -132,6 +135,9 @@ class Conflict:
     use: str
     bound: str
     needed: str
+    threshold: float
+    value: float
+    held: bool
     proof: tuple[str, ...]
     settings: Mapping[str, float]
 

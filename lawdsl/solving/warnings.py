@@ -12,6 +12,7 @@ import sympy as sp
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
 from lawdsl.solving.posing.posed import Posed
+from lawdsl.solving.posing.sources import Source
 
 SURE = 0.99  # of the draws have an answer
 
@@ -34,6 +35,14 @@ def warnings_of(
 def _of_fits(posed: Posed) -> Iterator[Diagnostic]:
     """Fits that are not trusted, and numbers that break a bound."""
     for source in posed.sources:
+        named = posed.question.uses[source.use].name
+        if source.law.name != named:
+            message = f"`{source.use}` is a fit of {source.law.name}; the question names {named}"
+            without = _left_out(posed, source)
+            if without:
+                message += f", and what it says of {', '.join(without)} has no effect"
+            help = "see that it predicts what the question asks about"
+            yield Diagnostic("F0507", message, "warning", help=help)
         if source.fit is not None:
             yield from (_of(source.use, d) for d in source.fit.distrust())
             continue
@@ -41,6 +50,14 @@ def _of_fits(posed: Posed) -> Iterator[Diagnostic]:
             message = f"the parameters of `{source.use}` do not keep the bound {bound} of its law"
             help = "what the law claims because of it need not hold: `lawdsl check LAW --without`"
             yield Diagnostic("F0506", message, "warning", help=help)
+
+
+def _left_out(posed: Posed, source: Source) -> list[str]:
+    """The variables that the question gives values to and the fitted law lacks."""
+    names = (*source.rests, *(q.name for q in source.law.variables))
+    known = {name.partition("[")[0] for name in names}
+    given = [n for v in posed.question.values.values() if v.use == source.use for n, _ in v.at]
+    return [name for name in dict.fromkeys(given) if name not in known]
 
 
 def _of_places(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:

@@ -128,6 +128,7 @@ class Posed:
         """
         at = dict.fromkeys(nothing, sp.S.Zero)
         kept = tuple(replace(c, margin=c.margin.xreplace(at)) for c in self.conditions)
+        kept = tuple(c for c in kept if not c.plain)
         found = replace(self, goal=self.goal.xreplace(at), conditions=kept)
         if any(e.has(sp.nan, sp.zoo) for e in (found.goal, *(c.margin for c in kept))):
             names = ", ".join(sorted(s.name for s in at)[:4])

@@ -13,6 +13,7 @@ import sympy as sp
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.keeping import altered
 from lawdsl.fitting.posing import rest_shares
 from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.instance import indicator, row_indices
@@ -20,6 +21,8 @@ from lawdsl.language.questions import Question
 from lawdsl.law import Law
 from lawdsl.quantities import Quantity, unit_text
 from lawdsl.units import size_and_dimension
+
+ROUNDING = 1e-9  # relative: so far a fitted value may lie beyond a bound
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,26 @@ def _of_fit(use: str, fit: Fit, **labels: Any) -> Source:
     are known, is one like these."""
     law = fit.read_law() if fit.spread is None else fit.law_of_spread()
     values = fit.values | {name: held.value for name, held in fit.held.items()}
+    _check_fitted(law, values)
     return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
+
+
+def _check_fitted(law: Law, values: Mapping[str, float]) -> None:
+    """Refuse fitted values outside the domains that the law declares by numbers.
+
+    Raises:
+        LawdslError: the fit has been altered.
+    """
+    settings = {q.symbol: sp.Float(q.value) for q in law.settings}
+    for quantity in law.parameters:
+        for bound in quantity.bounds:
+            limit = bound.limit.xreplace(settings)
+            if not limit.is_number:
+                continue
+            beyond = float(limit) - values[quantity.name]
+            beyond = beyond if bound.lower else -beyond
+            if beyond > ROUNDING * max(1.0, abs(float(limit))):
+                raise altered(f"`{quantity.name}` lies outside its domain")
 
 
 def _of_labels(use: str, fits: Fits) -> list[Source]:

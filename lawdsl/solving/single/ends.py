@@ -127,6 +127,9 @@ def _conflict(
         source.use,
         f"{quantity.name} {bound.relation} {bound.text}",
         f"{quantity.name} {relation} {shown}",
+        evaluated(needed, values),
+        source.values[quantity.name],
+        source.fit is not None and source.fit.parameters[quantity.name].at_bound is not None,
         proof,
         {n: evaluated(formula, values) for n, formula in at.items() if formula is not None},
     )
