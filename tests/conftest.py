@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 from pathlib import Path
 
@@ -10,6 +12,18 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded
+
+
+TIDY = 200  # tests after which what they have left is no longer looked through
+_TESTS = itertools.count(1)
+
+
+def pytest_runtest_teardown() -> None:
+    """Keep collections of garbage short: SymPy's caches grow to millions of objects, and to look
+    through them takes half a second of somebody's time limit."""
+    if next(_TESTS) % TIDY == 0:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

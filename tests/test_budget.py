@@ -56,9 +56,10 @@ class Striking:
         return self
 
 
+CHINCHILLA = load("chinchilla").declarations
 LIMITS: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "a limit": lambda: time_limit(5),
-    "a law being built": lambda: algebra.bounded(load("chinchilla").declarations),
+    "a law being built": lambda: algebra.bounded(CHINCHILLA),
 }
 
 
