@@ -111,3 +111,9 @@ def test_a_fit_that_two_names_stand_for_has_the_same_errors_for_both(tmp_path: P
 
     assert goals[0] and goals[0].ends is None
     assert goals[1] and goals[1].ends is not None
+
+
+def test_a_slope_that_is_infinite_at_the_answer_makes_no_noise(tmp_path: Path):
+    """sqrt(r) is least at 0, where it is steep without end; warnings are errors here."""
+    ready = asked(tmp_path, "given k > 0", "choose r in [0, 1]", "minimize k*sqrt(r)")
+    assert ready.answer(k=2.0)["r"] == 0.0

@@ -19,7 +19,6 @@ from lawdsl.solving.single.roots import Range
 STEPS = 9  # of a response curve, beside the answer
 
 
-@np.errstate(all="ignore")  # a slope may be infinite
 def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensitivity]:
     """How the answer moves with each given and setting, by the implicit function theorem."""
     active = found.active
@@ -29,8 +28,10 @@ def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensit
         k = frame.along.others.index(symbol)
         moved = _end_moves(frame, symbol, found) if active is None else 0.0
         if active is not None:
-            moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
-        own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
+            with np.errstate(all="ignore"):  # a slope may be 0, or infinite
+                moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
+        with np.errstate(all="ignore"):
+            own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
         if not np.isfinite([moved, own[0]]).all():
             continue
         if name not in frame.posed.givens and not moved and not own[0]:
