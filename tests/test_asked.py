@@ -117,3 +117,15 @@ def test_a_slope_that_is_infinite_at_the_answer_makes_no_noise(tmp_path: Path):
     """sqrt(r) is least at 0, where it is steep without end; warnings are errors here."""
     ready = asked(tmp_path, "given k > 0", "choose r in [0, 1]", "minimize k*sqrt(r)")
     assert ready.answer(k=2.0)["r"] == 0.0
+
+
+def test_unknowns_that_may_be_zero_are_found_at_zero(tmp_path: Path) -> None:
+    # A search by logarithms alone never reaches 0, where the best y is.
+    answer = asked(
+        tmp_path,
+        "choose x >= 0",
+        "choose y >= 0",
+        "minimize (x - 1)^2 + x*y + y",
+    ).answer()
+    assert answer["y"] == 0
+    assert answer["x"] == pytest.approx(1.0, rel=1e-6)

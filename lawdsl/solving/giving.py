@@ -144,6 +144,4 @@ def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float
 
 def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:
     """An expression at values of its symbols; nan where it has none."""
-    symbols = sorted(expression.free_symbols, key=str)
-    inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
-    return float(computed(compile_tape([expression], symbols), inputs)[0, 0])
+    return computed_at([expression], values)[0]

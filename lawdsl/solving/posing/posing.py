@@ -152,9 +152,7 @@ class _Posing:
             own = [(r, self._expression(limit, places)) for r, limit in symbol.bounds]
             if symbol.simplex:
                 own.append(("<=", sp.S.One))
-            elif (
-                not own and self.symbols[text].is_nonnegative
-            ):  # as the variable is that it stands for
+            elif not own and self.symbols[text].is_nonnegative:  # as the variable it stands for
                 own.append((">" if self.symbols[text].is_positive else ">=", sp.S.Zero))
             yield text, tuple(own)
 

@@ -20,15 +20,9 @@ from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Goal, Kept, Relaxation, Sensitivity
-from lawdsl.solving.several.minimising import minimise, settled, without
+from lawdsl.solving.several.minimising import minimise, proved, settled, without
 from lawdsl.solving.several.problems import Constraint, Functions, Problem, Solution
-from lawdsl.solving.several.scales import (
-    Scale,
-    condition_in_scale,
-    in_scale,
-    scale_of,
-    two_terms,
-)
+from lawdsl.solving.several.scales import Ratio, Scale, Searched, scale_of, searched
 from lawdsl.solving.several.sensitivities import sensitivities
 from lawdsl.solving.warnings import warnings_of
 
@@ -52,7 +46,7 @@ class Joint:
         self.goal = problem.goal
         free = {u.symbol for u in problem.unknowns}
         self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
-        self._posed_in: dict[frozenset[sp.Symbol], tuple[sp.Expr, list[Constraint]]] = {}
+        self._searched: dict[frozenset[sp.Symbol], Searched] = {}
 
     @cached_property
     def noise(self) -> Noise:
@@ -61,40 +55,48 @@ class Joint:
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
-        scales = [scale_of(u.symbol, *_box(u.bounds, values)) for u in self.unknowns]
-        whole = self._problem(values, scales)
+        scales, whole = self._whole(values)
         fixed = settled(whole)
         problem = without(whole, fixed) if fixed else whole
         found = minimise(problem, seed=seed)
         base = self.posed.blank("answered" if found.feasible else "infeasible", values, level)
         if not found.feasible:
-            logarithmic = any(s.logarithmic for s in scales)
-            given = self._relaxations(found, values, logarithmic=logarithmic)
+            given = self._relaxations(found, values, self._in(scales))
             return replace(base, relaxations=given, proof=_conflict(found))
         moved = {**fixed, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
-        return self._answered(base, _Found(problem, found, scales, fixed, moved), values)
+        sought = self._in(scales)
+        return self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
+
+    def _whole(self, values: Values) -> tuple[Sequence[Scale], Problem]:
+        """How each unknown is searched, and the problem in that: by logarithms, but where the
+        question is convex as it stands and not in these."""
+        boxes = [_box(u.bounds, values) for u in self.unknowns]
+        pairs = list(zip(self.unknowns, boxes, strict=True))
+        logs = [scale_of(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
+        problem = self._problem(values, logs)
+        if problem.convex or not any(s.logarithmic for s in logs):
+            return logs, problem
+        plain = [scale_of(u.symbol, *box[:2], positive=False) for u, box in pairs]
+        as_it_stands = self._problem(values, plain)
+        return (plain, as_it_stands) if as_it_stands.convex else (logs, problem)
 
     def _problem(self, values: Values, scales: Sequence[Scale]) -> Problem:
-        goal, constraints = self._in(scales)
+        sought = self._in(scales)
+        constraints = [
+            Constraint(str(i), margin if c.equality else -margin, c.equality)
+            for i, (c, margin) in enumerate(zip(self.conditions, sought.margins, strict=True))
+        ]
         unknowns = {s.searched: s.ends for s in scales}
-        used = goal.free_symbols.union(*(c.expression.free_symbols for c in constraints))
+        used = sought.goal.free_symbols.union(*(m.free_symbols for m in sought.margins))
         known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
-        return Problem(goal, unknowns, constraints, known)
+        return Problem(sought.goal, unknowns, constraints, known)
 
-    def _in(self, scales: Sequence[Scale]) -> tuple[sp.Expr, list[Constraint]]:
-        """The goal and the constraints in what is moved."""
-        places = {s.unknown: sp.exp(s.searched) for s in scales if s.logarithmic}
-        key = frozenset(places)
-        if key not in self._posed_in:
-            constraints = [
-                Constraint(str(i), condition_in_scale(c, places), c.equality)
-                for i, c in enumerate(self.conditions)
-            ]
-            goal = in_scale(self.goal, places)
-            if _is_product(goal, places):
-                goal = sp.expand_log(sp.log(goal), force=True)
-            self._posed_in[key] = goal, constraints
-        return self._posed_in[key]
+    def _in(self, scales: Sequence[Scale]) -> Searched:
+        """The goal and the conditions in what is moved."""
+        key = frozenset(s.unknown for s in scales if s.logarithmic)
+        if key not in self._searched:
+            self._searched[key] = searched(self.goal, self.conditions, scales)
+        return self._searched[key]
 
     def _answered(self, base: Answer, found: _Found, values: Values) -> Answer:
         problem, solution = found.problem, found.solution
@@ -113,10 +115,9 @@ class Joint:
             method="convex optimisation"
             if solution.convex
             else f"best of {solution.starts} starts",
-            proof=_proof(solution),
-            certain=solution.gap is not None
-            and solution.gap <= 1e-6 * max(1.0, abs(solution.value)),
-            kept=self._kept(found, at),
+            proof=_proof(solution, found.per_goal(goal)),
+            certain=proved(solution),
+            kept=self._kept(found, at, goal),
             sensitivities=() if found.fixed else self._sensitivities(slopes, values),
         )
         if endless:
@@ -132,7 +133,7 @@ class Joint:
 
     def _slopes(self, found: _Found, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
         """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
-        per = self._per_goal(found, goal)
+        per = found.per_goal(goal)
         own = sensitivities(found.problem, found.solution, symbols)
         place = {symbol: k for k, symbol in enumerate(found.problem.unknowns)}
         turn = [s.slope(found.moved[s.searched]) for s in found.scales]
@@ -148,11 +149,6 @@ class Joint:
             )
             for symbol, (x, value) in own.items()
         }
-
-    def _per_goal(self, found: _Found, goal: float) -> float:
-        """How the goal changes with what was searched: it, or its logarithm."""
-        places = {s.unknown: sp.exp(s.searched) for s in found.scales if s.logarithmic}
-        return goal if _is_product(in_scale(self.goal, places), places) else 1.0
 
     def _by_parameters(self, slopes: Slopes) -> Array:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
@@ -183,32 +179,25 @@ class Joint:
         slopes = Functions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
         place = {s: k for k, s in enumerate(inside)}
         gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
-        turned = np.array(gradient)[:, None] * self._per_goal(found, goal)
+        turned = np.array(gradient)[:, None] * found.per_goal(goal)
         half = float(self.noise.half_widths(turned, level)[0])
         value = self.posed.sign * goal
         return Goal(question.goal_text, question.maximize, value, interval(value, half))
 
-    def _kept(self, found: _Found, at: Values) -> tuple[Kept, ...]:
+    def _kept(self, found: _Found, at: Values, goal: float) -> tuple[Kept, ...]:
         made = []
         margins = computed_at([c.margin for c in self.conditions], at)
-        whole = self._per_goal(found, evaluated(self.goal, at))
         solution = found.solution
         for i, (condition, margin) in enumerate(zip(self.conditions, margins, strict=True)):
             active = str(i) in solution.active or condition.equality
-            turn = -1 if condition.equality else 1  # an equality is its margin, not -margin
-            per = _per(condition, at) if found.is_logarithmic else 1.0
-            per *= whole
-            price = (
-                turn * self.posed.sign * float(solution.multipliers[i]) * per if active else None
-            )
-            kept = Kept(
-                condition.text,
-                condition.doc,
-                0.0 if active else max(margin, 0.0),
-                active,
-                condition.law,
-                price,
-            )
+            price = None
+            if active:
+                turn = -1 if condition.equality else 1  # an equality is its margin, not -margin
+                ratio = found.sought.ratios[i]
+                per = found.per_goal(goal) / (1.0 if ratio is None else evaluated(ratio[0], at))
+                price = turn * self.posed.sign * float(solution.multipliers[i]) * per
+            margin = 0.0 if active else max(margin, 0.0)
+            kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
             if active or not condition.law:
                 made.append(kept)
         return tuple(made)
@@ -223,29 +212,31 @@ class Joint:
         return tuple(made)
 
     def _relaxations(
-        self, found: Solution, values: Values, *, logarithmic: bool
+        self, found: Solution, values: Values, sought: Searched
     ) -> tuple[Relaxation, ...]:
         made = []
         for relaxed in found.shortfalls:
             if relaxed.kind != "constraint":
                 continue  # the domain of an unknown does not give way
-            condition = self.conditions[int(relaxed.name)]
+            number = int(relaxed.name)
+            condition = self.conditions[number]
             if not condition.law:
-                by = _in_units(condition, abs(relaxed.by), values, logarithmic=logarithmic)
+                by = _in_units(sought.ratios[number], abs(relaxed.by), values)
                 made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
         return tuple(made)
 
 
-def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, float]:
-    """The range of an unknown; whether its ends belong to it makes no difference to a search."""
-    low, high = -math.inf, math.inf
+def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, float, bool]:
+    """The range of an unknown, and whether it is above 0 throughout."""
+    low, high, positive = -math.inf, math.inf, False
     for relation, limit in bounds:
         end = evaluated(limit, values)
         if relation.startswith(">"):
             low = max(low, end)
+            positive |= end > 0 or (end == 0 and relation == ">")
         else:
             high = min(high, end)
-    return low, high
+    return low, high, positive
 
 
 @dataclass(frozen=True)
@@ -255,6 +246,7 @@ class _Found:
     Attributes:
         problem: in what is moved, without what the constraints settle.
         solution: of it.
+        sought: the question in what is moved.
         scales: how each unknown is searched.
         fixed: what the constraints settle.
         moved: all that is moved -> its value.
@@ -262,32 +254,25 @@ class _Found:
 
     problem: Problem
     solution: Solution
+    sought: Searched
     scales: Sequence[Scale]
     fixed: Mapping[sp.Symbol, float]
     moved: Mapping[sp.Symbol, float]
 
-    @property
-    def is_logarithmic(self) -> bool:
-        """Whether any unknown is searched by its logarithm."""
-        return any(s.logarithmic for s in self.scales)
+    def per_goal(self, goal: float) -> float:
+        """How the goal changes with what was searched: it, or its logarithm."""
+        return goal if self.sought.product else 1.0
+
+    def names(self, of: Sequence[str]) -> list[str]:
+        """The unknowns of which these are what is moved."""
+        return [s.unknown.name for s in self.scales if s.searched.name in of]
 
 
-def _per(condition: Condition, at: Values) -> float:
-    """What a change of a condition's margin is in that by which it was searched."""
-    over, under = two_terms(condition.margin)
-    return 1.0 if over is None or under is None else 1.0 / evaluated(over, at)
-
-
-def _is_product(goal: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    """Whether a goal is one positive term, whose logarithm is least where it is."""
-    return bool(places) and bool(goal.is_positive) and not goal.is_Add and not goal.is_Symbol
-
-
-def _in_units(condition: Condition, by: float, values: Values, *, logarithmic: bool) -> float:
+def _in_units(ratio: Ratio | None, by: float, values: Values) -> float:
     """How much a bound gives way, in its units, where its ratio was looked at."""
-    over, under = two_terms(condition.margin) if logarithmic else (None, None)
-    if over is None or under is None:
+    if ratio is None:
         return by
+    over, under = ratio
     if over.free_symbols <= set(values):
         return evaluated(over, values) * math.expm1(by)
     return -evaluated(under, values) * math.expm1(-by) if under.free_symbols <= set(values) else by
@@ -302,18 +287,18 @@ def _where(conditions: Sequence[Condition], result: _Found) -> str:
     if len(found.active) == 1 or len(names) == 1:
         held = f"on the constraint {next(iter(names))}"
         held += f", {len(found.active)} times" if len(found.active) > 1 else ""
-    ends = [f"{n} at its lower end" for n in found.at_low]
-    ends += [f"{n} at its upper end" for n in found.at_high]
+    at_low, at_high = result.names(found.at_low), result.names(found.at_high)
+    ends = [f"{n} at its lower end" for n in at_low] + [f"{n} at its upper end" for n in at_high]
     if len(ends) > 3:
-        ends = [f"{len(found.at_low)} unknowns at their lower end"] if found.at_low else []
-        ends += [f"{len(found.at_high)} at their upper end"] if found.at_high else []
+        ends = [f"{len(at_low)} unknowns at their lower end"] if at_low else []
+        ends += [f"{len(at_high)} at their upper end"] if at_high else []
     return "; ".join(filter(None, (held, *ends))) or "inside"
 
 
-def _proof(found: Solution) -> tuple[str, ...]:
+def _proof(found: Solution, per: float) -> tuple[str, ...]:
     kept = f"every constraint is kept, to {max(found.violation, 1e-16):.0e}"
     if found.gap is not None:
-        return (kept, f"convex: no other choice is better by more than {found.gap:.1e}")
+        return (kept, f"convex: no other choice is better by more than {found.gap * per:.1e}")
     if found.convex:
         return (kept, "convex, but how much better another choice may be is not known")
     starts = f"{found.agreed} of {found.starts} starts end here, none better"

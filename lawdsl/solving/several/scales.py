@@ -8,7 +8,7 @@ programming), and no search is lost among numbers of ten digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -61,9 +61,9 @@ class Scale:
         return self.logarithmic and (above or (self.low == 0 and moved < LOWEST + reach))
 
 
-def scale_of(unknown: sp.Symbol, low: float, high: float) -> Scale:
-    """In logarithms where it is positive without an upper end."""
-    if low >= 0 and math.isinf(high):
+def scale_of(unknown: sp.Symbol, low: float, high: float, *, positive: bool) -> Scale:
+    """In logarithms where it is above 0 without an upper end: one that may be 0 has no logarithm."""
+    if positive and math.isinf(high):
         return Scale(unknown, sp.Symbol(f"log {unknown.name}", real=True), low, high)
     return Scale(unknown, unknown, low, high)
 
@@ -75,21 +75,50 @@ def in_scale(expression: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> sp.Exp
     return sp.expand_log(flat(expression.xreplace(dict(places))))
 
 
-def condition_in_scale(condition: Condition, places: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """A condition as an expression that is at most 0, or 0: of two positive terms by the logarithm
-    of their ratio, which has the same sign as their difference."""
-    margin = in_scale(condition.margin, places)
-    over, under = two_terms(margin) if places else (None, None)
-    if over is not None and under is not None:
-        margin = sp.expand_log(sp.log(over) - sp.log(under), force=True)
-    return margin if condition.equality else -margin
+Ratio = tuple[sp.Expr, sp.Expr]
 
 
-def two_terms(margin: sp.Expr) -> tuple[sp.Expr | None, sp.Expr | None]:
-    """The positive terms of a difference; None of anything else."""
-    terms = sp.Add.make_args(margin)
+def ratio_of(condition: Condition) -> Ratio | None:
+    """The two positive terms of which a margin is the difference; None of any other margin."""
+    terms = sp.Add.make_args(condition.margin)
     over = [t for t in terms if t.is_positive]
     under = [-t for t in terms if t.is_negative]
-    if len(terms) == 2 and len(over) == len(under) == 1:
-        return over[0], under[0]
-    return None, None
+    return (over[0], under[0]) if len(terms) == 2 and len(over) == len(under) == 1 else None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Goal and conditions of a question in what is moved.
+
+    Attributes:
+        goal: what is made smallest: the goal, or the logarithm of one that is a positive term.
+        margins: those of the conditions: of two positive terms the logarithm of their ratio, which
+            has the sign of their difference.
+        product: whether the goal's logarithm is meant.
+        ratios: the two terms of each condition that is meant so, else None.
+    """
+
+    goal: sp.Expr
+    margins: tuple[sp.Expr, ...]
+    product: bool
+    ratios: tuple[Ratio | None, ...]
+
+
+def searched(goal: sp.Expr, conditions: Sequence[Condition], scales: Sequence[Scale]) -> Searched:
+    """A question in what is moved."""
+    places = {s.unknown: sp.exp(s.searched) for s in scales if s.logarithmic}
+    if not places:
+        return Searched(goal, tuple(c.margin for c in conditions), False, (None,) * len(conditions))
+    ratios = tuple(map(ratio_of, conditions))
+    margins = [
+        in_scale(c.margin if ratio is None else _log(ratio[0]) - _log(ratio[1]), places)
+        for c, ratio in zip(conditions, ratios, strict=True)
+    ]
+    product = bool(goal.is_positive) and not goal.is_Add
+    return Searched(
+        in_scale(_log(goal) if product else goal, places), tuple(margins), product, ratios
+    )
+
+
+def _log(term: sp.Expr) -> sp.Expr:
+    return sp.expand_log(sp.log(term), force=True)

@@ -60,7 +60,8 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
         None where the errors of the fits are not known, or do not determine the answer.
     """
     deviations = frame.noise.draws(DRAWS, found.seed)
-    if deviations is None:
+    equal = np.array([condition.equality for condition in frame.conditions], dtype=bool)
+    if deviations is None or equal.sum() > 1:  # two equations for one unknown hold by no noise
         return None
     deviations[0] = 0.0  # the question itself
     count = frame.along.count
@@ -77,7 +78,6 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
     if not frame.noise.known(gradients[:, :, here].T):
         return None
     moved = points.values[:count][:, None, usable] + deviations @ gradients
-    equal = np.array([condition.equality for condition in frame.conditions], dtype=bool)
     answers = _best_of(x, moved[0], moved[1], moved[2:], equal)
     if not abs(answers[0] - found.best.at) <= max(width or 0.0, ROUGH * (high - low)):
         return None  # the values looked at are too far apart for so many turns

@@ -120,15 +120,14 @@ class Single:
     def _without(
         self, values: Values, whole: Range, kept: Sequence[Condition], line: Line, level: float
     ) -> Answer:
-        found = relaxations(kept, self.x, self.unknown.name, self.posed.names, values, whole)
-        status = "infeasible" if line.certain else "undecided"
-        proof = (f"no {self.unknown.name} {_in(whole)} keeps every constraint",)
-        base = replace(self.posed.blank(status, values, level), certain=line.certain)
-        if line.certain:
-            return replace(base, relaxations=tuple(found), proof=proof)
         name = self.unknown.name
-        help = f"where the signs are not certain; give {name} a narrower domain: `choose {name} in [0.1, 1]`"
-        return replace(base, proof=(help,))
+        if not line.certain:
+            help = f"give {name} a narrower domain: `choose {name} in [0.1, 1]`"
+            return replace(self.posed.blank("undecided", values, level), proof=(help,))
+        found = relaxations(kept, self.x, name, self.posed.names, values, whole)
+        proof = (f"no {name} {_in(whole)} keeps every constraint",)
+        base = replace(self.posed.blank("infeasible", values, level), certain=True)
+        return replace(base, relaxations=tuple(found), proof=proof)
 
     def _unbounded(self, found: Found) -> Answer:
         name, end = self.unknown.name, "oo" if found.best.at > 0 else "-oo"
