@@ -1,13 +1,62 @@
-"""What is written to disk or printed as JSON: files whole or not at all, data without infinities."""
+"""Files whole or not at all, and JSON that cannot surprise: the one reader and what may be written."""
 
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
+
+LARGEST_JSON = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
+
+
+def read_json(path: Path, *, limit: int = LARGEST_JSON, finite: bool = False) -> Any:
+    """The content of a JSON file from anywhere.
+
+    Args:
+        path: the file.
+        limit: how many bytes are read at most.
+        finite: refuse NaN and Infinity, which are not JSON but Python reads them.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is too large, is not UTF-8, is not JSON, or is nested too deeply; the text
+            begins with the file's name and is one line.
+    """
+    with path.open("rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"{path.name} is larger than the limit of {limit:,} bytes")
+    return parse_json(content, path.name, finite=finite)
+
+
+def parse_json(content: str | bytes, name: str, *, finite: bool = False) -> Any:
+    """Parse JSON from anywhere; `name` says in the error what it is, as `config.json`.
+
+    Raises:
+        ValueError: it is not UTF-8, is not JSON, or is nested too deeply.
+    """
+    try:
+        text = content.decode("utf-8") if isinstance(content, bytes) else content
+        return json.loads(text, parse_constant=_not_finite if finite else None)
+    except json.JSONDecodeError as error:
+        why = f"is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+    except UnicodeDecodeError as error:
+        why = f"is not UTF-8 text: byte {error.start:,} cannot be decoded"
+    except ValueError as error:  # a number of too many digits, or one that is not finite
+        why = f"is not valid JSON: {str(error).partition(';')[0]}"
+    except RecursionError:
+        why = "is nested too deeply"
+    except MemoryError:
+        why = "takes more memory than there is"
+    raise ValueError(f"{name} {why}")
+
+
+def _not_finite(constant: str) -> float:
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def write(path: Path, text: str) -> None:

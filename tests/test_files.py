@@ -1,9 +1,10 @@
-"""Files are written whole or not at all; what is printed as JSON has no number that JSON lacks."""
+"""Files are written whole or not at all; JSON is read by one function, with one kind of error."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,35 @@ def test_only_regular_files_are_replaced(tmp_path: Path):
     with pytest.raises(OSError, match="no regular file"):
         files.write(pipe, "text")
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (b"[" * 100_000, "config.json is nested too deeply"),
+        (b'{"a":' * 100_000, "config.json is nested too deeply"),
+        (b"", "config.json is not valid JSON: Expecting value (line 1, column 1)"),
+        (b'{"a": 1,\n"b"}', "config.json is not valid JSON: .* (line 2, column 4)"),
+        (b'"\xff"', "config.json is not UTF-8 text: byte 1 cannot be decoded"),
+        (b"[" + b"9" * 5000 + b"]", "config.json is not valid JSON: .*4300 digits"),
+        (b"[1, NaN]", "config.json is not valid JSON: NaN is not a JSON number"),
+        (b" " * 1001, "config.json is larger than the limit of 1,000 bytes"),
+    ],
+)
+def test_json_that_cannot_be_read_names_the_file_and_the_cause(
+    content: bytes, cause: str, tmp_path: Path
+):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    limit = 1000 if content.isspace() else files.LARGEST_JSON
+    with pytest.raises(ValueError) as error:
+        files.read_json(path, limit=limit, finite=True)
+    assert re.match(re.escape(cause).replace(r"\.\*", ".*"), str(error.value))
+
+
+def test_json_that_can_be_read_is_plain_data(tmp_path: Path):
+    path = tmp_path / "config.json"
+    path.write_text('{"a": [1, 2.5, null], "limit": Infinity}', encoding="utf-8")
+    assert files.read_json(path) == {"a": [1, 2.5, None], "limit": float("inf")}
+    with pytest.raises(FileNotFoundError):
+        files.read_json(tmp_path / "other.json")
