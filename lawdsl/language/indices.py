@@ -114,6 +114,9 @@ def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) 
         scope.say("L0315", message, span, "a subscript is an index, or a label that is listed")
     elif name in scope.later:
         scope.declared_later(name, span)
+        if not scope.errors:  # it is declared in this line, and not as an index
+            message = f"`{name}` is declared here, and is not an index"
+            scope.say("L0315", message, span, "a subscript is an index: `index i over …`")
     elif alike or not labels:
         help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
         scope.say("L0315", f"`{name}` is no index", span, help)

@@ -32,8 +32,14 @@ def check_named(
     if isinstance(named, tree.Element):
         at = Span(span.start, min(span.start + len(name), span.end))
     symbol = scope.use(name, at, place, fresh)
-    if symbol is None or len(scope.diagnostics) > before:
+    if len(scope.diagnostics) > before:
         return symbol
+    if symbol is None:
+        if isinstance(named, tree.Element) and (name in words.CONSTANTS or name in fresh):
+            what = "is a constant" if name in words.CONSTANTS else "stands for one number"
+            message = f"`{name}` {what} and has no subscripts"
+            scope.say("L0314", message, span, f"write `{name}`")
+        return None
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
     if len(subscripts) != len(symbol.indices):
         scope.say("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")

@@ -191,7 +191,9 @@ class Calls:
         check_named(self.scope, formula, formula.span, AT)
         if self.scope.errors > before:
             return False
-        own = self.scope.symbols[formula.name]
+        own = self.scope.symbols.get(formula.name)
+        if own is None or any(self.scope.excused(i) for i in formula.subscripts):
+            return True  # the line that declares it has its message
         if symbol.simplex and own.kind in ("unknown", "given") and not own.simplex:
             message = f"`{own.text}` does not sum to 1, as the shares of `{law.name}` do"
             help = f"declare it `{own.text} in simplex`"

@@ -50,7 +50,7 @@ class Numbers:
         """Parameters at random, near 1 where their domain allows it.
 
         Raises:
-            NoPoint: a bound has no value.
+            NoPoint: a bound has no finite value.
         """
         return self._draw(self.law.parameters, {}, rng, NEAR)
 
@@ -58,7 +58,7 @@ class Numbers:
         """Variables at random, for given parameters.
 
         Raises:
-            NoPoint: a bound has no value.
+            NoPoint: a bound has no finite value.
         """
         known = {q.symbol: x for q, x in zip(self.law.parameters, theta, strict=True)}
         return self._draw(self.drawn[len(theta) :], known, rng, rng.choice(reach))
@@ -119,6 +119,8 @@ class Numbers:
                 x = min(high) - max(1.0, abs(min(high))) * size
             else:
                 x = size * rng.choice((-1, 1))
+            if not math.isfinite(x):
+                raise NoPoint  # the bounds lie beyond the range of floats
             found.append(Fraction(f"{x:.{DIGITS - 1}e}"))
             at[q.symbol] = found[-1]
         return tuple(found)
@@ -139,12 +141,12 @@ def _settings(law: Law) -> dict[sp.Symbol, Fraction]:
 
 
 def _limit(limit: sp.Expr, at: Mapping[sp.Symbol, Fraction]) -> float:
-    if limit.is_Rational:
-        return float(limit)
     used = sorted(limit.free_symbols, key=str)
     if any(s not in at for s in used):
         raise NoPoint
     try:
+        if limit.is_Rational:
+            return float(limit)
         return float(value(compile_tape([limit], used), [ball(at[s]) for s in used]))
-    except NoBall:
+    except (NoBall, OverflowError):
         raise NoPoint from None
