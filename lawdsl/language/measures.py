@@ -20,7 +20,7 @@ def check_measures(
 ) -> dict[str, Measure]:
     """The rules of measurement of a file, by the variables measured; mistakes are reported."""
     found: dict[str, Measure] = {}
-    known = scope.errors == 0 and not scope.lost  # else an index may not be declared
+    known = scope.errors == 0  # else the labels of the rows may not be
     for statement in statements if output is not None else ():
         assert output is not None
         before = scope.errors
@@ -58,8 +58,10 @@ def _measured(scope: Scope, statement: tree.Measure, output: Symbol, known: bool
     else:
         subscripts = statement.name.subscripts if isinstance(statement.name, tree.Element) else ()
         check_as_declared(scope, symbol, subscripts, "a measure is for", span)
-        over = [scope.indices[i].over for i in (*output.rows, *output.indices)] if known else []
-        if known and scope.indices[symbol.indices[0]].over not in over:
+        needed = (symbol.indices[0], *output.rows, *output.indices)
+        clear = known and all(i in scope.indices for i in needed)  # else a line has its message
+        own, *rows = (scope.indices[i].over for i in needed) if clear else ("",)
+        if clear and own not in rows:
             message = f"the rows of a table do not say their label of `{symbol.indices[0]}`"
             help = f"measure what the law names for each row: `{output.text} = … {symbol.text} …`"
             scope.say("L0330", message, span, help)
