@@ -35,8 +35,9 @@ def check_named(
     if len(scope.diagnostics) > before:
         return symbol
     if symbol is None:
-        if isinstance(named, tree.Element) and (name in words.CONSTANTS or name in fresh):
-            what = "is a constant" if name in words.CONSTANTS else "stands for one number"
+        constant = name in words.CONSTANTS  # a fresh name may have a message already
+        if isinstance(named, tree.Element) and (constant or name in fresh and not scope.errors):
+            what = "is a constant" if constant else "stands for one number"
             message = f"`{name}` {what} and has no subscripts"
             scope.say("L0314", message, span, f"write `{name}`")
         return None
