@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lawdsl.fitting.linear import refined
 from lawdsl.fitting.problem import Near, Points, Problem, Quadratic
 from lawdsl.fitting.rough import ROUGH, longest, moving
-from lawdsl.fitting.transforms import diagonal, to_free, turned
+from lawdsl.fitting.transforms import beyond, diagonal, to_free, to_parameters, turned
 from lawdsl.language.resolving import Objective
 
 Array = NDArray[np.float64]
@@ -199,6 +199,12 @@ class _There:
             self.points = Points(problem, self.theta, 2 if self.exact else 1)
             self.near = problem.near(self.points.value(self.theta), now)
         else:
+            out = beyond(problem.transforms, self.free)
+            if out.any():  # the loss is that of the parameters which the free numbers stand for
+                self.theta = np.where(
+                    out[:, None], to_parameters(problem.transforms, self.free), self.theta
+                )
+                self.near = problem.near(self.points.value(self.theta), now)
             problem.transforms.turn_again(self.turn, self.theta, places)
 
     def quadratic(self) -> Quadratic:

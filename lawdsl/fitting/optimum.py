@@ -110,12 +110,13 @@ def _optimum(
         raise LawdslError(Diagnostic("F0107", message, help=help))
     agreement = Agreement(len(reached), _agreed(sample, losses))
     if sample is not problem:
-        there, loss, settled = finely(problem, best.free[None])
+        there, _, settled = finely(problem, best.free[None])
+        loss = problem.losses(there)
         best = replace(best, free=there[0], loss=float(loss[0]), converged=bool(settled[0]))
     best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
     theta = to_parameters(problem.transforms, best.free[None])[0]
     end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
-    return Optimum(theta, best.free, best.loss, *end)
+    return Optimum(theta, best.free, float(problem.losses_at(theta[None])[0]), *end)
 
 
 def _polished(problem: Problem, best: Descent, steps: int) -> Descent:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lawdsl.fitting.linear import solved
 from lawdsl.fitting.losses import bend_of
 from lawdsl.fitting.problem import Near, Points, Problem
-from lawdsl.fitting.transforms import Turn, diagonal, to_free, turned
+from lawdsl.fitting.transforms import Turn, beyond, diagonal, to_free, to_parameters, turned
 from lawdsl.language.resolving import Objective
 
 Array = NDArray[np.float64]
@@ -187,6 +187,9 @@ class _Rough:
                 points = Points(problem, theta, 1)
             else:
                 turn.slopes[:, linear] = 1.0
+                out = beyond(problem.transforms, free)
+                if out.any():  # the loss is that of the parameters which the free numbers stand for
+                    theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
         near = problem.near(points.value(theta), self.objective)
         return free, theta, held, near, points, turn
 

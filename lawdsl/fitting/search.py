@@ -86,7 +86,8 @@ def descend(
 
 
 def _ends(problem: Problem, free: Array) -> list[Descent]:
-    reached = zip(*finely(problem, _lifted(problem, free)), strict=True)
+    there, _, settled = finely(problem, _lifted(problem, free))
+    reached = zip(there, problem.losses(there), settled, strict=True)
     return [
         Descent(u, float(at), bool(done and np.isfinite(at)), ENDS[bool(done)])
         for u, at, done in reached
@@ -143,7 +144,8 @@ def from_one(problem: Problem, free: Array) -> Descent:
             )
     except (ValueError, np.linalg.LinAlgError):
         return Descent(free, np.inf, False, "the law has no value there")
-    reached, loss, settled = finely(problem, found.x[None])
+    reached, _, settled = finely(problem, found.x[None])
+    loss = problem.losses(reached)
     done = bool(settled[0] or found.status > 0)
     return Descent(reached[0], float(loss[0]), done, ENDS[done])
 

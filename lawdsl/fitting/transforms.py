@@ -95,6 +95,7 @@ class Transforms(tuple[Transform, ...]):
         self.least = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
         self.above = bool(np.all(self.sign > 0))
         self.where = slice(None) if len(self.one) == len(self) else self.one
+        self.bounded = np.sort(np.r_[self.one, np.array(self.others, dtype=int)])
         self.from_zero = np.array([_from_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
@@ -405,6 +406,12 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
                 free[:, i] = np.log(np.maximum(high - x, np.maximum(inside * np.abs(high), LEAST)))
             theta[:, i] = _forward(transform, low, high, free[:, i])
     return free
+
+
+def beyond(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
+    """Which points have a free number that is cut off: there the parameter is another one than the
+    number was made from. Shape (starts,)."""
+    return np.any(np.abs(free[:, transforms.bounded]) > WIDEST, axis=1)
 
 
 def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
