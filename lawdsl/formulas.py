@@ -11,6 +11,7 @@ import sympy as sp
 from lawdsl.functions import NAMES
 
 LONG = 100  # bits of a number in a power that is written as a decimal
+DIGITS_BITS = 4000  # of a number that is written out; Python converts no more than 4,300 digits
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text binds
 
 
@@ -20,6 +21,8 @@ def text(expression: sp.Expr) -> str:
 
 
 def _written(e: sp.Expr) -> tuple[str, int]:
+    if e.is_Rational and max(e.p.bit_length(), e.q.bit_length()) > DIGITS_BITS:
+        return f"{sp.N(e, 6)}", _SUM if e.p < 0 else _ATOM
     if e.is_Rational:
         return _number(e)
     if e.is_number and any(_long(n) for n in e.atoms(sp.Rational)):

@@ -90,8 +90,10 @@ def _unreadable(message: str, name: str, help: str) -> LawdslError:
     return LawdslError(Diagnostic("L0312", message, place=name, help=help))
 
 
-def locate(name_or_path: str) -> Path:
+def locate(name_or_path: str, kind: str = "law") -> Path:
     """The file of a law, question or pipeline, given its path or the dotted name of a shipped one.
+
+    `kind` is what was asked for: law, question or pipeline.
 
     Raises:
         LawdslError: neither exists.
@@ -104,9 +106,8 @@ def locate(name_or_path: str) -> Path:
         return path
     alike = nearest(name_or_path, laws)
     help = f"did you mean `{alike}`?" if alike else "`lawdsl laws` lists them; a file ends in .law"
-    raise LawdslError(
-        Diagnostic("L0310", f"there is no law `{name_or_path}`", place=name_or_path, help=help)
-    )
+    message = f"there is no {kind} `{name_or_path}`"
+    raise LawdslError(Diagnostic("L0310", message, place=name_or_path, help=help))
 
 
 def _is_file(path: Path) -> bool:
@@ -132,7 +133,7 @@ def pipeline(name_or_path: str) -> tuple[Pipeline, list[Diagnostic]]:
     Raises:
         LawdslError: with every mistake of the file.
     """
-    path = locate(name_or_path)
+    path = locate(name_or_path, "pipeline")
     return declared_pipeline(read(path), path.parent)
 
 
@@ -142,8 +143,15 @@ def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
     Raises:
         LawdslError: with every mistake of the file.
     """
-    path = locate(name_or_path)
-    return declared_question(read(path), path.parent)
+    path = locate(name_or_path, "question")
+    found, warned = declared_question(read(path), path.parent)
+    stem = path.name.removesuffix(".law")
+    if found.name.rpartition(".")[2] != stem:
+        message = f"the file of the question `{found.name}` is called {path.name}"
+        help = f"ask by the file, `lawdsl solve {path}`, or give file and question one name"
+        place = found.text.name
+        warned = [*warned, Diagnostic("L0340", message, "warning", place=place, help=help)]
+    return found, warned
 
 
 def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnostic]]:

@@ -102,7 +102,7 @@ def show(
         from lawdsl.cli.solving import needs
 
         asked, warned = library.question(law)
-        return needs(asked, "show", warned, as_json=as_json)
+        return needs(asked, "show", warned, given=law, as_json=as_json)
     from lawdsl.formulas import text
     from lawdsl.reporting.terminal import console, show_law
     from lawdsl.symmetries import findings, freedom

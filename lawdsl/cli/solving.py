@@ -74,7 +74,7 @@ def solve(
     if output is not None and output == curve:
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (asked.uses or asked.of_kind("given")):
-        return needs(asked, "solve", warned, as_json=as_json)
+        return needs(asked, "solve", warned, given=question, as_json=as_json)
     fits, given = _sorted(asked, arguments)
     ready = Asked(asked, **fits)
     at = [_point(asked, text) for text in points]
@@ -105,8 +105,13 @@ def solve(
     return finish("solve", result, said, ok=ok, as_json=as_json, show=printed)
 
 
-def needs(asked: Question, command: str, warned: Sequence[Diagnostic], *, as_json: bool) -> int:
-    """What a question is and what it is to be told, as the result of a command."""
+def needs(
+    asked: Question, command: str, warned: Sequence[Diagnostic], *, given: str, as_json: bool
+) -> int:
+    """What a question is and what it is to be told, as the result of a command.
+
+    `given` is the name or file by which it was asked for: the command that is printed has it too.
+    """
     from lawdsl.language.printing import print_unit
     from lawdsl.reporting.answers import show_needs
     from lawdsl.reporting.terminal import console
@@ -139,7 +144,7 @@ def needs(asked: Question, command: str, warned: Sequence[Diagnostic], *, as_jso
         warned,
         ok=True,
         as_json=as_json,
-        show=lambda: show_needs(asked, console()),
+        show=lambda: show_needs(asked, console(), given),
     )
 
 

@@ -50,6 +50,12 @@ QUESTIONS: dict[str, Message] = {
         ),
         question(),
     ),
+    "L0340": Message(
+        "a file that is not called like its question",
+        "A file is asked for by its path, `lawdsl solve folder/file.law`, whatever its question is "
+        "called. The name in its first line is the one that answers carry; where the two differ, "
+        "the name alone does not find the file.",
+    ),
 }
 
 ANSWERS: dict[str, Message] = {

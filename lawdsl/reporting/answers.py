@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -30,13 +31,19 @@ NO_ANSWER = {
 }
 
 
-def show_needs(asked: Question, out: Console) -> None:
-    """A question as written, and what it is to be told."""
+def show_needs(asked: Question, out: Console, given: str = "") -> None:
+    """A question as written, and the command that answers it.
+
+    Args:
+        asked: the question.
+        out: where it is printed.
+        given: the name or file by which the question was asked for; its own name if empty.
+    """
     out.print(Text(printable_lines(asked.text.text)), end="")
     out.print()
     told = [f"{use}=FIT.json" for use in asked.uses]
     told += [f"{symbol.name}=…" for symbol in asked.of_kind("given")]
-    line = f"lawdsl solve {asked.name} {' '.join(told)}"
+    line = f"lawdsl solve {shlex.quote(given or asked.name)} {' '.join(told)}".rstrip()
     out.print(Text(line, style="bold"), soft_wrap=True)
     fits = ", ".join(f"{use}: a fit of {law.name}" for use, law in asked.uses.items())
     out.print(Text(fits), soft_wrap=True)

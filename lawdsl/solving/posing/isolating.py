@@ -6,18 +6,40 @@ root that was found and certified by numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
+from lawdsl.algebra import is_of_sympy, merge_powers
+from lawdsl.budget import OutOfTime, time_limit
 
 DEEP = 30  # operations around an unknown that are turned round
+WRITTEN_BITS = 1000  # of a number in a formula; a larger one is no closed form that anybody reads
+SECONDS = 1.0  # of CPU time, for one formula
+
+Made = TypeVar("Made")
+
+
+def attempted(make: Callable[[], Made]) -> Made | None:
+    """What algebra gives; None where it takes too long, or fails on numbers of extreme size.
+
+    Closed forms are an addition to an answer that numbers have certified, so none is worth a fault.
+    """
+    try:
+        with time_limit(SECONDS):
+            return make()
+    except (OutOfTime, MemoryError, ArithmeticError, ValueError):
+        return None
+    except Exception as error:
+        if is_of_sympy(error):
+            return None
+        raise
 
 
 def isolated(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
     """The unknown at which an expression is 0, as a formula; None where none is found."""
-    found = _zero(equation, unknown, DEEP)
+    found = attempted(lambda: _zero(equation, unknown, DEEP))
     if found is None or found.has(sp.nan, sp.zoo, sp.oo, sp.I):
         return None
     return found
@@ -69,10 +91,21 @@ def _turned(own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | 
     if own.is_Pow:
         base, exponent = own.args
         if not exponent.has(x):
+            if _is_long(value, 1 / exponent):
+                return None
             return _turned(base, sp.Pow(value, 1 / exponent), x, deep - 1)
         if not base.has(x):
             return _turned(exponent, sp.log(value) / sp.log(base), x, deep - 1)
     return None
+
+
+def _is_long(value: sp.Expr, exponent: sp.Expr) -> bool:
+    """Whether SymPy would write out a power as a number of more than `WRITTEN_BITS` bits."""
+    number, _ = value.as_coeff_Mul()
+    if not (exponent.is_Rational and number.is_Rational):
+        return False
+    bits = max(number.p.bit_length(), number.q.bit_length())
+    return bool(number not in (0, 1, -1) and abs(exponent) * bits > WRITTEN_BITS)
 
 
 def tidied(formula: sp.Expr, first: Iterable[sp.Symbol] = ()) -> sp.Expr:

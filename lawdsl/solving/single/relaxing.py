@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import sympy as sp
 
@@ -40,22 +41,36 @@ def relaxations(
     found = []
     for one in conditions:
         others = [c for c in conditions if c is not one]
-        margins = [
-            Margin(Function(Formula(c.margin, unknown), values), c.equality, c.strict)
-            for c in others
-        ]
         short = Function(Formula(flat(-one.margin), unknown), values)
-        line = minimised(short, margins, whole)
+        line = minimised(short, _margins(others, unknown, values), whole)
         if line.best is None:
             continue
         at = {**values, unknown: line.best.at}
         by = -evaluated(one.margin, at)
         if by >= 0:
             instead = _instead(one.margin, names, at)
-            written = {n: _rounded(one.margin, names[n], x, at) for n, x in instead.items()}
+
+            def feasible(given: str, value: float) -> bool:
+                moved = {**values, names[given]: value}
+                zero = Function(Formula(sp.S.Zero, unknown), moved)
+                return minimised(zero, _margins(conditions, unknown, moved), whole).best is not None
+
+            written = {}
+            for given, value in instead.items():
+                near = (v for v in _rounded(value) if feasible(given, v))
+                written[given] = next(near, value)
             place = {name: line.best.at}
             found.append(Relaxation(one.text, one.doc, by, place, instead, written))
     return found
+
+
+def _margins(
+    conditions: Sequence[Condition], unknown: sp.Symbol, values: Mapping[sp.Symbol, float]
+) -> list[Margin]:
+    return [
+        Margin(Function(Formula(c.margin, unknown), values), c.equality, c.strict)
+        for c in conditions
+    ]
 
 
 def _instead(
@@ -66,15 +81,12 @@ def _instead(
     return {name: evaluated(root, values) for name, root in roots.items() if root is not None}
 
 
-def _rounded(
-    margin: sp.Expr, symbol: sp.Symbol, value: float, values: Mapping[sp.Symbol, float]
-) -> float:
-    """A value in few digits with which the margin is not below 0; as it is where there is none."""
+def _rounded(value: float) -> Iterator[float]:
+    """A value in few digits: the nearest decimal, and then its neighbours on either side."""
     if not math.isfinite(value) or value == 0:
-        return value
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - DIGITS + 1)
-    for near in (math.floor(value / step) * step, math.ceil(value / step) * step):
-        written = float(f"{near:.{DIGITS}g}")
-        if evaluated(margin, {**values, symbol: written}) >= 0:
-            return written
-    return value
+        return
+    exact = Decimal(value)
+    step = Decimal(1).scaleb(exact.adjusted() - DIGITS + 1)
+    yield float(exact.quantize(step))
+    for rounding in (ROUND_FLOOR, ROUND_CEILING):
+        yield float(exact.quantize(step, rounding=rounding))

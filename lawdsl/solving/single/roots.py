@@ -146,7 +146,17 @@ def _only_root(function: Function, piece: Interval) -> Interval | None:
         if sign == 0:
             return Interval(cut, cut)
         low, high = (cut, high) if sign == first else (low, cut)
-    return Interval(low, high)
+    return _exact(function, Interval(low, high))
+
+
+def _exact(function: Function, place: Interval) -> Interval:
+    """The root as a float where it is one exactly: a bound that was given stays that number."""
+    near = centre(place)
+    if not math.isfinite(near):
+        return place
+    at = number(near)
+    inside = place.low <= at.low and at.high <= place.high
+    return at if inside and function.sign(at) == 0 else place
 
 
 def _merged(places: Iterable[Interval]) -> list[Interval]:
@@ -178,5 +188,6 @@ def as_float(x: Any) -> float:
 
 
 def centre(x: Interval) -> float:
-    """The number in the middle of a narrow interval."""
-    return as_float(((x.low + x.high) / 2).mid()) if x.low.is_finite() else as_float(x.low)
+    """The float nearest to the middle of a narrow interval."""
+    with precision(BITS):
+        return as_float(((x.low + x.high) / 2).mid()) if x.low.is_finite() else as_float(x.low)

@@ -14,7 +14,7 @@ from lawdsl import formulas
 from lawdsl.diagnostics import LawdslError
 from lawdsl.solving.giving import check_kept, evaluated
 from lawdsl.solving.noise import Noise, interval
-from lawdsl.solving.posing.isolating import flat, isolated, tidied
+from lawdsl.solving.posing.isolating import attempted, flat, isolated, tidied
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Threshold
@@ -149,8 +149,7 @@ class Single:
         drawn = drawn_answers(self.frame, found)
         formula = self._closed(found, values)
         unknowns = self._unknowns(found, values, drawn, formula)
-        slope = self.goal.slope.expression.xreplace({self.x: sp.Rational(repr(x))})
-        at_end = found.best.kind == "end"
+        slope = self._slope_at(x) if found.best.kind == "end" else None
         line = found.line
         status = "answered" if found.best.attained else "approached"
         status = status if line.certain else "undecided"
@@ -165,10 +164,10 @@ class Single:
             certain=line.certain,
             kept=self._kept(points, found.best, found.bounding),
             sensitivities=tuple(sensitivities(self.frame, points, found)),
-            thresholds=tuple(self._thresholds(slope, values)) if at_end else (),
+            thresholds=tuple(self._thresholds(slope, values)) if slope is not None else (),
             response=tuple(response(self.frame, found)),
         )
-        if at_end and proofs:
+        if slope is not None and proofs:
             made = [
                 c for s in self.posed.sources for c in conflicts(slope, s, self.posed.names, values)
             ]
@@ -176,6 +175,11 @@ class Single:
         known = drawn is not None or not self.noise.symbols
         share = 1.0 if drawn is None else drawn.answered
         return replace(answer, diagnostics=warnings_of(self.posed, values, known, share))
+
+    def _slope_at(self, x: float) -> sp.Expr | None:
+        """The slope of the goal at an end of the range; None where algebra cannot write it."""
+        place = {self.x: sp.Rational(repr(x))}
+        return attempted(lambda: self.goal.slope.expression.xreplace(place))
 
     def _closed(self, found: Found, values: Values) -> sp.Expr | None:
         """The unknown in closed form, where algebra gives one that agrees with the number."""
@@ -185,8 +189,9 @@ class Single:
         key = best.kind, active
         if key not in self._formulas:
             equation = self.along.outputs[active]
-            made = isolated(flat(equation), self.x)
-            self._formulas[key] = None if made is None else self._tidy(made)
+            made = attempted(lambda: isolated(flat(equation), self.x))
+            tidy = None if made is None else attempted(lambda: self._tidy(made))
+            self._formulas[key] = tidy
         formula = self._formulas[key]
         if formula is None:
             return None
