@@ -1,0 +1,293 @@
+"""What a campaign runs on each input. Anything raised but a message to the user is a fault."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+from lark import Lark
+from mutating import mutate_json, mutate_text
+from tables import mutate_table
+
+from lawdsl import cli, library
+from lawdsl.diagnostics import Diagnostic, LawdslError, Text, render
+from lawdsl.language.parsing import parse
+from lawdsl.language.printing import print_document
+from lawdsl.messages.table import MESSAGES
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
+TIME = "0.05"  # s for a claim
+ROUND = 3000  # characters of a text that is printed and read again
+Lark._build_lexer = cache(Lark._build_lexer)  # type: ignore[method-assign]  # else built for each text
+library._files = cache(library._files)  # else listed for each text
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input: the content of its file, the ending of the file's name, how it is run."""
+
+    content: bytes
+    suffix: str = ".law"
+    arguments: tuple[str, ...] = ()  # of which FILE is the file
+
+
+Made = Callable[[random.Random, Sequence[str]], Case]
+Run = Callable[[Case, Path], str]
+
+
+def seeds() -> list[str]:
+    """The shipped files, the fixtures of tests, and the examples of messages."""
+    folders = (ROOT / "laws", ROOT / "tests" / "fixtures")
+    texts = [p.read_text(encoding="utf-8") for f in folders for p in sorted(f.rglob("*.law"))]
+    texts += [text for m in MESSAGES.values() for text in (*m.bad, m.good)]
+    return list(dict.fromkeys(t for t in texts if SECTION.search(t) and len(t) < 5_000))
+
+
+# Reading
+
+
+def make_text(rng: random.Random, corpus: Sequence[str]) -> Case:
+    return Case(mutate_text(rng, corpus).encode("utf-8", "surrogatepass"))
+
+
+def read_text(case: Case, folder: Path) -> str:
+    """Read and resolve a text, print it, and show every message."""
+    text = case.content.decode("utf-8", "surrogatepass")
+    found = SECTION.search(text)
+    kinds = {"question": library.declared_question, "pipeline": library.declared_pipeline}
+    read: Callable[..., Any] = kinds.get(found[1] if found else "law", library.declared)
+    document, mistakes = parse(text)
+    if len(text) < ROUND and not any(d.severity == "error" for d in mistakes):
+        printed = print_document(document)
+        again, more = parse(printed)
+        assert not any(d.severity == "error" for d in more), f"printed as {printed[:200]!r}"
+        assert print_document(again) == printed, "printed in two ways"
+    try:
+        _, said = read(Text("fuzz.law", text), ROOT / "tests" / "fixtures" / "extends")
+    except LawdslError as error:
+        _show(error.diagnostics)
+        return "refused"
+    _show(said)
+    return "answered"
+
+
+def _show(diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        assert diagnostic.code in MESSAGES, diagnostic.code
+        render(diagnostic)
+        json.dumps(diagnostic.to_json(), allow_nan=False)
+
+
+# Commands
+
+
+def command(*arguments: str) -> str:
+    """Run a command in this process; its outcome, by the exit code."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    try:
+        with redirect_stdout(out), redirect_stderr(out), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = cli.cli.main(list(arguments), prog_name="lawdsl", standalone_mode=False)
+    except LawdslError as error:
+        _show(error.diagnostics)
+        return "refused"
+    except (click.UsageError, click.exceptions.Exit):
+        return "refused"
+    if "--json" in arguments or "--sarif" in arguments:
+        json.loads(out.buffer.getvalue())
+    assert code in (0, 1), code
+    return "answered"
+
+
+def run_command(case: Case, folder: Path) -> str:
+    """Write the file, and run the case's command on it."""
+    path = folder / f"input{case.suffix}"
+    path.write_bytes(case.content)
+    return command(*(a.replace("FILE", str(path)) for a in case.arguments))
+
+
+def _valid(kind: str) -> Callable[[str], bool]:
+    def test(text: str) -> bool:
+        found = SECTION.search(text)
+        return found is not None and found[1] == kind
+
+    return test
+
+
+def make_check(rng: random.Random, corpus: Sequence[str]) -> Case:
+    """A law to be checked, mostly; or shown, or formatted."""
+    text = mutate_text(rng, [t for t in corpus if _valid("law")(t)])
+    how = rng.choices(("check", "sarif", "show", "latex", "fmt"), (80, 8, 6, 3, 3))[0]
+    arguments = {
+        "check": ("check", "FILE", "--time-limit", TIME, "--json"),
+        "sarif": ("check", "FILE", "--time-limit", TIME, "--sarif"),
+        "show": ("show", "FILE"),
+        "latex": ("show", "FILE", "--latex"),
+        "fmt": ("fmt", "--check", "FILE"),
+    }[how]
+    return Case(text.encode("utf-8", "surrogatepass"), arguments=arguments)
+
+
+VALUES = (
+    "0.5",
+    "1",
+    "2",
+    "0.3",
+    "10",
+    "100",
+    "1e9",
+    "0",
+    "-1",
+    "1e300",
+    "1e-300",
+    "0.1,0.2",
+    "inf",
+)
+USED = (6, 6, 6, 6, 3, 3, 3, 1, 1, 1, 1, 1, 0.3)
+
+
+def make_solve(rng: random.Random, corpus: Sequence[str]) -> Case:
+    """A question with parameters and givens at random values."""
+    text = mutate_text(rng, [t for t in corpus if _valid("question")(t)])
+    arguments = ["solve", "FILE", "--json"]
+    if rng.random() < 0.2:
+        arguments.remove("--json")
+    try:
+        asked, _ = library.declared_question(Text("input.law", text), Path("."))
+    except Exception:  # the run itself says whether that is a fault
+        return Case(text.encode("utf-8", "surrogatepass"), arguments=tuple(arguments))
+    for use, law in asked.uses.items():
+        fits = [path for name, path in stored_fits().items() if name == law.name]
+        if fits and (law.indices or rng.random() < 0.5):
+            arguments.append(f"{use}={fits[0]}")
+        else:
+            for symbol in law.symbols.values():
+                if symbol.kind == "parameter":
+                    arguments.append(f"{use}.{symbol.name}={rng.choices(VALUES, USED)[0]}")
+    for symbol in asked.of_kind("given"):
+        if rng.random() < 0.98:
+            arguments.append(f"{symbol.name}={rng.choices(VALUES, USED)[0]}")
+    return Case(text.encode("utf-8", "surrogatepass"), arguments=tuple(arguments))
+
+
+# Tables
+
+FITS = (
+    ("dcpt.share", "c4_share.csv"),
+    ("cmr.share", "cmr_table2.csv", "--where", "size = 460M"),
+    ("mixing.critical", "mixing_critical.csv", "L=L_pile"),
+    ("dcpt.l3", "small.csv"),
+    ("chinchilla", "small.csv"),
+    ("mixing.m4", "mixture.csv"),
+    ("mixing.powers", "mixture.csv"),
+)
+
+
+@cache
+def table_texts() -> dict[str, str]:
+    """Tables that ship, and two small ones that are simulated."""
+    import numpy as np
+
+    folder = ROOT / "laws" / "data"
+    found = {p.name: p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.csv"))}
+    found = {name: text for name, text in found.items() if len(text) < 20_000}
+    draw = np.random.default_rng(0)
+    lines = ["N [Mparam],D [Gtoken],r,L [nat/token],size"]
+    for n in (70, 160, 410):
+        for d in (1, 3, 9, 20):
+            for r in (0.2, 0.5, 0.8):
+                loss = 1.7 + 2 / n**0.3 + 1.5 / d**0.3 + 0.2 / (r + 0.1) ** 0.5
+                lines.append(f"{n},{d},{r},{loss + draw.normal() / 500:.5f},{n}M")
+    found["small.csv"] = "\n".join(lines) + "\n"
+    lines = ["r[web],r[code],r[books],L[web],L[code]"]
+    for row in draw.dirichlet((1, 1, 1), 20):
+        cells = [*row.round(4), 2 + row[0] ** -0.2, 2.5 + np.exp(-row[1])]
+        lines.append(",".join(f"{c:.5g}" for c in cells))
+    found["mixture.csv"] = "\n".join(lines) + "\n"
+    return found
+
+
+def make_table(rng: random.Random, corpus: Sequence[str]) -> Case:
+    """A table to be fitted."""
+    law, table, *bound = rng.choice(FITS)
+    content, suffix = mutate_table(rng, [table_texts()[table]])
+    arguments = ["fit", law, "FILE", *bound, "--starts", "2", "-q", "--json"]
+    arguments += rng.choice(
+        ((), (), (), ("--drop-bad",), ("--where", "size = 70M"), ("--run", "N"))
+    )
+    return Case(content, suffix, tuple(arguments))
+
+
+# Stored fits
+
+_FOLDER: list[Path] = []
+
+
+def keep_fits(folder: Path) -> None:
+    """Fit once what the mutated fits begin with, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _FOLDER[:] = [folder]
+    for law, table, *bound in FITS:
+        path = folder / f"{law}.json"
+        if not path.exists():
+            source = folder / table
+            source.write_text(table_texts()[table], encoding="utf-8")
+            command("fit", law, str(source), *bound, "--starts", "4", "-q", "-o", str(path))
+
+
+def stored_fits() -> dict[str, Path]:
+    """Law -> its fit, where it could be fitted."""
+    found = {law: _FOLDER[0] / f"{law}.json" for law, *_ in FITS} if _FOLDER else {}
+    return {law: path for law, path in found.items() if path.exists()}
+
+
+POINTS = {
+    "dcpt.share": ("r=0.3,0.5",),
+    "cmr.share": ("R=0.3",),
+    "mixing.critical": ("r=0.3",),
+    "dcpt.l3": ("N=7e7", "D=1e9", "r=0.5"),
+    "chinchilla": ("N=7e9", "D=2e12"),
+    "mixing.m4": ("r[web]=0.3", "r[code]=0.3", "r[books]=0.4"),
+    "mixing.powers": ("r[web]=0.3", "r[code]=0.3", "r[books]=0.4"),
+}
+ASKED = {
+    "chinchilla": ("chinchilla.allocation", "loss", "C=1e20"),
+    "dcpt.l3": ("dcpt.allocation", "domain", "r=0.5", "C=100"),
+    "mixing.powers": ("mixing.best", "loss"),
+}
+
+
+def make_fit(rng: random.Random, corpus: Sequence[str]) -> Case:
+    """A stored fit that is predicted with, checked, or asked."""
+    law = rng.choice(list(stored_fits()))
+    texts = [stored_fits()[law].read_text(encoding="utf-8")]
+    content = mutate_json(rng, texts).encode("utf-8", "surrogatepass")
+    how = rng.choices(("predict", "check", "solve"), (5, 2, 2))[0]
+    arguments = ["predict", "FILE", *POINTS[law], *rng.choice(((), ("--intervals",)))]
+    if how == "check":
+        arguments = ["check", "--fit", "FILE", "--time-limit", TIME]
+    elif how == "solve" and law in ASKED:
+        question, use, *given = ASKED[law]
+        arguments = ["solve", question, f"{use}=FILE", *given]
+    arguments += rng.choice((("--json",), ("--json",), ()))
+    return Case(content, ".json", tuple(arguments))
+
+
+KINDS: dict[str, tuple[Made, Run]] = {
+    "texts": (make_text, read_text),
+    "check": (make_check, run_command),
+    "solve": (make_solve, run_command),
+    "tables": (make_table, run_command),
+    "fits": (make_fit, run_command),
+}
