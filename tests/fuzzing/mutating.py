@@ -36,12 +36,33 @@ LONGEST, USUAL = 30_000, 6_000  # characters of a mutated text
 Change = Callable[[random.Random, str, Sequence[str]], str]
 
 
-def mutate_text(rng: random.Random, corpus: Sequence[str]) -> str:
-    """A text of the corpus with one to five changes."""
+def mutate_text(rng: random.Random, corpus: Sequence[str], *, light: bool = False) -> str:
+    """A text of the corpus with one to five changes, or with one that may leave it valid."""
     text = rng.choice(corpus)
+    if light:
+        return rng.choice((_numbers, _names, _lines, _signs))(rng, text, corpus)[:USUAL]
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
         text = rng.choices(CHANGES, WEIGHTS)[0](rng, text, corpus)
     return text[: LONGEST if rng.random() < 0.02 else USUAL]
+
+
+def _signs(rng: random.Random, text: str, corpus: Sequence[str]) -> str:
+    """Another operator, relation or function in place of one."""
+    found = list(re.finditer(r" ([-+*/^]|[<>]=?) |[*/^]|\b(exp|log|sqrt|min|max|abs)\b", text))
+    if not found:
+        return text
+    one = rng.choice(found)
+    alike = next(a for a in ALIKE if one[0].strip() in a)
+    return (
+        text[: one.start()] + one[0].replace(one[0].strip(), rng.choice(alike)) + text[one.end() :]
+    )
+
+
+ALIKE = (
+    ("+", "-", "*", "/", "^"),
+    ("<", ">", "<=", ">="),
+    ("exp", "log", "sqrt", "min", "max", "abs"),
+)
 
 
 def _bytes(rng: random.Random, text: str, corpus: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import random
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -76,17 +76,18 @@ def read_text(case: Case, folder: Path) -> str:
     try:
         _, said = read(Text("fuzz.law", text), ROOT / "tests" / "fixtures" / "extends")
     except LawdslError as error:
-        _show(error.diagnostics)
-        return "refused"
+        return _show(error.diagnostics)
     _show(said)
     return "answered"
 
 
-def _show(diagnostics: Sequence[Diagnostic]) -> None:
+def _show(diagnostics: Sequence[Diagnostic]) -> str:
+    """Show messages as text and as JSON; the first says why the input is refused."""
     for diagnostic in diagnostics:
         assert diagnostic.code in MESSAGES, diagnostic.code
         render(diagnostic)
         json.dumps(diagnostic.to_json(), allow_nan=False)
+    return f"refused {diagnostics[0].code}" if diagnostics else "answered"
 
 
 # Commands
@@ -100,10 +101,9 @@ def command(*arguments: str) -> str:
             warnings.simplefilter("ignore")
             code = cli.cli.main(list(arguments), prog_name="lawdsl", standalone_mode=False)
     except LawdslError as error:
-        _show(error.diagnostics)
-        return "refused"
+        return _show(error.diagnostics)
     except (click.UsageError, click.exceptions.Exit):
-        return "refused"
+        return "refused C0001"
     if "--json" in arguments or "--sarif" in arguments:
         json.loads(out.buffer.getvalue())
     assert code in (0, 1), code
@@ -117,17 +117,23 @@ def run_command(case: Case, folder: Path) -> str:
     return command(*(a.replace("FILE", str(path)) for a in case.arguments))
 
 
-def _valid(kind: str) -> Callable[[str], bool]:
-    def test(text: str) -> bool:
-        found = SECTION.search(text)
-        return found is not None and found[1] == kind
-
-    return test
+@cache
+def sound(kind: str) -> list[str]:
+    """The seeds that are laws, or questions, without a mistake."""
+    read = {"law": library.declared, "question": library.declared_question}[kind]
+    found = []
+    for text in seeds():
+        head = SECTION.search(text)
+        if head is not None and head[1] == kind:
+            with suppress(LawdslError):
+                read(Text("seed.law", text), ROOT / "tests" / "fixtures" / "extends")
+                found.append(text)
+    return found
 
 
 def make_check(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A law to be checked, mostly; or shown, or formatted."""
-    text = mutate_text(rng, [t for t in corpus if _valid("law")(t)])
+    text = mutate_text(rng, sound("law"), light=rng.random() < 0.8)
     how = rng.choices(("check", "sarif", "show", "latex", "fmt"), (80, 8, 6, 3, 3))[0]
     arguments = {
         "check": ("check", "FILE", "--time-limit", TIME, "--json"),
@@ -159,7 +165,7 @@ USED = (6, 6, 6, 6, 3, 3, 3, 1, 1, 1, 1, 1, 0.3)
 
 def make_solve(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A question with parameters and givens at random values."""
-    text = mutate_text(rng, [t for t in corpus if _valid("question")(t)])
+    text = mutate_text(rng, sound("question"), light=rng.random() < 0.8)
     arguments = ["solve", "FILE", "--json"]
     if rng.random() < 0.2:
         arguments.remove("--json")

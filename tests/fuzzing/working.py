@@ -57,10 +57,14 @@ def run_batch(
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
-        with os.fdopen(writing, "w") as out:
-            _work(numbers, make, run, folder, watch, at, out)
-        os._exit(0)
+        try:
+            os.close(reading)
+            with os.fdopen(writing, "w") as out:
+                _work(numbers, make, run, folder, watch, at, out)
+            os._exit(0)
+        finally:  # an error of the campaign's own is one
+            traceback.print_exc()
+            os._exit(1)
     os.close(writing)
     outcomes: dict[str, int] = {}
     found: dict[int, Finding] = {}
