@@ -79,7 +79,7 @@ def run_batch(
             elif what == "new":
                 new.append(number)
             else:
-                outcomes[what] = outcomes.get(what, 0) + number
+                outcomes[more[0]] = number
     _, status = os.waitpid(child, 0)
     done = struct.unpack("q", at[:8])[0]
     if status != 0:
@@ -143,7 +143,7 @@ def _work(
             say("finding", number, "memory", "", f"{took / 2**20:,.0f} MiB")
             break  # what comes next would be blamed for it
     for outcome, count in outcomes.items():
-        say(outcome, count)
+        say("outcome", count, outcome)
     at[:8] = struct.pack("q", done + 1)
 
 
