@@ -32,10 +32,10 @@ def compared(
     assert formula is not None
     expression = law.to_sympy(formula, opaque) if opaque else law.expression
     with bounded(law.declarations):
-        linear = _linear(expression, symbols)
+        linear = _with_bounds(law, _linear(expression, symbols))
         of = logarithm(expression) if objective.log else None
         if of is not None:
-            more = _linear(of, symbols)
+            more = _with_bounds(law, _linear(of, symbols))
             if len(more) > len(linear):
                 return of, _numbers(law, more), True
     return expression, _numbers(law, linear), False
@@ -57,6 +57,20 @@ def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]
         if not sp.diff(expression, symbol).free_symbols & {symbol, *chosen}:
             chosen.add(symbol)
     return chosen
+
+
+def _with_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
+    """Those of which bounds of other parameters are linear functions too: of a bound that moves
+    another way, or bounds a parameter that is not solved for, the least squares know nothing."""
+    left = set(chosen)
+    for q in reversed(law.parameters):  # a bound is made of parameters before its own
+        for bound in q.bounds:
+            moved = bound.limit.free_symbols & left
+            if q.symbol not in left or any(
+                sp.diff(bound.limit, symbol).free_symbols & left for symbol in moved
+            ):
+                left -= moved
+    return left
 
 
 def logarithm(expression: sp.Expr) -> sp.Expr | None:

@@ -157,8 +157,7 @@ def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None
         best = optimum(law, problem, starts, seed, progress)
         found, lower = _fitted(task, best, progress)
         if lower is not None:  # the way to the end of an interval led to a better minimum
-            start = dict(zip((q.name for q in law.parameters), map(float, lower), strict=True))
-            other = optimum(law, problem, start, seed)
+            other = optimum(law, problem, lower, seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
                 found, _ = _fitted(task, best, progress)

@@ -19,7 +19,7 @@ from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
-Starts = int | str | Mapping[str, float]
+Starts = int | str | Mapping[str, float] | Array
 
 AUTO = "auto"
 ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
@@ -70,7 +70,8 @@ def optimum(
     Args:
         law: the law.
         problem: its fit.
-        starts: how many, `auto` for as many as it takes until several agree, `declared`, or one.
+        starts: how many, `auto` for as many as it takes until several agree, `declared`, or one;
+            as an array one that the engine has come to, which is put inside the domain.
         seed: of the draws; the same seed gives the same optimum.
         progress: called with how many starts are done, and of how many.
 
@@ -95,9 +96,11 @@ def _optimum(
 ) -> Optimum:
     sample = problem.sample(LONG, seed)
     outside = 0
-    if isinstance(starts, Mapping):
+    if isinstance(starts, np.ndarray):
+        reached = [from_one(sample, to_free(sample.transforms, starts[None])[0])]
+    elif isinstance(starts, Mapping):
         reached = [from_one(sample, given_start(law, sample, starts)[0])]
-    elif starts == "declared":
+    elif isinstance(starts, str) and starts == "declared":
         free, outside = declared_starts(law, sample)
         reached = descend(sample, free, progress)
     else:
@@ -134,7 +137,7 @@ def _agreed(problem: Problem, losses: Array) -> int:
 
 
 def _rounds(starts: Starts) -> tuple[int, ...]:
-    if starts == AUTO:
+    if isinstance(starts, str) and starts == AUTO:
         return ROUNDS
     if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is no number of starts"

@@ -18,7 +18,7 @@ from lawdsl.fitting.intervals.spread import Spread, spread
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Intervals
 from lawdsl.fitting.straightest import Straightest
-from lawdsl.fitting.transforms import relaxed
+from lawdsl.fitting.transforms import Transforms, relaxed
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 MOST_RESAMPLES = 1_000_000
 FEWEST_RESAMPLES = 100
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
+NO_ROOM = 1e-100  # between an end of an interval and a bound: no data have set that end
 FAILED = 0.05  # of the resamples: more that end nowhere are worth a word
 
 
@@ -115,10 +116,10 @@ def intervals(
     if doubt is not None:
         return Known(Intervals(asked.method, asked.level, by, {}, {}), together, None, tuple(doubt))
     lower, notes, failed = None, list[Diagnostic](), 0
-    scatter = delta(loose, theta, on_bound, asked.level, groups)
+    scatter = delta(_along(problem, on_bound), theta, on_bound, asked.level, groups)
     errors, low, high = scatter.errors, scatter.low, scatter.high
     if asked.method == "profile":
-        found = profile(loose, theta, on_bound, asked.level, groups)
+        found = profile(loose, theta, on_bound, asked.level, groups, problem)
         low, high, lower = found.low, found.high, found.lower
     elif asked.method == "bootstrap":
         drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
@@ -132,7 +133,7 @@ def intervals(
             help = "believe the intervals less: compare them with --intervals profile"
             notes.append(Diagnostic("F0121", message, "warning", help=help))
     low, high = _in_domain(problem, low, high)
-    held = on_bound | lost
+    held = lost if asked.method == "profile" else on_bound | lost
     shown = [i for i in range(len(names)) if not held[i] and not np.isnan(low[i] + high[i])]
     resamples = asked.resamples if asked.method == "bootstrap" else 0
     made = Intervals(
@@ -145,6 +146,16 @@ def intervals(
         failed,
     )
     return Known(made, together, lower, tuple(notes))
+
+
+def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
+    """The fit without the bounds that depend on other parameters, but for those it lies on: along
+    them a parameter moves with the others."""
+    free = relaxed(problem.transforms)
+    if free is None:
+        return problem
+    each = zip(problem.transforms, free, on_bound, strict=True)
+    return replace(problem, transforms=Transforms(own if on else loose for own, loose, on in each))
 
 
 def _too_few(
@@ -184,8 +195,10 @@ def _in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]
     """Ends that the data do not set are those of the domain."""
     low, high = low.copy(), high.copy()
     for i, transform in enumerate(problem.transforms):
-        if low[i] == -np.inf and transform.lower is not None and not transform.coupled:
+        if transform.coupled:
+            continue
+        if transform.lower is not None and low[i] <= transform.lower.number + NO_ROOM:
             low[i] = transform.lower.number
-        if high[i] == np.inf and transform.upper is not None and not transform.coupled:
+        if transform.upper is not None and high[i] >= transform.upper.number - NO_ROOM:
             high[i] = transform.upper.number
     return low, high

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.delta import Scatter, delta, endless
+from lawdsl.fitting.intervals.constrained import SETTLED, Constrained, opened
+from lawdsl.fitting.intervals.delta import delta, endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.search import finely
-from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
 ROUNDS = 12  # of looking for an end
 CLOSE = 1e-3  # how near to the end, relative to the half width of the interval
 FARTHEST = 3.0  # times the last distance from the fit: the next look goes no further
@@ -41,72 +41,148 @@ class Profile:
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
 def profile(
-    problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
+    problem: Problem,
+    theta: Array,
+    held: NDArray[np.bool_],
+    level: float,
+    groups: Groups = None,
+    whole: Problem | None = None,
 ) -> Profile:
     """Profile intervals.
 
     Args:
         problem: the fit; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        held: those that lie on a bound, or that the data do not determine: they have no interval.
+        held: those that lie on a bound, or that the data do not determine: they have no interval,
+            unless the whole fit is given: then one on a bound that is a number has an interval that
+            begins there.
         level: 0.95 for 95 % intervals.
         groups: which training run each row is of, shape (rows,).
+        whole: the fit with the bounds that depend on other parameters, which are kept.
     """
     spread = delta(problem, theta, held, level, groups)
     base = float(problem.losses(spread.free[None])[0])
     residual = problem.residuals(spread.free[None])[0]
-    noise = noise_of(problem, residual, int(np.sum(~held)), groups)
-    search = _Ends(problem, spread, np.flatnonzero(~held), base, noise.rise(level))
-    for _ in range(ROUNDS):
-        if not search.step():
-            break
-    low, high = np.full(len(theta), np.nan), np.full(len(theta), np.nan)
-    for k, j in enumerate(search.number):
-        row = spread.free.copy()
-        row[j] = search.end[k]
-        value = endless(to_parameters(problem.transforms, row[None])[0, j])
-        low[j] = np.fmin(low[j], value)
-        high[j] = np.fmax(high[j], value)
-    lower = None
-    if search.lowest < base * (1 - LOWER) - problem.exact:
-        lower = to_parameters(problem.transforms, search.lowest_free[None])[0]
-    return Profile(low, high, lower)
+    rise = noise_of(problem, residual, int(np.sum(~held)), groups).rise(level)
+    coupled = whole if whole and any(t.coupled for t in whole.transforms) else None
+    bounds = None if coupled is None else Constrained(problem, coupled)
+    width = np.sqrt(np.diag(spread.covariance))
+    search = _Ends(problem, spread.free, width, base, rise * spread.inflation, bounds)
+    kept = np.flatnonzero(~held)
+    search.look(np.repeat(kept, 2), np.tile([-1.0, 1.0], len(kept)))
+    low, high = search.low, search.high
+    best = [(search.lowest, search.lowest_theta)]
+    for j in map(int, np.flatnonzero(held)):
+        found = None if whole is None else _inwards(whole, theta, j)
+        if found is None:
+            continue
+        bound, inwards = found
+        side = _from_bound(opened(problem, j), coupled, theta, j, base, rise)
+        side.look(np.array([j]), np.array([inwards]))
+        low[j], high[j] = (bound, side.high[j]) if inwards > 0 else (side.low[j], bound)
+        best.append((side.lowest, side.lowest_theta))
+    lowest, lower = min(best, key=lambda pair: pair[0])
+    better = lowest < base * (1 - LOWER) - problem.exact
+    return Profile(low, high, lower if better else None)
+
+
+def _inwards(whole: Problem, theta: Array, number: int) -> tuple[float, float] | None:
+    """The number that bounds a parameter which lies on it, and the direction into its domain; None
+    of another parameter."""
+    transform = whole.transforms[number]
+    if transform.coupled or transform.lower is transform.upper:
+        return None
+    values = {t.name: float(x) for t, x in zip(whole.transforms, theta, strict=True)}
+    on_lower = room(whole.transforms, values)[transform.name][0] == "lower"
+    limit = transform.lower if on_lower else transform.upper
+    assert limit is not None
+    return limit.number, 1.0 if on_lower else -1.0
+
+
+def _from_bound(
+    own: Problem, whole: Problem | None, theta: Array, number: int, base: float, rise: float
+) -> _Ends:
+    """The search for the end of an interval that begins on a bound."""
+    free = to_free(own.transforms, theta[None])
+    near = own.quadratic(free, exact=False)
+    slope = abs(float(near.gradient[0, number])) / rise
+    bend = max(float(near.hessian[0, number, number]), 0.0) / rise
+    width = 1 / max(slope, np.sqrt(bend / 2), 1e-300)
+    widths = np.where(np.arange(len(theta)) == number, width, np.nan)
+    bounds = None if whole is None else Constrained(own, whole)
+    return _Ends(own, free[0], widths, base, np.full(len(theta), rise), bounds, np.inf)
 
 
 class _Ends:
-    """The state of the search: one row an end, two a parameter."""
+    """The search for ends, and its state: one row an end.
+
+    Args:
+        problem: the fit.
+        free: its free numbers, shape (parameters,).
+        width: about how far each goes, shape (parameters,).
+        base: the objective of the fit.
+        rise: what it rises by to the ends of each parameter, shape (parameters,).
+        bounds: the fit with bounds that depend on other parameters, if there are any.
+        widest: distance beyond which the data set no end.
+    """
 
     def __init__(
-        self, problem: Problem, spread: Scatter, kept: NDArray[np.int64], base: float, rise: float
+        self,
+        problem: Problem,
+        free: Array,
+        width: Array,
+        base: float,
+        rise: Array,
+        bounds: Constrained | None = None,
+        widest: float = WIDEST,
     ) -> None:
-        self.problem, self.base = problem, base
-        self.number = np.repeat(kept, 2)
-        self.centre = spread.free[self.number]
+        self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
+        self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
+        self.rises, self.widest = rise, widest
+        self.lowest, self.lowest_free = base, free
+        self.low, self.high = (np.full(len(free), np.nan) for _ in range(2))
+
+    @property
+    def lowest_theta(self) -> Array:
+        """The parameters of the lowest objective that the search has met."""
+        return to_parameters(self.problem.transforms, self.lowest_free[None])[0]
+
+    def look(self, numbers: NDArray[np.int64], side: Array) -> None:
+        """Look for ends.
+
+        Args:
+            numbers: of the parameters, shape (ends,).
+            side: -1 or 1 for the end below or above, shape (ends,).
+        """
+        self.number, self.centre = numbers, self.fit[numbers]
         # the root of the rise is nearly linear in the distance: 1 at the end that is looked for
-        self.rise = rise * spread.inflation[self.number]
-        side = np.tile([-1.0, 1.0], len(kept))
-        width = np.sqrt(np.diag(spread.covariance))[self.number]
-        width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
-        self.away = 2.0 * side * np.minimum(width, WIDEST / 4)
+        self.rise = self.rises[numbers]
+        self.away = 2.0 * side * np.minimum(self.width[numbers], self.widest / 4)
         self.inside = np.zeros(len(side))  # distances with a rise too small, and too large
         self.inside_root = np.zeros(len(side))
         self.outside = np.full(len(side), np.nan)
         self.outside_root = np.full(len(side), np.nan)
-        self.free = np.repeat(spread.free[None], len(side), axis=0)
+        self.free = np.repeat(self.fit[None], len(side), axis=0)
         self.end = self.centre + self.away
         self.going = np.arange(len(side))
-        self.lowest, self.lowest_free = base, spread.free
+        for _ in range(ROUNDS):
+            if not self.step():
+                break
+        for k, j in enumerate(self.number):
+            row = self.fit.copy()
+            row[j] = self.end[k]
+            value = endless(to_parameters(self.problem.transforms, row[None])[0, j])
+            self.low[j] = np.fmin(self.low[j], value)
+            self.high[j] = np.fmax(self.high[j], value)
 
     def step(self) -> bool:
         """Look once at every end that is not found yet; whether any is left."""
         going = self.going
         if not len(going):
             return False
-        fixed = np.zeros(self.free.shape, dtype=bool)
-        fixed[np.arange(len(fixed)), self.number] = True
         start = self.free[going]
         start[np.arange(len(going)), self.number[going]] = self.centre[going] + self.away[going]
-        reached, losses, _ = finely(self.problem, start, fixed[going], settled_at=SETTLED)
+        reached, losses = self._least(start, self.number[going])
         if np.min(losses) < self.lowest:
             self.lowest, self.lowest_free = float(np.min(losses)), reached[np.argmin(losses)]
         with np.errstate(all="ignore"):
@@ -122,11 +198,20 @@ class _Ends:
         self.outside_root[going[~small]] = root[~small]
         done = np.abs(root - 1) <= CLOSE
         self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
-        unbounded = small & (np.abs(self.away[going]) >= WIDEST)
+        unbounded = small & (np.abs(self.away[going]) >= self.widest)
         self.end[going[unbounded]] = np.sign(self.away[going[unbounded]]) * np.inf
         self._next(going)
         self.going = going[~(done | unbounded)]
         return True
+
+    def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
+        """The best points with one free number each as it is in the start, and the objective."""
+        if self.bounds is not None:
+            return self.bounds.least(start, numbers)
+        fixed = np.zeros(start.shape, dtype=bool)
+        fixed[np.arange(len(fixed)), numbers] = True
+        reached, losses, _ = finely(self.problem, start, fixed, settled_at=SETTLED)
+        return reached, losses
 
     def _next(self, going: NDArray[np.int64]) -> None:
         near, far = self.inside[going], self.outside[going]
@@ -138,4 +223,4 @@ class _Ends:
             further = np.where(low > 1 / FARTHEST, 1.02 / low, FARTHEST)
         away = np.where(bracketed, between, near * further)
         away = np.where(~bracketed & (near == 0), self.away[going] * FARTHEST, away)
-        self.away[going] = np.clip(away, -WIDEST, WIDEST)
+        self.away[going] = np.clip(away, -self.widest, self.widest)

@@ -1,0 +1,173 @@
+"""Profile intervals of fits that lie on a bound: against fits in which one parameter is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from planted import grid, law_of
+from scipy.stats import t as student
+
+import lawdsl
+from lawdsl.fitting.intervals.noise import noise_of
+from lawdsl.fitting.posing import problem_of
+from lawdsl.law import Law
+
+Table = Mapping[str, np.ndarray]
+X = np.linspace(1, 6, 24)
+NOISE = np.random.default_rng(5).normal(0, 0.05, len(X))
+
+LINE = "variable x > 0\nparameter E, A > 0\nL = E + A/x\nminimize squared(L)"
+SHARE = "variable x > 0\nparameter a in [0, 1]\nparameter b\nL = a*x + b\nminimize squared(L)"
+CHAIN = """
+variable x > 0
+parameter a > 0
+parameter b > a
+parameter c > b
+parameter d
+L = a + b*x + c*x^2 + d/x
+minimize squared(L)
+"""
+PRODUCT = """
+setting h = 2
+variable x > 0
+parameter a, k > 0
+let b0 = a*k*h
+parameter b > b0
+L = b/x^k + a*x
+minimize squared(L)
+"""
+BETWEEN = """
+variable x > 0
+parameter a > 0
+parameter b in (a, 3*a)
+parameter k > 0
+L = a + b/x^k
+minimize squared(L)
+"""
+
+
+def rises(law: Law, table: Table, settings: Mapping[str, object]) -> tuple[lawdsl.Fit, dict]:
+    """A fit, and for each end of its intervals how far the objective has risen where a parameter is
+    fixed there and all others are fitted again: 1 where the interval should end."""
+    fit = lawdsl.fit(law, table, intervals="profile", claims=False, **settings)
+    held = law.with_held({}, settings.get("tie", {}))
+    held = held.with_settings(**settings.get("settings", {}))
+    columns = np.array([table[q.name] for q in held.variables])
+    problem = problem_of(held, columns, table["L"], held.objective)
+    theta = np.array([[fit.values[q.name] for q in held.parameters]])
+    on_bound = sum(p.at_bound is not None for p in fit.parameters.values())
+    residual = problem.slopes(theta)[0][0]
+    rise = noise_of(problem, residual, problem.parameters - on_bound).rise(0.95)
+    found = {}
+    for name, ends in fit.intervals.ends.items():
+        for side, end in zip(("low", "high"), ends, strict=True):
+            if abs(end) in (0.0, np.inf) or end == fit.values[name]:
+                continue
+            other = lawdsl.fit(law, table, fix={name: end}, starts=8, claims=False, **settings)
+            found[name, side] = (other.objective.sum - fit.objective.sum) / rise
+    return fit, found
+
+
+@pytest.mark.parametrize(
+    ("text", "loss", "settings", "on_bounds", "open_ends"),
+    [
+        pytest.param(LINE, 2 / X - 0.05, {}, {"E"}, set(), id="a number below"),
+        pytest.param(SHARE, 1.01 * X + 2, {}, {"a"}, set(), id="a number above"),
+        pytest.param(
+            CHAIN, 1 + 0.6 * X + 0.59 * X**2, {}, {"b", "c"}, {("a", "low")}, id="a chain"
+        ),
+        pytest.param(PRODUCT, 2 / X + 1.5 * X, {}, {"b"}, set(), id="a product"),
+        pytest.param(
+            PRODUCT, 2 / X + 1.5 * X, {"settings": {"h": 1.5}}, {"b"}, set(), id="a setting"
+        ),
+        pytest.param(PRODUCT, 2 / X + 1.5 * X, {"tie": {"k": "a/2"}}, {"b"}, set(), id="a tie"),
+        pytest.param(BETWEEN, 1 + 3.2 / X, {}, {"b"}, set(), id="between two"),
+    ],
+)
+def test_profile_intervals_keep_the_bounds_that_a_fit_lies_on(
+    text: str,
+    loss: np.ndarray,
+    settings: dict,
+    on_bounds: set[str],
+    open_ends: set[tuple[str, str]],
+):
+    law, table = law_of(text), {"x": X, "L": loss + NOISE}
+    fit, found = rises(law, table, settings)
+
+    assert on_bounds <= {name for name, p in fit.parameters.items() if p.at_bound}
+    others = [name for name, p in fit.parameters.items() if not p.at_bound]
+    assert set(others) <= set(fit.intervals.ends)
+    for (name, side), rise in found.items():
+        if (name, side) not in open_ends:
+            assert rise == pytest.approx(1, abs=0.01), (name, side)
+    for name, (low, high) in fit.intervals.ends.items():
+        assert low <= fit.values[name] <= high
+
+
+def test_an_interval_from_a_bound_begins_there_and_ends_where_the_textbook_says():
+    """E + A/x with E >= 0 and data that would take E below: the rise is that of a parabola."""
+    loss = 2 / X - 0.02 + NOISE
+    fit = lawdsl.fit(law_of(LINE), {"x": X, "L": loss}, intervals="profile", claims=False)
+    low, high = fit.intervals.ends["E"]
+
+    u = 1 / X
+    without = loss - u * (u @ loss) / (u @ u)  # residuals of A/x alone
+    noise = without @ without / (len(X) - 1)
+    one = 1 - u * u.sum() / (u @ u)  # what of a constant A/x does not take up
+    step, curve = -2 * (one @ without), one @ one  # objective(E) = objective(0) + step·E + curve·E²
+    rise = student.ppf(0.975, len(X) - 1) ** 2 * noise
+    expected = (-step + np.sqrt(step**2 + 4 * curve * rise)) / (2 * curve)
+    assert fit.parameters["E"].at_bound == "lower" and step > 0
+    assert low == 0 and high == pytest.approx(expected, rel=1e-3)
+
+
+def coupled_table() -> Table:
+    """D-CPT losses whose C lies below the least that the law's claims allow where D_min is 0.5."""
+    columns = grid(N=[0.5, 1.8, 4.0], D=[0.5, 1.5, 5, 15], r=[0.1, 0.35, 0.65, 0.9])
+    N, D, r = columns.values()
+    loss = 1.5 + 0.3 / N**0.4 + 0.2 * r**1.5 / D**0.5 + 0.45 / (r + 0.15) ** 0.8
+    draw = np.random.default_rng(3)
+    return {**columns, "L": loss * np.exp(draw.normal(0, 0.003, len(N)))}
+
+
+def test_a_fit_on_the_bound_of_the_dcpt_law_has_profile_intervals():
+    table, settings = coupled_table(), {"D_min": 0.5}
+    plain = lawdsl.fit("dcpt.l3", table, settings=settings, starts=8, claims=False)
+    fit = lawdsl.fit(
+        "dcpt.l3", table, settings=settings, starts=8, claims=False, intervals="profile"
+    )
+
+    assert fit.parameters["C"].at_bound == "lower" and "C" not in fit.intervals.ends
+    assert fit.objective.sum <= plain.objective.sum * (1 + 1e-9)
+    for name, (low, high) in fit.intervals.ends.items():
+        assert low < fit.values[name] < high
+
+
+@pytest.mark.slow
+def test_the_profile_of_the_dcpt_law_on_its_bound_is_that_of_fits_with_a_fixed_parameter():
+    fit, found = rises(lawdsl.load("dcpt.l3"), coupled_table(), {"settings": {"D_min": 0.5}})
+
+    assert len(found) >= 10
+    ends = {"eta": "low"}  # eta > 1: the bound comes first
+    for (name, side), rise in found.items():
+        if ends.get(name) == side:
+            assert rise <= 1.02
+        else:
+            assert rise == pytest.approx(1, abs=0.03), (name, side)
+
+
+def test_delta_intervals_on_a_bound_move_along_it():
+    """b = 2a exactly: what is not known of a is not known of b, so k is known less well."""
+    law = law_of(
+        "variable x > 0\nparameter a > 0\nparameter k > 0\nlet b0 = 2*a\nparameter b > b0\n"
+        "L = a + b/x^k\nminimize squared(L)"
+    )
+    same = law_of("variable x > 0\nparameter a, k > 0\nL = a + 2*a/x^k\nminimize squared(L)")
+    table = {"x": X, "L": 1.5 + 2.2 / X**0.8 + NOISE / 5}
+    bounded, along = (lawdsl.fit(one, table, claims=False) for one in (law, same))
+
+    assert bounded.parameters["b"].at_bound == "lower"
+    for name in ("a", "k"):
+        assert bounded.intervals.ends[name] == pytest.approx(along.intervals.ends[name], rel=1e-4)
