@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from . import costs
+
+
+@dataclass(frozen=True)
+class Experts:
+    """The experts of a model of which a router chooses some for each token.
+
+    Attributes:
+        count: how many there are in a layer; 0 where the configuration does not say.
+        used: how many work on a token; 0 where the configuration does not say.
+        parameters: of all of them.
+        auxiliary: what the configuration asks to be added to the loss for the router, as text.
+    """
+
+    count: int
+    used: int
+    parameters: int
+    auxiliary: tuple[str, ...]
+
+    @property
+    def idle(self) -> int | None:
+        """Parameters of those that do not work on a token; None where that is not known."""
+        if not (self.count and self.used):
+            return None
+        return self.parameters - self.parameters * self.used // self.count
 
 
 @dataclass(frozen=True)
@@ -20,6 +45,8 @@ class ModelFacts:
         layers, hidden: how many layers there are, and their width.
         vocabulary: how many kinds of tokens it knows.
         positions: how long its rows may be; None where nothing limits them.
+        dropout: what is set to 0 unless the training asks for it, by name.
+        experts: of a mixture of experts.
     """
 
     fingerprint: str
@@ -31,14 +58,22 @@ class ModelFacts:
     hidden: int
     vocabulary: int
     positions: int | None
+    dropout: Mapping[str, float] = field(default_factory=dict)
+    experts: Experts | None = None
 
     @property
     def tied(self) -> bool:
         """Whether the head shares the weights of the input embedding."""
         return self.parameters - self.non_embedding == self.embedding
 
+    @property
+    def active(self) -> int:
+        """Parameters that work on a token, but for embedding and head: N of a dense model."""
+        return self.non_embedding - ((self.experts and self.experts.idle) or 0)
+
     def flops_per_token(self, sequence: int) -> int:
         """FLOP of a forward and a backward pass, a token; see `costs.flops_per_token`."""
+        working = self.parameters - (self.non_embedding - self.active)
         return costs.flops_per_token(
-            self.parameters, self.embedding, self.layers, self.hidden, sequence, tied=self.tied
+            working, self.embedding, self.layers, self.hidden, sequence, tied=self.tied
         )

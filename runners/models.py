@@ -6,11 +6,9 @@ Weights are read from safetensors alone; nothing is fetched, no code of a model'
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+import re
+from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -18,24 +16,32 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
-
-from .facts import ModelFacts
+from .attention import keep_causal, sees_ahead, some_tokens
+from .configurations import (
+    Source,
+    configuration,
+    plain_of,
+    refused,
+    understood,
+    without_randomness,
+)
+from .facts import Experts, ModelFacts
 from .losses import chunked_loss, token_losses
-from .place import out_of_memory
 from .spec import canonical
+from .weights import Weights, weights_of
 
 transformers_logging.disable_progress_bar()
 
-CONFIG = "config.json"
-PICKLES = ("pytorch_model*.bin", "pytorch_model*.json", "model*.pt", "*.pth", "*.ckpt")
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
 TOLERANCE = 1e-3  # nats: how far the losses may be from those of the model's own logits
+ROUTED = re.compile(r"experts$")
+SHARED = re.compile(r"shared")
+USED = re.compile(r"num_experts_per_tok(en)?|moe_top_?k|top_?k(_experts)?|num_selected_experts")
+EXPERT = re.compile(r"(^|\.)experts?\.")
+AUXILIARY = re.compile(r"aux_loss_coef|moe_loss_weight|z_loss_coef")
 LARGE = 100.0  # what the logits are multiplied with to see whether they are capped
 
 
@@ -44,6 +50,7 @@ class Loss(nn.Module):
 
     def __init__(self, model: PreTrainedModel, chunk: int | None = None) -> None:
         super().__init__()
+        keep_causal(model)
         self.body = model.base_model
         self.head = model.get_output_embeddings()
         self.chunk = chunk
@@ -64,26 +71,28 @@ class Loss(nn.Module):
         return chunked_loss(hidden, weight, targets, chunk=self.chunk, bias=bias)
 
 
-def inspect(source: str | Mapping[str, Any]) -> ModelFacts:
+def inspect(source: Source) -> ModelFacts:
     """What a model's folder, or its configuration as plain data, says of it.
 
     Raises:
         LawdslError: no such folder (R0301), a configuration that transformers does not know or that
-            would run code of its own (R0302), weights only as a pickle (R0303).
+            would run code of its own (R0302), weights that are not safetensors of this folder
+            (R0303).
     """
-    config, files = _configuration(source), _weights(source)
-    with _understood(source, "R0302"), torch.device("meta"):
+    config, weights = configuration(source), weights_of(source)
+    random = without_randomness(config, source)
+    with understood(source, "R0302"), torch.device("meta"):
         model = _from_config(config)
     embedding = model.get_input_embeddings().weight
     head = model.get_output_embeddings()
     if head is None:
-        raise _refused("R0302", source, "the model has no head that predicts the next token")
-    total = sum(p.numel() for p in model.parameters())
+        raise refused("R0302", source, "the model has no head that predicts the next token")
+    total = _count(model)
     apart = 0 if head.weight is embedding else head.weight.numel()
     text = config.get_text_config()
     return ModelFacts(
-        fingerprint=_fingerprint(source, files),
-        weights=bool(files),
+        fingerprint=_fingerprint(source, weights, random),
+        weights=bool(weights.files),
         parameters=total,
         non_embedding=total - embedding.numel() - apart,
         embedding=embedding.numel(),
@@ -91,10 +100,14 @@ def inspect(source: str | Mapping[str, Any]) -> ModelFacts:
         hidden=text.hidden_size,
         vocabulary=embedding.shape[0],
         positions=getattr(text, "max_position_embeddings", None),
+        dropout=random,
+        experts=_experts(model),
     )
 
 
-def load(source: str | Mapping[str, Any], initialization: str, seed: int) -> PreTrainedModel:
+def load(
+    source: Source, initialization: str, seed: int, *, dropout: bool = False
+) -> PreTrainedModel:
     """The model in float32 on the CPU, ready to be trained.
 
     Args:
@@ -103,29 +116,39 @@ def load(source: str | Mapping[str, Any], initialization: str, seed: int) -> Pre
             1/sqrt(hidden size), which models narrower than some hundred need lest larger ones learn
             worse, or `transformers` as that library does.
         seed: of the weights that are drawn.
+        dropout: keep the dropout of the configuration; else only what a configuration that is given
+            as plain data names itself.
 
     Raises:
-        LawdslError: as `inspect`; or a model whose loss is not that of its last hidden states
-            under its head alone (R0304).
+        LawdslError: as `inspect`; weights that are not those of the configuration (R0303); a model
+            whose loss is not that of its last hidden states under its head alone (R0304), or that
+            sees the tokens that it is to predict (R0411).
     """
-    config, files = _configuration(source), _weights(source)
+    config, weights = configuration(source), weights_of(source)
+    if not dropout:
+        without_randomness(config, source)
     if initialization == "loaded":
-        if not files:
-            raise _refused("R0303", source, "the folder holds no weights")
-        model = _from_weights(source)
+        if not weights.files:
+            raise refused("R0303", source, "the folder holds no weights")
+        model = _from_weights(source, config, weights)
     else:
         text = config.get_text_config()
         if initialization == "width-scaled":
             text.initializer_range = text.hidden_size**-0.5
         torch.manual_seed(seed)
         model = _from_config(config)
-    _check_head(model, source)
+    _check(model, source)
     return model
 
 
-def fingerprint(source: str | Mapping[str, Any]) -> str:
-    """The fingerprint of a model, as `inspect` gives it."""
-    return _fingerprint(source, _weights(source))
+def fingerprint(source: Source) -> str:
+    """The fingerprint of a model, as `inspect` gives it.
+
+    Raises:
+        LawdslError: as `inspect`.
+    """
+    random = without_randomness(configuration(source), source)
+    return _fingerprint(source, weights_of(source), random)
 
 
 def _from_config(config: Any) -> PreTrainedModel:
@@ -133,136 +156,126 @@ def _from_config(config: Any) -> PreTrainedModel:
     return AutoModelForCausalLM.from_config(config, trust_remote_code=False, dtype=torch.float32)
 
 
-def _from_weights(source: Any) -> PreTrainedModel:
-    with _understood(source, "R0303"):
-        model, said = AutoModelForCausalLM.from_pretrained(
-            source,
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
+def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedModel:
+    """The model with its weights; transformers is given tensors, never the name of a file."""
+    with understood(source, "R0303"), torch.device("meta"):
+        expected = _from_config(config)
+    tensors = weights.tensors()
+    with understood(source, "R0303"):
+        model, said = type(expected).from_pretrained(
+            None,
+            config=config,
+            state_dict=tensors,
             dtype=torch.float32,
             output_loading_info=True,
         )
     if missing := sorted(said["missing_keys"]):
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise _refused("R0303", source, f"its files lack the weights {missing[0]}{more}")
+        raise refused("R0303", source, f"its files lack the weights {_some(missing)}")
+    if unexpected := sorted(said["unexpected_keys"]):
+        why = f"its configuration has no place for the weights {_some(unexpected)}"
+        raise refused("R0303", source, why, help="give the configuration they were trained with")
+    if _count(model) != _count(expected):
+        why = "its head and its input embedding are tied in the configuration, and differ"
+        raise refused("R0303", source, why, help="set tie_word_embeddings as it was trained")
     return model
 
 
-@contextmanager
-def _understood(source: Any, code: str) -> Iterator[None]:
-    """Whatever transformers makes of a configuration or of weights that are wrong, in one message."""
-    try:
-        yield
-    except Exception as error:
-        if out_of_memory(error):
-            raise
-        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise _refused(code, source, f"transformers does not take it: {said}") from error
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}"
 
 
-def _configuration(source: str | Mapping[str, Any]) -> Any:
-    """The configuration, an object of transformers."""
-    plain = _plain(source)
-    if "auto_map" in plain:
-        raise _refused(
-            "R0302",
-            source,
-            "its configuration names code of its own (auto_map), which is never run",
-            help="use a model that transformers itself knows",
-        )
-    kind = plain.pop("model_type", None)
-    if kind not in CONFIG_MAPPING_NAMES:
-        alike = nearest(str(kind), tuple(CONFIG_MAPPING_NAMES))
-        why = f"transformers knows no model_type `{kind}`" if kind else "it has no model_type"
-        help = f"did you mean `{alike}`?" if alike else "such as qwen2, llama or gpt_neox"
-        raise _refused("R0302", source, why, help=help)
-    with _understood(source, "R0302"):
-        return AutoConfig.for_model(kind, **plain)
+def _count(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
 
 
-def _plain(source: str | Mapping[str, Any]) -> dict[str, Any]:
-    return _read_configuration(Path(source)) if isinstance(source, str) else dict(source)
+def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> str:
+    """A hash of what the weights are, or would be drawn from.
 
-
-def _read_configuration(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise LawdslError(
-            Diagnostic(
-                "R0301",
-                f"{folder} is no model's folder: it has no {CONFIG}",
-                help="give the folder of a Hugging Face model on this machine, or a configuration",
-            )
-        ) from None
-    except (OSError, ValueError) as error:
-        raise _refused("R0302", str(folder), f"{CONFIG} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise _refused("R0302", str(folder), f"{CONFIG} is no object")
-    return found
-
-
-def _weights(source: str | Mapping[str, Any]) -> list[Path]:
-    """The files of the weights, safetensors all; none where there are only configurations."""
-    if not isinstance(source, str):
-        return []
-    files = sorted(Path(source).glob("*.safetensors"))
-    pickles = [path.name for like in PICKLES for path in sorted(Path(source).glob(like))]
-    if pickles and not files:
-        raise _refused(
-            "R0303",
-            source,
-            f"its weights are only in {pickles[0]}, a pickle, which can run any code when it is read",
-            help="convert it where you trust it: model.save_pretrained(folder), which writes safetensors",
-        )
-    return files
-
-
-def _fingerprint(source: str | Mapping[str, Any], files: list[Path]) -> str:
-    """A hash of what the weights are, or would be drawn from."""
+    Args:
+        random: the dropout that is set to 0. It once was not: such a model is another one now.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    plain = {name: value for name, value in _plain(source).items() if name not in UNIMPORTANT}
+    plain = {name: value for name, value in plain_of(source).items() if name not in UNIMPORTANT}
     digest.update(canonical(plain).encode())
-    for path in files:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+    weights.hash(digest)
+    if random:
+        digest.update(b"no dropout unless asked for")
     return digest.hexdigest()
 
 
-@torch.no_grad()
-def _check_head(model: PreTrainedModel, source: Any) -> None:
-    """Refuse a model that does more to its logits than a product with the head.
+def _experts(model: PreTrainedModel) -> Experts | None:
+    """What a mixture of experts has of them; None for a dense model.
 
-    Some families scale or cap them; their losses would be silently wrong here. A cap hardly changes
-    the small logits of a model that is not trained, so they are made large for this.
+    Transformers names the same things in many ways: experts by the end of a field's name, their
+    weights by their own names or by their first dimension.
     """
-    vocabulary = model.get_input_embeddings().weight.shape[0]
-    tokens = (torch.arange(2 * 9).view(2, 9) * 7919 + 1) % vocabulary
+    fields = dict(_integers(model.config.get_text_config()))
+    counts = [
+        n for name, n in fields.items() if ROUTED.search(name) and not SHARED.search(name) and n > 1
+    ]
+    count = max(counts, default=0)
+    routed = sum(
+        p.numel()
+        for name, p in model.named_parameters()
+        if not SHARED.search(name)
+        and (EXPERT.search(name) or (p.ndim == 3 and count > 1 and p.shape[0] == count))
+    )
+    if not routed:
+        return None
+    used = min((n for name, n in fields.items() if USED.fullmatch(name) and n > 0), default=0)
+    auxiliary = [
+        f"{name} = {value:g}"
+        for name, value in _numbers(model.config.get_text_config())
+        if AUXILIARY.search(name) and value > 0
+    ]
+    return Experts(count, min(used, count), routed, tuple(sorted(set(auxiliary))))
+
+
+def _numbers(config: Any) -> Iterator[tuple[str, float]]:
+    """The numbers of a configuration and of those in it, by the names of their fields."""
+    for name, value in (config if isinstance(config, dict) else vars(config)).items():
+        if isinstance(value, (dict, type(config))) or hasattr(value, "get_text_config"):
+            yield from _numbers(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield name, value
+
+
+def _integers(config: Any) -> Iterator[tuple[str, int]]:
+    return ((name, value) for name, value in _numbers(config) if isinstance(value, int))
+
+
+@torch.no_grad()
+def _check(model: PreTrainedModel, source: Source) -> None:
+    """Refuse a model that does more to its logits than a product with the head, or sees ahead.
+
+    Some families scale or cap their logits; their losses would be silently wrong here. A cap hardly
+    changes the small logits of a model that is not trained, so they are made large for this.
+    """
+    tokens = some_tokens(model)
     training = model.training
     model.eval()
+    with understood(source, "R0302"):
+        loss = Loss(model)
     enlarged = model.get_output_embeddings().register_forward_hook(lambda *call: call[-1] * LARGE)
     try:
-        with _understood(source, "R0302"):
+        with understood(source, "R0302"):
             logits = model(input_ids=tokens[:, :-1], use_cache=False).logits.float() / LARGE
-            ours = Loss(model)(tokens, each=True).flatten()
+            ours = loss(tokens, each=True).flatten()
     finally:
         enlarged.remove()
-    model.train(training)
     own = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
     if not ours.isfinite().all():
-        raise _refused("R0303", source, "with its weights its losses are no numbers")
+        raise refused("R0303", source, "with its weights its losses are no numbers")
     if not torch.allclose(own, ours, rtol=0, atol=TOLERANCE):
         worst = float((own - ours).abs().max())
-        raise _refused(
+        raise refused(
             "R0304",
             source,
             f"its losses differ by {worst:.3g} nats from those of its hidden states under its head",
             help="this family scales or caps its logits, which the runner does not do; use another",
         )
-
-
-def _refused(code: str, source: Any, why: str, help: str | None = None) -> LawdslError:
-    name = source if isinstance(source, str) else f"configuration {canonical(dict(source))[:80]}"
-    return LawdslError(Diagnostic(code, f"the model {name} cannot be used: {why}", help=help))
+    if sees_ahead(model):
+        why = "its hidden states depend on the tokens that come after them"
+        raise refused("R0411", source, why, help="train a decoder with causal attention")
+    model.train(training)

@@ -96,6 +96,9 @@ class Training(Record):
     eps: float = Field(default=1e-8, gt=0)
     clip: float | None = Field(default=1.0, gt=0)
     precision: Literal["float32", "bfloat16"] = "float32"
+    dropout: bool = False
+    """Whether the dropout of the model's configuration acts; else it is 0, but for what a
+    configuration in the sweep itself names."""
 
 
 class Run(Record):

@@ -64,10 +64,16 @@ def task_of(folder: Path, order: Order, place: Place) -> Task:
         LawdslError: as `inputs_of` and `models.load`.
     """
     inputs = inputs_of(order, place.world)
-    model = models.load(order.paths.model, order.run.model.initialization, order.run.seed)
+    training = order.run.training
+    model = models.load(
+        order.paths.model,
+        order.run.model.initialization,
+        order.run.seed,
+        dropout=training.dropout,
+    )
     model.to(place.device).train()
     loss, synced = placed(models.Loss(model), place, order.how)
-    optimizer = _optimizer(model, order.run.training)
+    optimizer = _optimizer(model, training)
     task = Task(folder, order, place, inputs, model, loss, synced, optimizer)
     with task.autocast():
         any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)

@@ -111,9 +111,9 @@ MODELS: dict[str, Message] = {
     ),
     "R0303": Message(
         "weights that cannot be used",
-        "Weights are read from safetensors alone. A pickle can run any program when it is read, "
-        "so convert it where you trust it: load the model there and call save_pretrained. Weights "
-        "that are damaged, missing or not those of the configuration are refused too: transformers "
+        "Weights are read from safetensors alone, and only from those in the model's folder, whose "
+        "hash names the run. A pickle can run any program when it is read, so convert it where you "
+        "trust it: load the model there and call save_pretrained. Weights that are damaged, missing or not those of the configuration are refused too: transformers "
         "would draw what is missing at random, and the run would begin with another model.",
     ),
     "R0304": Message(
@@ -121,6 +121,12 @@ MODELS: dict[str, Message] = {
         "The loss is computed from the last hidden states and the head, without ever holding all "
         "logits. Families that scale or cap them (Gemma 2, Granite, Cohere) would be trained on "
         "another loss than their own; the runner compares both before it begins, and refuses.",
+    ),
+    "R0411": Message(
+        "a model that sees the tokens it is to predict",
+        "Its configuration makes attention look at later tokens too, or it is an encoder. Each "
+        "prediction would be copied from its answer, and the loss would fall to nothing and mean "
+        "nothing. Use a decoder with causal attention.",
     ),
 }
 

@@ -16,7 +16,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.extras import needs
 
 from ..corpora.corpus import mixed_tokenizers, open_corpus
-from ..facts import ModelFacts
+from ..facts import Experts, ModelFacts
 from .sweep import Sweep
 
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
@@ -113,7 +113,14 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     ]
     if mistakes:
         raise LawdslError(mistakes)
-    return [ModelFacts(**answer["facts"]) for answer in answers]
+    return [_facts(answer["facts"]) for answer in answers]
+
+
+def _facts(plain: dict[str, Any]) -> ModelFacts:
+    experts = plain.pop("experts")
+    if experts is not None:
+        experts = Experts(**experts | {"auxiliary": tuple(experts["auxiliary"])})
+    return ModelFacts(**plain, experts=experts)
 
 
 def _corpora(

@@ -1,0 +1,109 @@
+"""Attention that stays causal by torch's own flag, eager and compiled, without a mask.
+
+SDPA takes its flash kernels only where no mask is given. Under torch.compile, transformers gives one
+all the same: it cannot look at the positions then, which might be those of several packed texts.
+Here rows are never packed nor padded, so a mask is made only where a layer asks for another one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+from transformers.utils import logging
+
+NAME = "lawdsl_causal"
+RELATIVE, ABSOLUTE = 1e-4, 1e-5  # how far hidden states may differ, of their size; and by itself
+
+
+def causal_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int = 0,
+    *,
+    attention_mask: Tensor | None = None,
+    local_size: int | None = None,
+    use_vmap: bool = False,
+    **rest: Any,
+) -> Tensor | None:
+    """None where every token attends to itself and all before it, else the mask of transformers.
+
+    The arguments are those of `transformers.masking_utils.sdpa_mask`: `local_size` is the window of
+    a layer that sees only so many tokens, `use_vmap` says that a layer changes the pattern.
+    """
+    whole = isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
+    near = local_size is not None and kv_length >= local_size
+    if whole and attention_mask is None and not near and not use_vmap:
+        return None
+    return sdpa_mask(
+        batch_size=batch_size,
+        q_length=q_length,
+        kv_length=kv_length,
+        q_offset=q_offset,
+        kv_offset=kv_offset,
+        attention_mask=attention_mask,
+        local_size=local_size,
+        use_vmap=use_vmap,
+        **rest,
+    )
+
+
+AttentionInterface.register(NAME, sdpa_attention_forward)
+AttentionMaskInterface.register(NAME, causal_mask)
+
+
+def keep_causal(model: PreTrainedModel) -> None:
+    """Give a model this attention, if its hidden states are the same with it.
+
+    Families that compute attention in their own way keep what they have.
+    """
+    if model.config._attn_implementation != "sdpa" or model.device.type == "meta":
+        return
+    tokens = some_tokens(model)
+    training = model.training
+    model.eval()
+    plain = _hidden(model, tokens)
+    try:
+        _switch(model, NAME)
+        same = torch.allclose(_hidden(model, tokens), plain, RELATIVE, ABSOLUTE, equal_nan=True)
+    except Exception:  # a family that cannot do without a mask fails in any way
+        same = False
+    if not same:
+        _switch(model, "sdpa")
+    model.train(training)
+
+
+def sees_ahead(model: PreTrainedModel) -> bool:
+    """Whether a hidden state of a model in evaluation mode changes with tokens that come after it."""
+    tokens = some_tokens(model)
+    changed = tokens.clone()
+    changed[:, -1] = torch.where(tokens[:, -1] == 0, 1, 0)
+    before, after = (_hidden(model, each)[:, :-1] for each in (tokens, changed))
+    return not torch.allclose(before, after, RELATIVE, ABSOLUTE)
+
+
+def some_tokens(model: PreTrainedModel) -> Tensor:
+    """Tokens that a model knows, (2, 9), to try it on."""
+    vocabulary = model.get_input_embeddings().weight.shape[0]
+    return (torch.arange(2 * 9, device=model.device).view(2, 9) * 7919 + 1) % vocabulary
+
+
+@torch.no_grad()
+def _hidden(model: PreTrainedModel, tokens: Tensor) -> Tensor:
+    found: Tensor = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+    return found.float()
+
+
+def _switch(model: PreTrainedModel, name: str) -> None:
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()  # it warns where a family cannot, which is no mistake here
+    try:
+        model.set_attn_implementation(name)
+    finally:
+        logging.set_verbosity(before)

@@ -1,0 +1,179 @@
+"""The configuration of a model: read as plain data, freed of what runs code or chooses kernels.
+
+Whoever gives a configuration may have got it from anywhere: it never names code, files or kernels
+that are loaded, and nothing in it is drawn at random in training unless that is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoConfig
+from transformers.configuration_utils import PretrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import read_json
+from lawdsl.language.words import nearest
+
+from .place import out_of_memory
+from .spec import canonical
+
+CONFIG = "config.json"
+LOADED = {
+    "auto_map": "names code of its own (auto_map), which is never run",
+    "quantization_config": "has quantized weights (quantization_config), which are not trained",
+    "compression_config": "has compressed weights (compression_config), which are not trained",
+    "transformers_weights": "names its weights itself (transformers_weights), which is not read",
+}
+"""Keys that would make transformers run code or read other files, wherever they stand."""
+KERNELS = re.compile(r"_?(attn|experts)_implementation(_internal)?")
+"""Keys that choose kernels, possibly from a hub; the runner chooses its own."""
+RANDOM = re.compile(r"drop|jitter")
+HEADS = re.compile(r"classifier|summary")  # heads that a language model does not have
+
+Source = str | Mapping[str, Any]
+
+
+def configuration(source: Source) -> PretrainedConfig:
+    """The configuration of a folder, or of plain data, as an object of transformers.
+
+    Raises:
+        LawdslError: no such folder (R0301), or a configuration that cannot be read, that
+            transformers does not know or that would run or read something else (R0302).
+    """
+    plain = plain_of(source)
+    for part in _parts(plain):
+        for key in LOADED.keys() & part.keys():
+            if part[key]:
+                help = "use a model that transformers itself knows, saved whole in float weights"
+                raise refused("R0302", source, f"its configuration {LOADED[key]}", help=help)
+        for key in [key for key in part if KERNELS.fullmatch(key)]:
+            del part[key]
+    kind = plain.pop("model_type", None)
+    if kind not in CONFIG_MAPPING_NAMES:
+        alike = nearest(str(kind), tuple(CONFIG_MAPPING_NAMES))
+        why = f"transformers knows no model_type `{kind}`" if kind else "it has no model_type"
+        help = f"did you mean `{alike}`?" if alike else "such as qwen2, llama or gpt_neox"
+        raise refused("R0302", source, why, help=help)
+    with understood(source, "R0302"):
+        return AutoConfig.for_model(kind, **plain)
+
+
+def plain_of(source: Source) -> dict[str, Any]:
+    """A configuration as plain data of one's own, which may be changed.
+
+    Raises:
+        LawdslError: as `configuration`.
+    """
+    plain = _read(Path(source)) if isinstance(source, str) else source
+    return {key: _copied(value) for key, value in plain.items()}
+
+
+def inside(folder: Path, name: str) -> Path | None:
+    """A file of a model's folder; None where it is none, or lies elsewhere.
+
+    A link may lead to another place in the folder, or to where the cache of Hugging Face keeps what
+    a folder of it (`models--…/snapshots/COMMIT`) links to (`models--…/blobs`).
+    """
+    try:
+        home, path = folder.resolve(), (folder / name).resolve()
+        regular = path.is_file()
+    except (OSError, ValueError, RuntimeError):  # a name with a zero byte; links in a circle
+        return None
+    rooms = [home]
+    if home.parent.name == "snapshots":
+        rooms.append(home.parent.parent / "blobs")
+    return folder / name if regular and any(path.is_relative_to(room) for room in rooms) else None
+
+
+def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, float]:
+    """Set every dropout and jitter of a configuration to 0 that nobody has asked for.
+
+    What stands in a configuration that is given as plain data was written for this run; what a
+    folder brings along, and what transformers adds by itself, was not.
+
+    Returns:
+        what was set to 0, by name, and the value before.
+    """
+    asked: set[str] = set()
+    if not isinstance(source, str):
+        asked = {key for part in _parts(plain_of(source)) for key in part}
+    before: dict[str, float] = {}
+    for part in _objects(config):
+        values = part if isinstance(part, dict) else vars(part)
+        for name, value in list(values.items()):
+            acts = RANDOM.search(str(name)) and not HEADS.search(str(name))
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if acts and number and value > 0 and name not in asked:
+                before[name] = float(value)
+                values[name] = 0.0
+    return before
+
+
+@contextmanager
+def understood(source: Source, code: str) -> Iterator[None]:
+    """Whatever transformers makes of a configuration or of weights that are wrong, in one message."""
+    try:
+        yield
+    except LawdslError:
+        raise
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise refused(code, source, f"transformers does not take it: {said}") from error
+
+
+def refused(code: str, source: Source, why: str, help: str | None = None) -> LawdslError:
+    """A model that cannot be used, and why."""
+    name = source if isinstance(source, str) else f"configuration {canonical(dict(source))[:80]}"
+    return LawdslError(Diagnostic(code, f"the model {name} cannot be used: {why}", help=help))
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    if not (folder / CONFIG).exists():
+        raise LawdslError(
+            Diagnostic(
+                "R0301",
+                f"{folder} is no model's folder: it has no {CONFIG}",
+                help="give the folder of a Hugging Face model on this machine, or a configuration",
+            )
+        )
+    path = inside(folder, CONFIG)
+    if path is None:
+        raise refused("R0302", str(folder), f"its {CONFIG} is no file of this folder")
+    try:
+        found = read_json(path)
+    except (OSError, ValueError) as error:
+        raise refused("R0302", str(folder), f"{CONFIG} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise refused("R0302", str(folder), f"{CONFIG} is no object")
+    return found
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(v) for key, v in value.items()}
+    return [_copied(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _parts(plain: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A configuration and those in it."""
+    yield plain
+    for value in plain.values():
+        if isinstance(value, dict):
+            yield from _parts(value)
+
+
+def _objects(config: Any) -> Iterator[Any]:
+    """A configuration and those in it, as objects or as plain data."""
+    yield config
+    values = config if isinstance(config, dict) else vars(config)
+    for value in values.values():
+        if isinstance(value, (dict, PretrainedConfig)):
+            yield from _objects(value)

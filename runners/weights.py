@@ -1,0 +1,147 @@
+"""The weights in a model's folder: safetensors files of that folder, and nothing else.
+
+Which file a tensor is read from is decided here, not by transformers: that also takes pickles and
+files outside the folder where an index names them, and adapters with the models they name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.files import read_json
+
+from .configurations import inside, refused
+from .spec import canonical
+
+ENDING = ".safetensors"
+WHOLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+ADAPTER = "adapter_config.json"
+PICKLES = ("pytorch_model*.bin", "pytorch_model*.json", "model*.pt", "*.pth", "*.ckpt")
+SAVE = "convert it where you trust it: model.save_pretrained(folder), which writes safetensors"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The files that a model's weights are read from; none where there are only configurations.
+
+    Attributes:
+        source: the model's folder.
+        files: by the name that the index or transformers gives them, sorted.
+        places: tensor -> name of its file, where an index says so; None where there is one file.
+    """
+
+    source: str
+    files: dict[str, Path]
+    places: dict[str, str] | None = None
+
+    def hash(self, digest: Any) -> None:
+        """Add all that decides the weights to a hash.
+
+        Raises:
+            LawdslError: a file cannot be read (R0303).
+        """
+        for path in self.files.values():
+            try:
+                with path.open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+            except OSError as error:
+                raise _refused(self.source, f"{path.name}: {error.strerror}") from None
+        if self.places is not None:
+            digest.update(canonical(self.places).encode())
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by name, as it lies on the disk: memory-mapped.
+
+        Raises:
+            LawdslError: a file is damaged, or lacks what the index places there (R0303).
+        """
+        found: dict[str, Tensor] = {}
+        for name, path in self.files.items():
+            try:
+                with safe_open(path, "pt") as file:
+                    there = set(file.keys())
+                    wanted = sorted(there) if self.places is None else self._placed(name)
+                    if lacking := [tensor for tensor in wanted if tensor not in there]:
+                        raise _refused(
+                            self.source, f"{name} lacks {lacking[0]}, which {INDEX} names"
+                        )
+                    found |= {tensor: file.get_tensor(tensor) for tensor in wanted}
+            except (OSError, SafetensorError) as error:
+                said = str(error).partition("\n")[0][:200]
+                raise _refused(self.source, f"{name} cannot be read: {said}") from None
+        return found
+
+    def _placed(self, name: str) -> list[str]:
+        return [tensor for tensor, file in (self.places or {}).items() if file == name]
+
+
+def weights_of(source: Any) -> Weights:
+    """The weights in a model's folder; of a configuration as plain data, none.
+
+    `model.safetensors` where there is one, as transformers does, else what its index names.
+
+    Raises:
+        LawdslError: weights only as a pickle, or in a file that the folder does not hold itself; an
+            adapter; an index that cannot be read (all R0303).
+    """
+    if not isinstance(source, str):
+        return Weights("", {})
+    folder = Path(source)
+    if (folder / ADAPTER).exists():
+        why = f"it holds an adapter ({ADAPTER}), which is no model by itself"
+        raise _refused(source, why, "merge it: PeftModel.merge_and_unload(), then save_pretrained")
+    if (folder / WHOLE).exists() or (folder / WHOLE).is_symlink():
+        return Weights(source, {WHOLE: _file(source, WHOLE)})
+    if (folder / INDEX).exists() or (folder / INDEX).is_symlink():
+        places = _index(source)
+        files = {name: _file(source, name) for name in sorted(set(places.values()))}
+        return Weights(source, files, places)
+    if pickles := [path.name for like in PICKLES for path in sorted(folder.glob(like))]:
+        why = f"its weights are only in {pickles[0]}, a pickle, which can run any code when it is read"
+        raise _refused(source, why, SAVE)
+    if others := sorted(path.name for path in folder.glob(f"*{ENDING}")):
+        why = f"it holds {others[0]}, but neither {WHOLE} nor {INDEX}"
+        raise _refused(source, why, "save it with model.save_pretrained(folder)")
+    return Weights(source, {})
+
+
+def _index(source: str) -> dict[str, str]:
+    """Tensor -> name of its file."""
+    path = inside(Path(source), INDEX)
+    if path is None:
+        raise _refused(source, f"its {INDEX} is no file of this folder")
+    try:
+        found = read_json(path)
+    except (OSError, ValueError) as error:
+        raise _refused(source, f"its index cannot be read: {error}") from None
+    places = found.get("weight_map") if isinstance(found, dict) else None
+    if not isinstance(places, dict) or not places:
+        raise _refused(source, f"{INDEX} has no weight_map")
+    if any(not isinstance(name, str) for name in places.values()):
+        raise _refused(source, f"the weight_map of {INDEX} does not name files")
+    return places
+
+
+def _file(source: str, name: str) -> Path:
+    """A file of weights by its name, which may come from anybody."""
+    if not name.endswith(ENDING):
+        raise _refused(source, f"{INDEX} names {name!r}, which is no {ENDING} file", SAVE)
+    folder = Path(source)
+    path = None if Path(name).is_absolute() or ".." in Path(name).parts else inside(folder, name)
+    if path is None:
+        there = (folder / name).exists() if "\0" not in name else False
+        why = "lies outside the folder" if there else "is not a file of this folder"
+        raise _refused(source, f"the file of weights {name!r} {why}", "put the file itself there")
+    return path
+
+
+def _refused(source: str, why: str, help: str | None = None) -> LawdslError:
+    return refused("R0303", source, why, help)
