@@ -111,7 +111,7 @@ def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, fl
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if acts and number and value > 0 and name not in asked:
                 before[name] = float(value)
-                values[name] = 0.0
+                values[name] = type(value)(0)
     return before
 
 

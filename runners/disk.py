@@ -46,3 +46,13 @@ def room(folder: Path, needed: int) -> str:
     with contextlib.suppress(OSError, StopIteration):
         note += f"; {free(folder):,} are free"
     return note
+
+
+def in_bytes(number: int) -> str:
+    """A number of bytes to three digits: `1.23 MB`."""
+    size, unit = float(number), "bytes"
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 999.5 or unit == "TB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"

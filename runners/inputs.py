@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from . import models, streams
 from .corpora.corpus import Corpus, open_corpus
+from .corpora.verifying import verify
 from .facts import ModelFacts
 from .schedules import check
 from .spec import Order, Run, Training
@@ -30,14 +32,15 @@ class Inputs:
     mixture: streams.Mixture
 
 
-def inputs_of(order: Order, world: int) -> Inputs:
+def inputs_of(order: Order, world: int, cache: Path) -> Inputs:
     """What a run reads, opened and looked at.
 
     Args:
         world: how many processes do the run.
+        cache: a folder to keep the hashes of the corpora's files in.
 
     Raises:
-        LawdslError: as `models.inspect` and `open_corpus`; something else than was ordered (R0503),
+        LawdslError: as `models.inspect`, `open_corpus` and `verify`; something else than was ordered (R0503),
             corpora that the model cannot read (R0504) or that are too small (R0505, R0506), a batch
             that the processes cannot share (R0502), a schedule that does not fit (R0702).
     """
@@ -52,6 +55,7 @@ def inputs_of(order: Order, world: int) -> Inputs:
         name: _opened(order.paths.validation[name], fingerprint, facts, training)
         for name, fingerprint in run.validation.items()
     }
+    verify((*corpora.values(), *validation.values()), cache)
     windows = {name: corpus.windows(training.sequence) for name, corpus in corpora.items()}
     mixture = streams.mixture_of(run, windows)
     check(training)

@@ -99,6 +99,9 @@ RUNNER_ORDER = (
     "streams",
     "losses",
     "place",
+    "attention",
+    "configurations",
+    "weights",
     "models",
     "parallel",
     "corpora",
@@ -117,6 +120,7 @@ RUNNER_ORDER = (
 )
 # one run, and what judges samples; sweeps and tables start or read runs and load none of it
 WITH_TORCH = {
+    *("attention", "configurations", "weights"),
     *("losses", "place", "models", "parallel", "evaluation", "checkpoints", "inputs", "task"),
     *("standing", "recording", "trained", "cpt", "validation"),
 }

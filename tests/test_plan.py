@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ import sweeps
 from sweeps import MACHINE, TEXT, made, planned
 
 from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.facts import Experts, ModelFacts
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import machine, plan
+from lawdsl.runners.sweeps.grid import orders_of
+from lawdsl.runners.sweeps.inputs import inputs_of
 from lawdsl.runners.sweeps.machine import Machine, at_once
 from lawdsl.runners.sweeps.run_folders import write_order
+from lawdsl.runners.sweeps.sweep import read_sweep
 
 GPUS = Machine(cores=8, gpus={"0": "NVIDIA H100 80GB HBM3", "1": "NVIDIA H100 80GB HBM3"})
 
@@ -204,3 +209,91 @@ def test_a_containers_quota_counts_as_cores(
     monkeypatch.setattr(machine, "QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: range(8))
     assert machine.this_machine().cores == cores
+
+
+# --- what is to be known before it starts
+
+
+def facts(width: int = 100, **changes: object) -> ModelFacts:
+    (one,) = sweeps.inspect([{"hidden_size": width}])
+    return replace(one, **changes)
+
+
+def planned_of(path: Path, *models: ModelFacts) -> plan.Plan:
+    """The plan of a sweep whose models are these."""
+    sweep = read_sweep(path)
+    inputs = inputs_of(sweep, lambda sources: list(models))
+    return plan.plan_of(sweep, inputs, orders_of(sweep, inputs), MACHINE, 2)
+
+
+def test_a_plan_of_plain_models_with_room_warns_of_nothing(tmp_path: Path):
+    assert planned(made(tmp_path)).warnings == ()
+
+
+def test_dropout_that_is_off_is_said(tmp_path: Path):
+    small = facts(dropout={"resid_pdrop": 0.1, "attn_pdrop": 0.2})
+    path = made(tmp_path)
+    (found,) = planned_of(path, small, facts(1000)).warnings
+    assert (found.code, found.severity) == ("R0117", "warning")
+    assert "small is trained without dropout" in found.message
+    assert "attn_pdrop = 0.2, resid_pdrop = 0.1" in found.message
+    path.write_text(sweeps.with_lines(TEXT, training="dropout = true"))
+    assert planned_of(path, small, facts(1000)).warnings == ()
+
+
+def test_experts_are_said_and_counted(tmp_path: Path):
+    experts = Experts(count=8, used=2, parameters=800_000, auxiliary=("aux_loss_coef = 0.01",))
+    found = planned_of(made(tmp_path), facts(), facts(1000, experts=experts))
+    (said,) = found.warnings
+    assert (said.code, said.severity) == ("R0118", "warning")
+    assert "2 of 8 experts work on a token" in said.message
+    assert "N = 1,000,000 counts all, N_active = 400,000" in said.message
+    assert "aux_loss_coef = 0.01" in said.notes[0] and "is not added" in said.notes[0]
+    columns = [run.order.columns for run in found.runs]
+    assert {(c["N"], c["N_active"]) for c in columns} == {(100_000, 100_000), (1_000_000, 400_000)}
+    dense = planned_of(made(tmp_path), facts(), facts(1000))
+    assert sum(r.flops for r in dense.runs) > sum(r.flops for r in found.runs)
+
+
+def test_experts_of_unknown_number_are_said_too(tmp_path: Path):
+    unknown = Experts(count=0, used=0, parameters=800_000, auxiliary=())
+    (said,) = planned_of(made(tmp_path), facts(experts=unknown), facts(1000)).warnings
+    assert said.code == "R0118" and "count all of them" in said.message
+
+
+SMALL_ALONE = re.sub(r'\[\[models\]\]\nname = "large".*?(?=\[grid\])', "", TEXT, flags=re.DOTALL)
+KEPT, SAVED = 4 * 105_000, 12 * 105_000  # bytes of the small model, and of a checkpoint of it
+
+
+@pytest.mark.parametrize(
+    ("free", "severity"),
+    [
+        (2 * 3 * SAVED + 3 * KEPT, None),  # two runs at work, three models kept
+        (2 * 3 * SAVED + 3 * KEPT - 1, "warning"),
+        (SAVED + 3 * KEPT, "warning"),  # the last run saves beside the models of the others
+        (SAVED + 3 * KEPT - 1, "error"),
+    ],
+)
+def test_a_disk_that_is_too_small_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, severity: str | None
+):
+    path = made(tmp_path, SMALL_ALONE)
+    monkeypatch.setattr(plan, "free", lambda folder: free)
+    if severity == "error":
+        with pytest.raises(LawdslError) as error:
+            planned_of(path, facts())
+        (found,) = error.value.diagnostics
+        assert found.code == "R0119" and "2.52 MB at least" in found.message
+        return
+    warnings = planned_of(path, facts()).warnings
+    assert [(d.code, d.severity) for d in warnings] == ([("R0119", severity)] if severity else [])
+
+
+def test_what_is_never_written_needs_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs shorter than the steps between checkpoints, of which no model is kept."""
+    text = sweeps.with_lines(SMALL_ALONE, run="save_final = false").replace(
+        "checkpoint_every = 5", "checkpoint_every = 100"
+    )
+    monkeypatch.setattr(plan, "free", lambda folder: 1000)
+    (found,) = planned_of(made(tmp_path, text), facts()).warnings
+    assert (found.code, found.severity) == ("R0119", "warning")

@@ -97,7 +97,7 @@ def run(
     """
     needs("pydantic")
     from lawdsl.reporting.runs import show_plan
-    from lawdsl.reporting.terminal import console
+    from lawdsl.reporting.terminal import console, say
     from lawdsl.runners.sweeps import exporting
     from lawdsl.runners.sweeps.carrying_out import Policy
     from lawdsl.runners.sweeps.grid import orders_of
@@ -115,19 +115,26 @@ def run(
         if not as_json:
             show_plan(planned, console())
             sys.stdout.flush()
+            if not dry_run:
+                say(plan.warnings)
         done = None if dry_run else _carried_out(read, plan, engine, quiet or as_json)
     if done is None:
         result = {"plan": planned}
-        return finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
-    return _finish(sweep, planned, *done, as_json=as_json)
+        return finish("run", result, plan.warnings, ok=True, as_json=as_json, show=lambda: None)
+    return _finish(sweep, planned, plan.warnings, *done, as_json=as_json)
 
 
 def _carried_out(
     sweep: Sweep, plan: Plan, engine: local.Engine | on_ray.Engine, silent: bool
 ) -> tuple[list[Outcome], Stop]:
     """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
+    from lawdsl.runners.corpora.corpus import open_corpus
+    from lawdsl.runners.corpora.verifying import verify
     from lawdsl.runners.sweeps.carrying_out import Stop
 
+    if plan.to_do:
+        folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
+        verify((open_corpus(folder) for folder in folders), sweep.folder)
     for run in plan.runs:
         if run.state.status == "done":
             _exported(sweep, run, silent)
@@ -146,7 +153,13 @@ def _stopping() -> None:
 
 
 def _finish(
-    path: str, plan: dict[str, Any], outcomes: Sequence[Outcome], stop: Stop, *, as_json: bool
+    path: str,
+    plan: dict[str, Any],
+    warnings: Sequence[Diagnostic],
+    outcomes: Sequence[Outcome],
+    stop: Stop,
+    *,
+    as_json: bool,
 ) -> int:
     """Say what became of the runs of the sweep in a file; the exit code."""
     from lawdsl.reporting.runs import show_outcomes
@@ -163,7 +176,7 @@ def _finish(
         elif complete:
             click.echo(f"next: lawdsl collect {path} -o runs.parquet")
 
-    found = _findings(outcomes)
+    found = (*(warnings if as_json else ()), *_findings(outcomes))  # a terminal has shown them
     code = finish("run", result, found, ok=complete, as_json=as_json, show=show)
     return stop.code if stop.signal else code
 

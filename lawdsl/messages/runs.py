@@ -95,6 +95,24 @@ SWEEPS: dict[str, Message] = {
         "The last node that they fit on was lost, and none came in its place for a while. The "
         "folders say how far they are: the next `lawdsl run` goes on from there.",
     ),
+    "R0117": Message(
+        "a model that is trained without its dropout",
+        "Its configuration asks for dropout, by itself or by a default of transformers. Laws compare "
+        "losses without: it is set to 0, which the fingerprint of the model says. dropout = true in "
+        "[training] keeps it; what a configuration in the sweep itself names is kept too.",
+    ),
+    "R0118": Message(
+        "a mixture of experts",
+        "Only some experts work on a token. N counts the parameters of all, N_active in the table "
+        "those that work, as does the FLOP; a law of N fitted to dense models holds for neither. A "
+        "loss that the configuration wants for its router is not added.",
+    ),
+    "R0119": Message(
+        "too little room on the disk",
+        "Checkpoints and trained models of the runs may not fit where their folder is, and a run "
+        "that cannot save ends there. It is an error where even the least that they write does not "
+        "fit. Make room, name another folder, or keep fewer models.",
+    ),
 }
 
 MODELS: dict[str, Message] = {

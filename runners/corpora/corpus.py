@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import read_json
 
 from ..spec import canonical
 
@@ -173,18 +173,28 @@ def file_hash(path: Path) -> str:
         raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
 
 
-def _same(path: Path, expected: str | None) -> None:
-    if expected is not None and file_hash(path) != expected:
+def check_hash(path: Path, found: str, expected: str) -> None:
+    """Refuse a file whose hash is another than the one that was written with it.
+
+    Raises:
+        LawdslError: R0208.
+    """
+    if found != expected:
         raise _damaged("the file is not what was written: its SHA-256 is another", path)
+
+
+def _same(path: Path, expected: str | None) -> None:
+    if expected is not None:
+        check_hash(path, file_hash(path), expected)
 
 
 def _facts(folder: Path) -> dict[str, Any]:
     path = folder / FACTS
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json(path)
     except (FileNotFoundError, NotADirectoryError):
         raise _no_corpus(folder) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
         found = facts.get("schema") if isinstance(facts, dict) else None

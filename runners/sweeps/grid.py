@@ -61,6 +61,8 @@ def _order(sweep: Sweep, inputs: Inputs, cell: Cell, reference: tuple[str, int] 
         "N": facts.non_embedding,
         "N_total": facts.parameters,
     }
+    if any(model.active != model.non_embedding for model in inputs.models.values()):
+        columns["N_active"] = facts.active
     if reference is not None:
         columns |= {"dlc_run": reference[0], "dlc_steps": reference[1]}
     columns |= {f"U_{name}": inputs.corpora[name].tokens for name in cell.mixture}

@@ -15,6 +15,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from .. import costs, streams
 from ..disk import free
 from ..spec import Order
+from .cautions import cautions, too_little_room
 from .grid import folder_of
 from .inputs import Inputs
 from .machine import Machine
@@ -87,6 +88,7 @@ class Plan:
         seconds: until all is done, estimated.
         disk: bytes that are needed, at most, of those that are free.
         free: bytes.
+        warnings: what is to be known before it starts.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Plan:
     seconds: float
     disk: int
     free: int
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def to_do(self) -> list[Planned]:
@@ -143,7 +146,8 @@ def plan_of(
     """What is left to do of a sweep, and what that costs.
 
     Raises:
-        LawdslError: runs that would go through a corpus more often than is allowed (R0106).
+        LawdslError: runs that would go through a corpus more often than is allowed (R0106), or that
+            write more than there is room for, whatever happens (R0119).
     """
     folders = [folder_of(sweep, order) for order in orders]
     states = [state(folder) for folder in folders]
@@ -153,17 +157,23 @@ def plan_of(
         for order, folder, found in zip(orders, folders, states, strict=True)
     )
     left = [run for run in runs if not run.state.final]
+    needed, there = _disk(left, inputs, jobs), free(sweep.folder)
+    room = too_little_room(needed, _certain(left, inputs), there, str(sweep.folder))
+    supplies = _supplies(sweep, inputs, orders)
+    if room and room.severity == "error":
+        raise LawdslError(room)
     return Plan(
         name=sweep.name,
         folder=sweep.folder,
         runs=runs,
-        supplies=_supplies(sweep, inputs, orders),
+        supplies=supplies,
         others=tuple(others(sweep.folder, folders)),
         jobs=jobs,
         rate=rate,
         seconds=_makespan(sorted((run.seconds for run in left), reverse=True), jobs),
-        disk=_disk(left, inputs, jobs),
-        free=free(sweep.folder),
+        disk=needed,
+        free=there,
+        warnings=(*cautions(sweep, inputs), *([room] if room else [])),
     )
 
 
@@ -273,3 +283,18 @@ def _disk(left: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
     working = sum(sorted(sizes, reverse=True)[:jobs])
     kept = sum(n for n, run in zip(sizes, left, strict=True) if run.order.how.save_final)
     return 3 * costs.checkpoint_bytes(working) + 4 * kept
+
+
+def _certain(left: Sequence[Planned], inputs: Inputs) -> int:
+    """Bytes that are written whatever happens: every model that is kept, and beside them the
+    checkpoints of the run that ends last; or those of a run before it, where they are larger."""
+    saved, kept = [], 0
+    for run in left:
+        parameters = inputs.models[run.order.run.model.name].parameters
+        # a run that goes on replaces checkpoints of before
+        saves = (
+            not run.state.step and run.order.how.checkpoint_every <= run.order.run.training.steps
+        )
+        saved.append(costs.checkpoint_bytes(parameters) if saves else 0)
+        kept += 4 * parameters if run.order.how.save_final else 0
+    return max(max(saved, default=0), kept + min(saved, default=0))

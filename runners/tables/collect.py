@@ -26,6 +26,7 @@ FAMILIES = ("r_", "L_", "se_", "L0_", "dL_", "drawn_", "epochs_", "U_")
 UNITS: Mapping[str, str] = {
     "N": "param",
     "N_total": "param",
+    "N_active": "param",
     "D": "token",
     "step": "step",
     "L_": "nat/token",

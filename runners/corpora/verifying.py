@@ -1,0 +1,77 @@
+"""Whether corpora are what was written, looked at once: hashes are kept by size and times of files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import read_json, write
+
+from .corpus import HASHED, Corpus, check_hash, file_hash
+
+CACHE = ".verified.json"
+FRESH = 2.0  # seconds: within so many a file may change again and keep its time of change
+
+
+def verify(corpora: Iterable[Corpus], folder: Path) -> None:
+    """Compare every file of corpora that decides losses with the hash that was written with it.
+
+    A file is read once: its hash is kept in `folder`, for as long as its size, its times of change
+    and its inode are the same. Where that cannot be written, it is read again the next time.
+
+    Raises:
+        LawdslError: for each file that is not what was written (R0208).
+    """
+    cache = folder / CACHE
+    known = _known(cache)
+    hashes: dict[str, list[object]] = {}
+    problems: list[Diagnostic] = []
+    for corpus in corpora:
+        for name in HASHED:
+            path = corpus.folder / name
+            try:
+                mark, found = _hash(path, known)
+                check_hash(path, found, corpus.facts["sha256"][name])
+                hashes[os.path.abspath(path)] = [mark, found]
+            except LawdslError as error:
+                problems += (d for d in error.diagnostics if d not in problems)
+    if any(known.get(path) != entry for path, entry in hashes.items()):
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            write(cache, json.dumps({**known, **hashes}) + "\n")
+    if problems:
+        raise LawdslError(problems)
+
+
+def _hash(path: Path, known: Mapping[str, object]) -> tuple[list[int] | None, str]:
+    """The hash of a file, and what tells that it has not changed; None where that is too early."""
+    mark = _mark(path)
+    entry = known.get(os.path.abspath(path))
+    if mark is not None and isinstance(entry, list) and len(entry) == 2 and entry[0] == mark:
+        return mark, str(entry[1])
+    found = file_hash(path)
+    return (mark if mark == _mark(path) else None), found
+
+
+def _mark(path: Path) -> list[int] | None:
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    if time.time() - max(about.st_mtime, about.st_ctime) < FRESH:
+        return None
+    return [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
+
+
+def _known(cache: Path) -> dict[str, object]:
+    """What was found before; nothing where it cannot be read."""
+    with contextlib.suppress(OSError, ValueError):
+        found = read_json(cache)
+        if isinstance(found, dict):
+            return found
+    return {}

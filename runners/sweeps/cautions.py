@@ -1,0 +1,81 @@
+"""What a sweep's models are that whoever fits laws to its table must know: said in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lawdsl.diagnostics import Diagnostic
+
+from ..disk import in_bytes
+from ..facts import ModelFacts
+from .inputs import Inputs
+from .sweep import Sweep
+
+
+def cautions(sweep: Sweep, inputs: Inputs) -> Iterator[Diagnostic]:
+    """Warnings about models that are not trained as they come, or whose N means something else."""
+    for name, facts in inputs.models.items():
+        place = f"{sweep.path}: models.{name}"
+        if facts.dropout and not sweep.training[name].dropout:
+            yield _dropout(name, facts, place)
+        if facts.experts is not None:
+            yield _experts(name, facts, place)
+
+
+def _dropout(name: str, facts: ModelFacts, place: str) -> Diagnostic:
+    listed = ", ".join(f"{key} = {value:g}" for key, value in sorted(facts.dropout.items()))
+    return Diagnostic(
+        "R0117",
+        f"{name} is trained without dropout; its configuration has {listed}",
+        "warning",
+        place=place,
+        help="training.dropout = true keeps it; laws compare losses without",
+    )
+
+
+def _experts(name: str, facts: ModelFacts, place: str) -> Diagnostic:
+    experts = facts.experts
+    assert experts is not None
+    if experts.idle is None:
+        what = "some of its experts work on a token; N and FLOP count all of them"
+    else:
+        what = (
+            f"{experts.used} of {experts.count} experts work on a token: N ="
+            f" {facts.non_embedding:,} counts all, N_active = {facts.active:,} those at work"
+        )
+    notes: tuple[str, ...] = ()
+    if experts.auxiliary:
+        notes = (
+            f"the router's own loss ({', '.join(experts.auxiliary)}) is not added: its load may"
+            " become uneven",
+        )
+    return Diagnostic(
+        "R0118",
+        f"{name} is a mixture of experts: {what}",
+        "warning",
+        place=place,
+        notes=notes,
+        help="fit laws to dense models, or bind N=N_active and compare like with like",
+    )
+
+
+def too_little_room(needed: int, certain: int, free: int, place: str) -> Diagnostic | None:
+    """What is wrong with the room on the disk, if anything.
+
+    Args:
+        needed: bytes that the runs take at most.
+        certain: bytes that they take at least.
+        free: bytes that are there.
+        place: the folder of the runs.
+    """
+    if needed <= free:
+        return None
+    fails = certain > free
+    takes = f"{in_bytes(certain)} at least" if fails else f"up to {in_bytes(needed)}"
+    return Diagnostic(
+        "R0119",
+        f"the runs take {takes} of disk, {in_bytes(free)} are free",
+        "error" if fails else "warning",
+        place=place,
+        help="make room, name another folder, lower --jobs, or do without models: save_final = false",
+    )

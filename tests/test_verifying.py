@@ -1,0 +1,135 @@
+"""Corpora are verified before anything is trained on them, and read for that only once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import runs
+import sweeps
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.runners.corpora import verifying
+from lawdsl.runners.corpora.corpus import open_corpus
+
+CORPORA = ("general", "code")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in CORPORA:
+        sweeps.corpus(tmp_path / name)
+        aged(tmp_path / name)
+    return tmp_path
+
+
+def aged(corpus: Path, seconds: int = 60) -> None:
+    """As if the files had been written a while ago."""
+    for path in corpus.iterdir():
+        about = path.stat()
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns - seconds * 10**9))
+
+
+def flip(path: Path, byte: int = 101) -> None:
+    content = bytearray(path.read_bytes())
+    content[byte % len(content)] ^= 1
+    path.write_bytes(content)
+
+
+def read(folder: Path) -> list[str]:
+    """Verify the corpora in a folder; the files that were read for it."""
+    seen = []
+
+    def hashing(path: Path) -> str:
+        seen.append(f"{path.parent.name}/{path.name}")
+        return plain(path)
+
+    plain = verifying.file_hash
+    with (
+        mock.patch.object(verifying, "file_hash", hashing),
+        mock.patch.object(verifying, "FRESH", -1e9),  # times of change cannot be set
+    ):
+        verifying.verify([open_corpus(folder / name) for name in CORPORA], folder / "runs")
+    return seen
+
+
+def test_every_file_is_read_once_and_again_when_it_has_changed(folder: Path):
+    assert len(read(folder)) == 6
+    assert read(folder) == []
+    content = (folder / "code" / "tokens.bin").read_bytes()
+    (folder / "code" / "tokens.bin").write_bytes(content)
+    assert read(folder) == ["code/tokens.bin"]
+    assert read(folder) == []
+
+
+def test_what_has_changed_within_seconds_is_read_again(folder: Path):
+    """A file may change twice within one tick of the clock of a file system."""
+    verifying.verify([open_corpus(folder / "code")], folder / "runs")
+    with pytest.raises(LawdslError, match="tokens.bin"):
+        flip(folder / "code" / "tokens.bin")
+        verifying.verify([open_corpus(folder / "code")], folder / "runs")
+
+
+@pytest.mark.parametrize("name", ["tokens.bin", "documents.npy", "tokenizer.json"])
+def test_a_bit_in_any_file_is_found(folder: Path, name: str):
+    assert len(read(folder)) == 6
+    flip(folder / "code" / name, 40)  # in the header of an array
+    with pytest.raises(LawdslError) as caught:
+        read(folder)
+    (found,) = caught.value.diagnostics
+    assert found.code == "R0208" and found.place == str(folder / "code" / name)
+
+
+def test_every_damaged_file_is_named_each_time(folder: Path):
+    for name in CORPORA:
+        flip(folder / name / "tokens.bin")
+    for _ in range(2):
+        with pytest.raises(LawdslError) as caught:
+            read(folder)
+        assert [Path(d.place).parent.name for d in caught.value.diagnostics] == list(CORPORA)
+
+
+@pytest.mark.parametrize("content", ["", "[", "[" * 100_000, "[]", '{"x": 3}', "\0"])
+def test_hashes_that_were_kept_and_are_damaged_are_done_without(folder: Path, content: str):
+    (folder / "runs").mkdir()
+    (folder / "runs" / verifying.CACHE).write_text(content)
+    assert len(read(folder)) == 6
+    assert read(folder) == []
+
+
+def test_where_nothing_can_be_kept_it_is_read_every_time(folder: Path):
+    (folder / "runs").write_text("a file")
+    assert len(read(folder)) == len(read(folder)) == 6
+
+
+def test_a_run_on_changed_tokens_does_not_begin(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    for name in runs.SIZES:
+        (tmp_path / name).symlink_to(data / name)
+    (tmp_path / "code").unlink()
+    (tmp_path / "code").mkdir()
+    for path in (data / "code").iterdir():
+        (tmp_path / "code" / path.name).write_bytes(path.read_bytes())
+    order = runs.order(tmp_path, steps=2, evaluate=(0, 2))
+    flip(tmp_path / "code" / "tokens.bin")
+    assert runs.do(tmp_path / "runs" / "run", order) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("error[R0208]") and "its SHA-256 is another" in said
+    assert not (tmp_path / "runs" / "run" / "points.jsonl").exists()
+
+
+def test_a_sweep_on_changed_tokens_does_not_begin(tmp_path: Path):
+    path = sweeps.made(tmp_path)
+    flip(tmp_path / "corpora" / "code-validation" / "tokens.bin")
+    command = [sys.executable, str(Path(sweeps.__file__).with_name("sweep_command.py"))]
+    done = subprocess.run(
+        [*command, "run", str(path)], capture_output=True, text=True, env=runs.environment()
+    )
+    assert done.returncode == 3
+    assert "error[R0208]" in done.stderr and "code-validation/tokens.bin" in done.stderr
+    assert not list((tmp_path / "runs").glob("*/spec.json"))
