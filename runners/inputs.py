@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -32,12 +31,11 @@ class Inputs:
     mixture: streams.Mixture
 
 
-def inputs_of(order: Order, world: int, cache: Path) -> Inputs:
+def inputs_of(order: Order, world: int) -> Inputs:
     """What a run reads, opened and looked at.
 
     Args:
         world: how many processes do the run.
-        cache: a folder to keep the hashes of the corpora's files in.
 
     Raises:
         LawdslError: as `models.inspect`, `open_corpus` and `verify`; something else than was ordered (R0503),
@@ -55,7 +53,7 @@ def inputs_of(order: Order, world: int, cache: Path) -> Inputs:
         name: _opened(order.paths.validation[name], fingerprint, facts, training)
         for name, fingerprint in run.validation.items()
     }
-    verify((*corpora.values(), *validation.values()), cache)
+    verify((*corpora.values(), *validation.values()))
     windows = {name: corpus.windows(training.sequence) for name, corpus in corpora.items()}
     mixture = streams.mixture_of(run, windows)
     check(training)

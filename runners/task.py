@@ -63,7 +63,7 @@ def task_of(folder: Path, order: Order, place: Place) -> Task:
     Raises:
         LawdslError: as `inputs_of` and `models.load`.
     """
-    inputs = inputs_of(order, place.world, folder.parent)
+    inputs = inputs_of(order, place.world)
     training = order.run.training
     model = models.load(
         order.paths.model,

@@ -53,7 +53,7 @@ def read(folder: Path) -> list[str]:
         mock.patch.object(verifying, "file_hash", hashing),
         mock.patch.object(verifying, "FRESH", -1e9),  # times of change cannot be set
     ):
-        verifying.verify([open_corpus(folder / name) for name in CORPORA], folder / "runs")
+        verifying.verify(open_corpus(folder / name) for name in CORPORA)
     return seen
 
 
@@ -68,10 +68,10 @@ def test_every_file_is_read_once_and_again_when_it_has_changed(folder: Path):
 
 def test_what_has_changed_within_seconds_is_read_again(folder: Path):
     """A file may change twice within one tick of the clock of a file system."""
-    verifying.verify([open_corpus(folder / "code")], folder / "runs")
+    verifying.verify([open_corpus(folder / "code")])
     with pytest.raises(LawdslError, match="tokens.bin"):
         flip(folder / "code" / "tokens.bin")
-        verifying.verify([open_corpus(folder / "code")], folder / "runs")
+        verifying.verify([open_corpus(folder / "code")])
 
 
 @pytest.mark.parametrize("name", ["tokens.bin", "documents.npy", "tokenizer.json"])
@@ -95,15 +95,16 @@ def test_every_damaged_file_is_named_each_time(folder: Path):
 
 @pytest.mark.parametrize("content", ["", "[", "[" * 100_000, "[]", '{"x": 3}', "\0"])
 def test_hashes_that_were_kept_and_are_damaged_are_done_without(folder: Path, content: str):
-    (folder / "runs").mkdir()
-    (folder / "runs" / verifying.CACHE).write_text(content)
+    for name in CORPORA:
+        (folder / name / verifying.CACHE).write_text(content)
     assert len(read(folder)) == 6
     assert read(folder) == []
 
 
 def test_where_nothing_can_be_kept_it_is_read_every_time(folder: Path):
-    (folder / "runs").write_text("a file")
-    assert len(read(folder)) == len(read(folder)) == 6
+    (folder / "code" / verifying.CACHE).mkdir()
+    assert len(read(folder)) == 6
+    assert len(read(folder)) == 3
 
 
 def test_a_run_on_changed_tokens_does_not_begin(

@@ -134,7 +134,7 @@ def _carried_out(
 
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
-        verify((open_corpus(folder) for folder in folders), sweep.folder)
+        verify(open_corpus(folder) for folder in folders)
     for run in plan.runs:
         if run.state.status == "done":
             _exported(sweep, run, silent)

@@ -78,6 +78,18 @@ CORPORA: dict[str, Message] = {
         "The text that was learnt from has no more pairs that come twice. Give more text, or "
         "take the tokenizer as it is: nothing else is wrong with it.",
     ),
+    "R0215": Message(
+        "a document that is too large",
+        "A document is held in memory whole, so that one line of JSON or one text of a Parquet file "
+        "may not be larger than 64 MiB when it is unpacked: a file of some MB can hold a line of "
+        "many GB. Text files are cut. Cut the text into documents, or leave the file out.",
+    ),
+    "R0216": Message(
+        "a tokenizer that fails on a text",
+        "The library `tokenizers` gave up, mostly because a regular expression of tokenizer.json "
+        "backtracks without end on a long run of letters. The patterns are shown: simplify them, or "
+        "take another tokenizer.",
+    ),
 }
 
 VALIDATION: dict[str, Message] = {

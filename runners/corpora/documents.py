@@ -21,6 +21,9 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a character that JSON wrote as two; 
 
 BLOCK = 1 << 20  # bytes that are read at once
 LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cut
+LARGEST = 64 << 20  # bytes of a line of JSON, or of a text in Parquet; larger ones are refused
+UNPACKED = 1 << 30  # bytes that a part of a Parquet file may take when it is unpacked
+RATIO = 100  # unless it is so many times smaller than that: text is packed 2 to 20 times smaller
 
 Progress = Callable[[int, int], None]
 Read = Callable[[int], None]
@@ -75,8 +78,8 @@ def read_documents(
         text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
         progress: called with the bytes read so far, and the bytes of all files.
     Raises:
-        LawdslError: text that is not UTF-8 (R0201), or not of its kind (R0202), with the place; a
-            file that cannot be read (R0203).
+        LawdslError: text that is not UTF-8 (R0201), not of its kind (R0202), or a document larger
+            than `LARGEST` (R0215), with the place; a file that cannot be read (R0203).
     """
     with _readable(files):
         sizes = [path.stat().st_size for path in files]
@@ -200,11 +203,14 @@ def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
 
 def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
     with _opened(path) as (file, position):
-        for number, content in enumerate(file, start=1):
+        lines = iter(lambda: file.readline(LARGEST + 1), b"")
+        for number, content in enumerate(lines, start=1):
+            place = f"{path}:{number}"
+            if len(content) > LARGEST:
+                raise _too_large("the line", place)
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
-                place = f"{path}:{number}"
                 try:
                     line = content.decode("utf-8")
                 except UnicodeDecodeError as error:
@@ -246,20 +252,44 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            if text_field not in names:
-                message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
-                help = "name the column of the text with --text-field"
-                raise _wrong(message, str(path), help, f"the columns are: {has}")
+            leaves = [file.schema.column(i).path for i in range(len(file.schema))]
+        if text_field not in names:
+            message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
+            help = "name the column of the text with --text-field"
+            raise _wrong(message, str(path), help, f"the columns are: {has}")
+        once = [text_field] if text_field in leaves else []  # a text that comes often is kept once
+        with pq.ParquetFile(path, read_dictionary=once) as file:
             rows, size = file.metadata.num_rows, path.stat().st_size
             number = 0
-            for batch in file.iter_batches(batch_size=256, columns=[text_field]):
-                for value in batch.column(0):
-                    number += 1
-                    yield Document(_cell(value, text_field, f"{path}:{number}"), f"{path}:{number}")
-                read(size * number // rows)
+            for group in range(file.metadata.num_row_groups):
+                at_once = _rows_at_once(file.metadata.row_group(group), text_field, path, number)
+                for batch in file.iter_batches(at_once, [group], [text_field]):
+                    for value in batch.column(0):
+                        number += 1
+                        place = f"{path}:{number}"
+                        yield Document(_cell(value, text_field, place), place)
+                    read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]
         raise _unreadable(f"this is no readable Parquet file: {why}", path) from None
+
+
+def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
+    """How many rows of a part of a file are read at once, so that they fit in memory.
+
+    Raises:
+        LawdslError: the part takes far more memory than it does on the disk (R0215).
+    """
+    columns = [group.column(i) for i in range(group.num_columns)]
+    mine = [c for c in columns if c.path_in_schema.partition(".")[0] == text_field]
+    unpacked = sum(column.total_uncompressed_size for column in mine)
+    packed = sum(column.total_compressed_size for column in mine)
+    if unpacked > max(UNPACKED, RATIO * packed):
+        raise _too_large(
+            f"the text from here on takes {unpacked:,} bytes when it is unpacked; it",
+            f"{path}:{before + 1}",
+        )
+    return max(1, min(256, LARGEST * group.num_rows // max(unpacked, 1)))
 
 
 def _cell(value: Any, text_field: str, place: str) -> str:
@@ -270,6 +300,8 @@ def _cell(value: Any, text_field: str, place: str) -> str:
     if not isinstance(text, str):
         help = "leave the row out, or name another column with --text-field"
         raise _wrong(f'the column "{text_field}" has no text in this row', place, help)
+    if len(text) > LARGEST:
+        raise _too_large("the text", place)
     return text
 
 
@@ -295,6 +327,12 @@ def _not_utf8(place: str, where: str, error: UnicodeDecodeError) -> LawdslError:
 
 def _wrong(message: str, place: str, help: str, *notes: str) -> LawdslError:
     return LawdslError(Diagnostic("R0202", message, place=place, notes=notes, help=help))
+
+
+def _too_large(what: str, place: str) -> LawdslError:
+    message = f"{what} is larger than a document may be: {LARGEST:,} bytes"
+    help = "cut it into documents, or leave the file out with --glob"
+    return LawdslError(Diagnostic("R0215", message, place=place, help=help))
 
 
 def _unreadable(message: str, path: Path, help: str | None = None) -> LawdslError:

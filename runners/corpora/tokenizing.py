@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.files import parse_json
 
 from .documents import Progress, end_of_piece, find_files, part_of, read_documents
 
@@ -43,9 +45,14 @@ class Tokenizer:
         return np.dtype("<u2" if self.vocabulary <= 1 << 16 else "<u4")
 
     def encode(self, texts: Sequence[str], offsets: bool = True) -> list[Any]:
-        """The encodings (`ids`, `offsets`) of texts, without any token that is no text."""
+        """The encodings (`ids`, `offsets`) of texts, without any token that is no text.
+
+        Raises:
+            LawdslError: the tokenizer fails on them (R0216).
+        """
         encode = self.inner.encode_batch if offsets else self.inner.encode_batch_fast
-        return encode(list(texts), add_special_tokens=False)
+        with no_panic(self.path, self.content):
+            return encode(list(texts), add_special_tokens=False)
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,59 @@ def _long(tokenizer: Tokenizer, text: str, offsets: bool) -> Encoded:
     return Encoded(np.concatenate(ids), np.concatenate(where) if where else None)
 
 
+@contextmanager
+def no_panic(path: Path, content: bytes) -> Iterator[None]:
+    """Turn whatever the library `tokenizers` fails with into one message.
+
+    What its Rust code panics with is derived from BaseException and can be known by its name only.
+
+    Args:
+        path: of the tokenizer.json.
+        content: what is in it.
+    Raises:
+        LawdslError: R0216.
+    """
+    try:
+        yield
+    except (LawdslError, OSError, MemoryError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise LawdslError(
+            Diagnostic(
+                "R0216",
+                f"the tokenizer fails: {said}",
+                place=str(path),
+                notes=tuple(f"its pattern: {_short(pattern)}" for pattern in _patterns(content)),
+                help="give it a pattern that does not backtrack so far, or take another tokenizer",
+            )
+        ) from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _patterns(content: bytes) -> list[str]:
+    """The regular expressions of a tokenizer.json."""
+    try:
+        left = [parse_json(content, "tokenizer.json")]
+    except ValueError:
+        return []
+    found: list[str] = []
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("Regex"), str):
+                found.append(value["Regex"])
+            left += (value[key] for key in value if key not in ("vocab", "merges", "added_tokens"))
+        elif isinstance(value, list):
+            left += value
+    return list(dict.fromkeys(found))
+
+
 def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokenizer:
     """The tokenizer in a `tokenizer.json`, or in a folder that has one.
 
@@ -123,9 +183,12 @@ def _inner(path: Path) -> tuple[Any, bytes]:
     except OSError as error:
         raise _bad(f"the tokenizer cannot be read: {error.strerror}", path, help) from None
     try:
-        return Inner.from_buffer(content), content
-    except Exception as error:  # the library raises nothing narrower
-        raise _bad(f"this is no tokenizer: {str(error).splitlines()[0]}", path, help) from None
+        with no_panic(path, content):
+            return Inner.from_buffer(content), content
+    except LawdslError as error:
+        (said,) = error.diagnostics
+        why = said.message.partition(": ")[2]
+        raise _bad(f"this is no tokenizer: {why}", path, help) from None
 
 
 def train_tokenizer(texts: Iterator[str], size: int) -> str:
@@ -149,7 +212,8 @@ def train_tokenizer(texts: Iterator[str], size: int) -> str:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    inner.train_from_iterator(texts, trainer)
+    with no_panic(Path("tokenizer.json"), b"{}"):
+        inner.train_from_iterator(texts, trainer)
     return inner.to_str(pretty=True)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from lawdsl.diagnostics import Diagnostic, LawdslError
@@ -18,40 +17,42 @@ CACHE = ".verified.json"
 FRESH = 2.0  # seconds: within so many a file may change again and keep its time of change
 
 
-def verify(corpora: Iterable[Corpus], folder: Path) -> None:
+def verify(corpora: Iterable[Corpus]) -> None:
     """Compare every file of corpora that decides losses with the hash that was written with it.
 
-    A file is read once: its hash is kept in `folder`, for as long as its size, its times of change
-    and its inode are the same. Where that cannot be written, it is read again the next time.
+    A file is read once: its hash is kept in the folder of the corpus, for as long as its size, its
+    times of change and its inode are the same. Where that cannot be written, it is read each time.
 
     Raises:
         LawdslError: for each file that is not what was written (R0208).
     """
-    cache = folder / CACHE
-    known = _known(cache)
-    hashes: dict[str, list[object]] = {}
     problems: list[Diagnostic] = []
-    for corpus in corpora:
+    for corpus in {corpus.folder.resolve(): corpus for corpus in corpora}.values():
+        cache = corpus.folder / CACHE
+        known = _known(cache)
+        hashes: dict[str, object] = {}
         for name in HASHED:
             path = corpus.folder / name
             try:
-                mark, found = _hash(path, known)
+                mark, found = _hash(path, known.get(name))
                 check_hash(path, found, corpus.facts["sha256"][name])
-                hashes[os.path.abspath(path)] = [mark, found]
+                hashes[name] = [mark, found]
             except LawdslError as error:
-                problems += (d for d in error.diagnostics if d not in problems)
-    if any(known.get(path) != entry for path, entry in hashes.items()):
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            write(cache, json.dumps({**known, **hashes}) + "\n")
+                problems += error.diagnostics
+        if hashes != known:
+            with contextlib.suppress(OSError):
+                write(cache, json.dumps(hashes) + "\n")
     if problems:
         raise LawdslError(problems)
 
 
-def _hash(path: Path, known: Mapping[str, object]) -> tuple[list[int] | None, str]:
-    """The hash of a file, and what tells that it has not changed; None where that is too early."""
+def _hash(path: Path, entry: object) -> tuple[list[int] | None, str]:
+    """The hash of a file, and what tells that it has not changed; None where that is too early.
+
+    Args:
+        entry: both of them as they were when it was last read, if it was.
+    """
     mark = _mark(path)
-    entry = known.get(os.path.abspath(path))
     if mark is not None and isinstance(entry, list) and len(entry) == 2 and entry[0] == mark:
         return mark, str(entry[1])
     found = file_hash(path)

@@ -11,6 +11,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .. import models
 from ..corpora.corpus import file_hash
-from ..corpora.tokenizing import ENDS
+from ..corpora.tokenizing import ENDS, no_panic
 from ..place import Place
 from ..spec import canonical
 from .scorebook import Scores
@@ -82,7 +83,7 @@ def judge(folder: str | Path, name: str, length: int, place: Place) -> Judge:
         fingerprint=facts.fingerprint,
         tokenizer=file_hash(folder / TOKENIZER),
         vocabulary=facts.vocabulary,
-        start=_start(inner),
+        start=_start(inner, folder),
         length=min(length, facts.positions or length),
         precision="bfloat16" if place.device.type == "cuda" else "float32",
         inner=inner,
@@ -95,12 +96,14 @@ def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
     """The tokens of each text after those of the start, cut to the model's length.
 
     Raises:
-        LawdslError: a token that the model does not know (R0603).
+        LawdslError: a token that the model does not know (R0603), or a tokenizer that fails (R0216).
     """
     rows: list[NDArray[np.int64]] = []
     for begin in range(0, len(texts), BATCH):
         batch = texts[begin : begin + BATCH]
-        for encoding in judge.inner.encode_batch(batch, add_special_tokens=False):
+        with _no_panic(judge.folder):
+            encodings = judge.inner.encode_batch(batch, add_special_tokens=False)
+        for encoding in encodings:
             ids = [*judge.start, *encoding.ids[: judge.length + 1]]
             rows.append(np.array(ids[: judge.length + 1], dtype=np.int64))
     _check(judge, max((int(row.max()) for row in rows if len(row)), default=0))
@@ -198,9 +201,10 @@ def _tokenizer(folder: Path, name: str) -> Any:
     if not path.is_file():
         raise _no_tokenizer(f"the model {name} has no {TOKENIZER}", path)
     try:
-        inner = Inner.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        said = str(error).splitlines()[0][:200]
+        with no_panic(path, b""):
+            inner = Inner.from_file(str(path))
+    except LawdslError as error:
+        said = error.diagnostics[0].message.partition(": ")[2]
         raise _no_tokenizer(
             f"the tokenizer of the model {name} cannot be read: {said}", path
         ) from None
@@ -210,8 +214,18 @@ def _tokenizer(folder: Path, name: str) -> Any:
     return inner
 
 
-def _start(inner: Any) -> tuple[int, ...]:
-    with_special = inner.encode("a", add_special_tokens=True)
+def _no_panic(folder: Path) -> AbstractContextManager[None]:
+    path = folder / TOKENIZER
+    try:
+        content = path.read_bytes()
+    except OSError:  # it was read before; it names patterns only
+        content = b""
+    return no_panic(path, content)
+
+
+def _start(inner: Any, folder: Path) -> tuple[int, ...]:
+    with _no_panic(folder):
+        with_special = inner.encode("a", add_special_tokens=True)
     before = itertools.takewhile(
         lambda pair: pair[1], zip(with_special.ids, with_special.special_tokens_mask, strict=True)
     )
