@@ -7,12 +7,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.data import bounds
 from lawdsl.data.table import SHOWN, Table, number
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.units import is_unit
@@ -36,7 +39,7 @@ def read_csv(content: bytes, name: str) -> Table:
     top = _TOP.match(content)
     assert top is not None  # it may match nothing, but it matches
     first, body = top[0].count(b"\n"), content[top.end() :]
-    starts, unclosed = _record_lines(body, first)
+    starts, unclosed = _record_lines(body, first, name)
     if not starts:
         help = "a table has a line of column names and a line for each measurement"
         raise LawdslError(Diagnostic("D0103", "the table is empty", place=name, help=help))
@@ -50,6 +53,8 @@ def read_csv(content: bytes, name: str) -> Table:
         message = f"the line of column names cannot be read: {error}"
         raise _bad_line("D0102", message, name, starts[0], "shorten the names") from None
     _check_header(header, header_line, name, starts[0])
+    rows = len(starts) - 1
+    bounds.check_shape(rows, len(header), rows * len(header), name)
     ragged: list[Any] = []
 
     def skip(row: Any) -> str:
@@ -59,7 +64,8 @@ def read_csv(content: bytes, name: str) -> Table:
     try:
         table = pc.read_csv(
             io.BytesIO(body),
-            read_options=pc.ReadOptions(use_threads=False),  # else rows have no numbers
+            # with threads rows have no numbers; a block has many records of the largest size
+            read_options=pc.ReadOptions(use_threads=False, block_size=4 * bounds.LINE),
             parse_options=pc.ParseOptions(
                 invalid_row_handler=skip, newlines_in_values=b'"' in content
             ),
@@ -99,16 +105,18 @@ def names_and_units(headers: Sequence[str], place: str) -> list[tuple[str, str]]
         LawdslError: two columns have one name.
     """
     split = [_header(header) for header in headers]
-    names = [name for name, _ in split]
+    names = Counter(name for name, _ in split)
     named = [
-        (header.strip(), "") if names.count(name) > 1 and not is_unit(unit) else (name, unit)
+        (header.strip(), "") if names[name] > 1 and not is_unit(unit) else (name, unit)
         for header, (name, unit) in zip(headers, split, strict=True)
     ]
-    for i, (name, _) in enumerate(named):
-        if name in [earlier for earlier, _ in named[:i]]:
+    earlier: set[str] = set()
+    for name, _ in named:
+        if name in earlier:
             help = "give every column a name of its own"
             message = f"two columns are called {name or '(nothing)'}"
             raise LawdslError(Diagnostic("D0105", message, place=place, help=help))
+        earlier.add(name)
     return named
 
 
@@ -136,20 +144,39 @@ def _plain(content: bytes, name: str) -> bytes:
     return _BLANK.sub(b"", content)
 
 
-def _record_lines(body: bytes, before: int) -> tuple[list[int], int]:
+def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], int]:
     """The line of the file on which each record begins, and that of a quote never closed, else 0.
 
     Blank lines are no records, and a quoted cell may have line ends in it.
+
+    Raises:
+        LawdslError: a record is too long; D0150.
     """
-    starts: list[int] = []
-    opened = 0
-    for line_number, line in enumerate(body.split(b"\n"), start=before + 1):
+    starts = array("q")  # a file has millions of lines
+    line_number, begin, opened, size = before, 0, 0, 0
+    while begin <= len(body):
+        end = body.find(b"\n", begin)
+        end = len(body) if end < 0 else end
+        line_number += 1
+        size = (size + 1 if opened else 0) + end - begin
+        first = opened or line_number
+        if end - begin > bounds.LINE:
+            raise _too_long("line", end - begin, f"{name}:{line_number}")
+        line = body[begin:end]
         if line and not opened:
             starts.append(line_number)
         if b'"' in line:
             rest = _CELL.sub(rb"\1", b'"' + line if opened else line)
-            opened = (opened or line_number) if _OPEN.search(rest) else 0
+            opened = first if _OPEN.search(rest) else 0
+        if size > bounds.LINE and not opened:
+            raise _too_long("row, with the lines of its quoted cell,", size, f"{name}:{first}")
+        begin = end + 1
     return starts, opened
+
+
+def _too_long(what: str, size: int, place: str) -> LawdslError:
+    message = f"the {what} has {size:,} bytes; at most {bounds.LINE:,} are read"
+    return bounds.too_large(message, place)
 
 
 def _check_header(header: Sequence[str], line: str, name: str, number_: int) -> None:

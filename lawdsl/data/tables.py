@@ -7,26 +7,22 @@ import json
 import re
 import stat
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.data import bounds
 from lawdsl.data.csv_text import names_and_units, read_csv
 from lawdsl.data.table import Table as Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
-
-if TYPE_CHECKING:
-    import sqlite3
 
 CSV = (".csv", ".txt", "")
 PARQUET = (".parquet", ".pq")
 SQLITE = (".sqlite", ".sqlite3", ".db")
 MAGIC = b"PAR1"  # what a Parquet file begins with, whatever it is called
 SQLITE_MAGIC = b"SQLite format 3\0"
-RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
 SCHEMA = 1  # of the tables of runs that can be read; their first note says theirs
 OF_RUNS = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 METADATA = b"lawdsl"  # the same in a Parquet file: JSON with a list of notes
@@ -58,7 +54,9 @@ def _read_file(path: Path) -> Table:
         if path.suffix.lower() not in (*CSV, *PARQUET, *SQLITE):
             message = f"tables end in .csv, .parquet or .sqlite, not {path.suffix}"
             raise _unreadable(message, name)
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(bounds.BYTES + 1)
+        bounds.check_file(len(content), name)
     except OSError as error:
         raise _unreadable(f"the table cannot be read: {error.strerror}", name) from None
     except ValueError as error:  # a NUL in the path
@@ -84,14 +82,48 @@ def _unreadable(
 
 
 def _read_parquet(content: bytes, name: str) -> Table:
+    """A Parquet file; how large it is once read is in its footer, which is looked at first."""
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(content))
+        footer = pq.read_metadata(io.BytesIO(content))
+        rows, columns = footer.num_rows, footer.num_columns
+        bounds.check_shape(rows, columns, rows * columns, name)
+        groups = footer.num_row_groups
+        bounds.check_shape(groups, columns, groups * columns, name)
+        parts = [footer.row_group(g).column(c) for g in range(groups) for c in range(columns)]
+        bounds.check_shape(rows, columns, sum(part.num_values for part in parts), name)
+        size = sum(part.total_uncompressed_size for part in parts)
+        if size > bounds.BYTES:
+            message = (
+                f"uncompressed the table has {size:,} bytes; at most {bounds.BYTES:,} are read"
+            )
+            raise bounds.too_large(message, name)
+        schema = (footer.schema.column(c) for c in range(columns))
+        texts = [c.path for c in schema if c.physical_type == "BYTE_ARRAY"]
+        # a text that is repeated stays stored once until it is known how long all texts are
+        table = pq.read_table(io.BytesIO(content), read_dictionary=texts)
+        bounds.check_text(sum(map(_text_size, table.itercolumns())), name)
         return _from_arrow(table, name, _noted((table.schema.metadata or {}).get(METADATA)))
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0]
         raise _unreadable(f"this is no readable Parquet file: {why}", name) from None
+
+
+def _text_size(column: Any) -> int:
+    """The bytes of a column stored as a dictionary, with each text written out."""
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    size = 0
+    for chunk in column.chunks:
+        if pa.types.is_primitive(chunk.dictionary.type):
+            size += len(chunk) * 8
+        else:
+            lengths = pc.binary_length(chunk.dictionary)
+            size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return size
 
 
 def _noted(metadata: bytes | None) -> tuple[str, ...]:
@@ -103,50 +135,19 @@ def _noted(metadata: bytes | None) -> tuple[str, ...]:
     return tuple(map(str, notes)) if isinstance(notes, list) else ()
 
 
-def _database(path: Path, content: bytes) -> sqlite3.Connection:
-    """A database, from its bytes where these are all of it.
-
-    That takes no lock: a network's file system may have none, and whoever may not write where the
-    file lies cannot roll back what was left there.
-    """
-    import sqlite3
-
-    alone = content[18:20] == b"\1\1" and not path.with_name(f"{path.name}-journal").exists()
-    if not alone:
-        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    base = sqlite3.connect(":memory:")
-    base.deserialize(content)
-    return base
-
-
 def _read_sqlite(path: Path, content: bytes, name: str) -> Table:
     """The table `runs` of a database, or its only one."""
     import sqlite3
 
+    from lawdsl.data.databases import read_database
+
     try:
-        with closing(_database(path, content)) as base:
-            (sound,) = base.execute("PRAGMA quick_check(1)").fetchone()
-            if sound != "ok":
-                raise sqlite3.DatabaseError(sound.splitlines()[-1])
-            found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            tables = [table for (table,) in found]
-            others = [table for table in tables if table != NOTES]
-            if RUNS not in tables and len(others) != 1:
-                listed = ", ".join(others) or "none"
-                message = f"the database has no table `{RUNS}`; its tables: {listed}"
-                help = f"name the table of measurements `{RUNS}`"
-                raise LawdslError(Diagnostic("D0102", message, place=name, help=help))
-            table = (RUNS if RUNS in tables else others[0]).replace('"', '""')
-            rows = base.execute(f'SELECT * FROM "{table}"')
-            headers = [column[0] for column in rows.description]
-            columns = list(zip(*rows.fetchall(), strict=True)) or [() for _ in headers]
-            notes = base.execute(f"SELECT * FROM {NOTES}").fetchall() if NOTES in tables else []
+        headers, columns, notes = read_database(path, content, name)
     except sqlite3.Error as error:
         help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
         raise _unreadable(f"this is no readable SQLite file: {error}", name, help) from None
-    arrays = [_array(h, c) for h, c in zip(headers, map(list, columns), strict=True)]
-    said = tuple(str(note[0]) for note in notes)
-    return _from_arrow(pa.table(arrays, names=headers), name, said)
+    arrays = [_array(h, c) for h, c in zip(headers, columns, strict=True)]
+    return _from_arrow(pa.table(arrays, names=headers), name, notes)
 
 
 def _from_mapping(source: Mapping[Any, Any], name: str) -> Table:

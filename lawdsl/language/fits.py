@@ -206,12 +206,19 @@ def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
             raise ValueError("`...` needs two numbers before it and one behind")
         first, second, last = around
         step = second - first
-        count = float((last - second) / step) if step else 0.0
-        if not 1 <= count <= 1000 or abs(count - round(count)) > 1e-9:
-            way = f"from {float(second):g} to {float(last):g}"
-            raise ValueError(f"steps of {float(step):g} do not lead {way}")
+        count: Fraction | float = (last - second) / step if step else 0.0
+        if not 1 <= count <= 1000 or abs(float(count) - round(count)) > 1e-9:
+            way = f"from {_shown(second)} to {_shown(last)}"
+            raise ValueError(f"steps of {_shown(step)} do not lead {way}")
         found += [float(second + k * step) for k in range(1, round(count))]
     return tuple(found)
+
+
+def _shown(number: Fraction | float) -> str:
+    try:
+        return f"{float(number):g}"
+    except OverflowError:  # a difference of two numbers
+        return "more than 1.8e308"
 
 
 def _number(formula: Formula) -> Fraction | float:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from lawdsl.data.tables import METADATA, NOTES, RUNS, SCHEMA
+from lawdsl.data.databases import NOTES, RUNS
+from lawdsl.data.tables import METADATA, SCHEMA
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.files import write_bytes
 

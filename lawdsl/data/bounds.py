@@ -1,0 +1,50 @@
+"""How large one table may be: a file from anywhere costs little time and memory, whatever is in it."""
+
+from __future__ import annotations
+
+from lawdsl.diagnostics import Diagnostic, LawdslError
+
+BYTES = 256 * 2**20  # of a file, and of all its text decoded
+CELLS = 20_000_000  # rows times columns
+COLUMNS = 10_000
+LINE = 2**20  # bytes of a record of a CSV file, and of a cell of a database
+SECONDS = 30.0  # of CPU to read a database, whose columns may be computed
+FEWER = "keep the columns and rows that the law needs, and leave the others out"
+
+
+def too_large(message: str, place: str, help: str = FEWER) -> LawdslError:
+    """The error for a table beyond a bound; the message names the bound."""
+    return LawdslError(Diagnostic("D0150", message, place=place, help=help))
+
+
+def check_file(size: int, name: str) -> None:
+    """Refuse a file that is too large.
+
+    Raises:
+        LawdslError: D0150.
+    """
+    if size > BYTES:
+        raise too_large(f"the file is larger than {BYTES // 2**20} MiB", name)
+
+
+def check_shape(rows: int, columns: int, cells: int, name: str) -> None:
+    """Refuse a table of too many columns or cells.
+
+    Raises:
+        LawdslError: D0150.
+    """
+    if columns > COLUMNS:
+        raise too_large(f"the table has {columns:,} columns; at most {COLUMNS:,} are read", name)
+    if cells > CELLS:
+        message = f"the table has {rows:,} rows of {columns:,} columns, {cells:,} cells"
+        raise too_large(f"{message}; at most {CELLS:,} are read", name)
+
+
+def check_text(size: int, name: str) -> None:
+    """Refuse a table with too much text in it.
+
+    Raises:
+        LawdslError: D0150.
+    """
+    if size > BYTES:
+        raise too_large(f"the table has more than {BYTES // 2**20} MiB of text", name)
