@@ -24,6 +24,24 @@ _until = (
 # for what is left adds a tick of some milliseconds each time
 
 
+class Clock:
+    """What a piece of work takes of the process's own time, and what is left of its limit.
+
+    Attributes:
+        seconds: the limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.began = time.process_time()
+
+    def spent(self) -> float:
+        return time.process_time() - self.began
+
+    def left(self) -> float:
+        return max(self.seconds - self.spent(), 0.0)
+
+
 class OutOfTime(Exception):
     """The time allowed for a piece of algebra is used up."""
 

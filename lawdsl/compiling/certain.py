@@ -6,6 +6,7 @@ Fractions are exact, and stay so while they are short.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -27,6 +28,9 @@ from lawdsl.compiling.tape import Tape
 
 BITS = 170  # of an end point where a point is verified: 50 digits
 SHORT = 2000  # bits of a fraction that is kept exact
+WORKING = (BITS, 4 * BITS, 16 * BITS)  # bits tried, one after another, for digits that are shown
+FLOATS = 300  # digits before or behind the point that a float64 surely has
+MOST_DIGITS = 60  # of a number before it is rounded
 
 Number = Fraction | Interval
 
@@ -55,6 +59,47 @@ def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
         except NoInterval:
             return None
     return value if isinstance(value, Fraction) else None
+
+
+def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
+    """The first output at rational inputs, with so many significant digits, all of them certain.
+
+    Returns:
+        `= 2.5`; where the digits do not become certain, `> 0` or `< 0`, or that it is not known.
+    """
+    sign: int | None = None
+    for bits in WORKING:
+        with precision(bits):
+            try:
+                found = as_interval(_run(tape, inputs))
+            except NoInterval:
+                break
+            low, high = _rounded(found.low, digits), _rounded(found.high, digits)
+            if low is not None and low == high:
+                return f"= {_decimal(low, digits)}"
+            sign = sign_of(found)
+    signs = {1: "> 0", -1: "< 0", 0: "= 0", None: "is not known to any digit"}
+    return signs[sign]
+
+
+def _decimal(number: Decimal, digits: int) -> str:
+    """A decimal as Python writes floats, beyond their range too."""
+    if abs(number.adjusted()) < FLOATS:
+        return f"{float(number):.{digits}g}"
+    sign, figures, _ = number.as_tuple()
+    shown = "".join(map(str, figures)).rstrip("0")
+    behind = f".{shown[1:]}" if shown[1:] else ""
+    return f"{'-' * sign}{shown[0]}{behind}e{number.adjusted():+d}"
+
+
+def _rounded(x: Any, digits: int) -> Decimal | None:
+    """A number of Arb rounded to so many significant digits; None where it is infinite."""
+    if not x.is_finite():
+        return None
+    mantissa, exponent = x.man_exp()
+    with localcontext(Context(prec=MOST_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        exact = Decimal(int(mantissa)) * Decimal(2) ** int(exponent)
+        return Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN).plus(exact)
 
 
 def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import operator
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import sympy as sp
 
 from lawdsl.algebra import is_of_sympy
-from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.diagnostics import LawdslError
 from lawdsl.formulas import text
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
 from lawdsl.law import Law
 from lawdsl.proof.box import Box
-from lawdsl.proof.comparisons import compare
-from lawdsl.proof.definedness import AnyDoubt, doubts
+from lawdsl.proof.comparisons import Search, compare
+from lawdsl.proof.definedness import AnyDoubt, parts_of, unproved
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import claim_text as claim_text
 from lawdsl.proof.goals import formulas, goal_of
@@ -28,10 +27,12 @@ from lawdsl.proof.search.points import Wanted, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.verdicts import Needs, Verdict, proved, refuted, undecided
+from lawdsl.proof.verdicts import Needs, Verdict, proved, refuted, too_late, undecided
 
 RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
+REMEDY = 0.9  # of the time that is left, for the bounds that make a conditional claim true
+DEFINED = 0.5  # of the time, for showing that all parts of a claim have values
 
 
 def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Verdict:
@@ -41,36 +42,40 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
     claim speaks of, all its formulas have values and the claim is true. Refuted means: a verified
     point of that domain contradicts it.
     """
+    clock = Clock(seconds)
     shown = claim_text(claim)
-    law = law.built()  # a mistake in the law itself is none of the claim's
-    began = time.perf_counter()
+    seen: list[Verdict] = []
     try:
         with time_limit(seconds):
-            verdict = _decide(law, claim, seconds)
-    except OutOfTime:
-        verdict = undecided(f"not decided within {seconds:g} s")
+            law = law.built()
+            verdict = _decide(law, claim, seconds, seen)
+            if verdict.needs is not None:
+                bounds = _remedy(law, claim, verdict.needs, clock)
+                verdict = replace(verdict, needs=None, remedy=bounds)
+    except OutOfTime:  # a counter-example is one, even where what else may be said is not known
+        verdict = seen[0] if seen else undecided(too_late(seconds))
     except LawdslError as error:
         verdict = undecided(error.diagnostics[0].message)
     except (ArithmeticError, ValueError) as error:
         if not is_of_sympy(error):
             raise
         verdict = undecided("its numbers are too large for the algebra")
-    if verdict.needs is not None:
-        bounds = _remedy(law, claim, verdict.needs, seconds)
-        verdict = replace(verdict, needs=None, remedy=bounds)
-    took = time.perf_counter() - began
     line, _ = claim.text.position(claim.span.start)
     place = claim.text.name, line
-    return replace(verdict, claim=shown, expect=claim.expect, place=place, seconds=took)
+    took = clock.spent()
+    return replace(
+        verdict, claim=shown, expect=claim.expect, place=place, seconds=took, needs=None
+    )
 
 
-def _remedy(law: Law, claim: Claim, needs: Needs, seconds: float) -> tuple[str, ...]:
+def _remedy(law: Law, claim: Claim, needs: Needs, clock: Clock) -> tuple[str, ...]:
     """The bounds under which a conditional claim is proved; none where none are found."""
+    seconds = REMEDY * clock.left()
     try:
-        with time_limit(seconds):
+        with time_limit(max(seconds, LEAST)):
             signs = Signs(domain_of(law, claim), valued=True)
             for changed in remedies(law, signs, needs.positive, needs.strict):
-                if _decide(changed, claim, seconds).verdict in ("proved", "inside"):
+                if _decide(changed, claim, seconds, []).verdict in ("proved", "inside"):
                     return changed.added[len(law.added) :]
     except (OutOfTime, LawdslError):
         pass
@@ -92,7 +97,11 @@ def _spoken_of(law: Law, claim: Claim) -> bool:
     return True
 
 
-def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:
+def _decide(law: Law, claim: Claim, seconds: float, seen: list[Verdict]) -> Verdict:
+    """The verdict on a claim; a counter-example is put into `seen` as soon as there is one.
+
+    Points are tried before anything is proved: they cost little, and a proof may take long.
+    """
     if not _spoken_of(law, claim):
         return proved(["its condition does not hold for these values"], {}, ())
     box = domain_of(law, claim)
@@ -100,7 +109,14 @@ def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:
     if empty is not None:
         return undecided(f"the domain is empty: there is no {box.facts[empty]}")
     signs = Signs(box, valued=True)
-    doubted = doubts(law, formulas(claim.claim), signs)
+    parts = parts_of(law, formulas(claim.claim), box)
+    search = goal = None
+    if isinstance(claim.claim, tree.Comparison | tree.Trend):
+        goal = goal_of(law, claim.claim, box)
+        search = Search(box, goal, parts)
+        if search.found is not None:
+            seen.append(search.refuted())
+    doubted = unproved(parts, signs, DEFINED * seconds)
     match claim.claim:
         case tree.Finite():
             verdict = _finite(box, doubted, signs)
@@ -108,8 +124,9 @@ def _decide(law: Law, claim: Claim, seconds: float) -> Verdict:
             verdict = _limit(law, box, stated, signs)
         case tree.Reduction() as stated:
             verdict = _reduction(law, box, stated, signs)
-        case stated:
-            verdict = compare(box, goal_of(law, stated, box), doubted, seconds)
+        case _:
+            assert search is not None and goal is not None
+            verdict = compare(box, goal, doubted, search, seconds)
     if verdict.verdict == "refuted" and verdict.witness:
         return verdict
     if doubted:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 
 import sympy as sp
 
@@ -15,7 +14,7 @@ from lawdsl.proof.box import Box
 from lawdsl.proof.boxes.cutting import SYMBOLS, Covered, cover
 from lawdsl.proof.definedness import AnyDoubt
 from lawdsl.proof.goals import Goal
-from lawdsl.proof.search.points import Point, Wanted, certain_sign, find_point, value_at
+from lawdsl.proof.search.points import Point, Wanted, certain_sign, find_point, shown_value
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.conditions import condition_for
 from lawdsl.proof.signs.faces import place_of_equality
@@ -44,7 +43,42 @@ class _Reading:
         return Signs(self.box, telling, valued=self.valued, pieces=pieces)
 
 
-def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -> Verdict:
+class Search:
+    """The search for a point that contradicts a goal.
+
+    Attributes:
+        found: the point, where all parts of the claim have values; None where there is none yet.
+    """
+
+    def __init__(self, box: Box, goal: Goal, parts: Sequence[AnyDoubt]) -> None:
+        self.box, self.goal, self.parts = box, goal, parts
+        self.wanted = [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))]
+        self.rejected = False
+        self.found = find_point(box, self.wanted, accept=self._accepts)
+
+    def again(
+        self, doubted: Sequence[AnyDoubt], near: Mapping[sp.Symbol, Fraction] | None = None
+    ) -> None:
+        """Search once more: only the parts that are in doubt need a certain value at the point."""
+        self.parts = doubted
+        if near is not None or self.rejected:
+            self.found = find_point(self.box, self.wanted, accept=self._accepts, near=near)
+
+    def _accepts(self, point: Point) -> bool:
+        accepted = all(part.holds(self.box, point) for part in self.parts)
+        self.rejected = self.rejected or not accepted
+        return accepted
+
+    def refuted(self) -> Verdict:
+        """The verdict at the point, with the certain value of what the claim speaks of there."""
+        assert self.found is not None
+        value = shown_value(self.box, self.goal.quantity, self.found)
+        return refuted(self.found, f"{self.goal.shown} {value}")
+
+
+def compare(
+    box: Box, goal: Goal, doubted: Sequence[AnyDoubt], search: Search, seconds: float
+) -> Verdict:
     """Find a point that contradicts it; else prove it, by rules or by numbers.
 
     What fails may hold inside the domain, or for some parameters, or nowhere.
@@ -53,21 +87,24 @@ def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -
         box: the domain.
         goal: what is to be positive.
         doubted: parts of the claim that may have no value; a witness is a point where they have.
+        search: for a witness; its first points have been tried.
         seconds: the time for the whole; each attempt takes a part of it.
     """
     readings = list(_readings(box, goal))
     if readings[0].larger == 0 and goal.strict:
         return replace(refuted({}, f"{goal.shown} is 0 everywhere"), never=True)
-    wanted = [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))]
-    search = partial(
-        find_point, box, wanted, accept=lambda point: all(d.holds(box, point) for d in doubted)
-    )
-    found, blame = search(), None
-    if found is None:
+    blame = None
+    if search.found is None:
+        search.again(doubted)
+    if search.found is None:
         verdict, blame, near = _proof(goal, readings, seconds)
         if verdict is not None:
             return verdict
-        found = search(near=near) if near is not None else None
+        if near is not None:
+            search.again(doubted, near)
+    found = search.found
+    if found is not None and doubted:
+        return search.refuted()  # what else is said of it supposes that it has a value
     if found is not None and certain_sign(box, goal.larger, found) == 0:
         verdict = _inside(goal, readings, found, seconds / 4)
         if verdict is not None:
@@ -77,9 +114,7 @@ def compare(box: Box, goal: Goal, doubted: Sequence[AnyDoubt], seconds: float) -
         if verdict is not None:
             return verdict
     if found is not None:
-        value = goal.sense * value_at(box, goal.larger, found) + 0.0
-        verdict = refuted(found, f"{goal.shown} = {value:.4g}")
-        return replace(verdict, never=_never(goal, readings, seconds / 10))
+        return replace(search.refuted(), never=_never(goal, readings, seconds / 10))
     if goal.larger.has(sp.DiracDelta):
         return undecided(f"{goal.shown} has no value at a kink")
     return undecided(f"the sign of {text(blame or readings[0].larger)} is not known")

@@ -6,12 +6,15 @@ has a value wherever its own parts have, the whole has one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 
 import sympy as sp
 
+from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.formulas import text
 from lawdsl.functions import FUNCTIONS
 from lawdsl.language import tree
@@ -161,10 +164,31 @@ def _kinks(e: sp.Expr, by: set[sp.Symbol]) -> Iterator[sp.Expr]:
 AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
 
 
+def parts_of(law: Law, formulas: Sequence[tree.Formula], box: Box) -> list[AnyDoubt]:
+    """The parts of formulas (lets and laws included) that decide whether they have a value."""
+    return [part for formula in formulas for part in _Parts(law, box).of(formula)]
+
+
+def unproved(
+    parts: Sequence[AnyDoubt], signs: Signs, seconds: float = math.inf
+) -> list[AnyDoubt]:
+    """The parts that are not proved to have a value on the whole box, in the time given."""
+    found: list[AnyDoubt] = []
+    done = 0
+    try:
+        with time_limit(seconds) if seconds < math.inf else nullcontext():
+            for part in parts:
+                if not part.proved(signs):
+                    found.append(part)
+                done += 1
+    except OutOfTime:
+        found += parts[done:]
+    return found
+
+
 def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[AnyDoubt]:
     """The parts of formulas (lets and laws included) that may have no value on the box."""
-    found = (part for formula in formulas for part in _Parts(law, signs.box).of(formula))
-    return [part for part in found if not part.proved(signs)]
+    return unproved(parts_of(law, formulas, signs.box), signs)
 
 
 class _Parts:

@@ -8,10 +8,11 @@ can be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.diagnostics import LawdslError
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim, Declarations
@@ -23,25 +24,35 @@ from lawdsl.language.printing import print_formula
 from lawdsl.law import Law
 from lawdsl.proof.claims import CLAIM_SECONDS, check_claim
 from lawdsl.proof.goals import claim_text
-from lawdsl.proof.verdicts import Verdict, undecided
+from lawdsl.proof.verdicts import Verdict, too_late, undecided
 
 FEWEST = 2  # labels of a set
+GENERAL = 0.7  # of the time is for sets of any size; a refutation needs less
 HOLDS = ("proved", "inside")
 ORDER = ("proved", "inside", "conditional", "undecided", "refuted")  # the worst of several counts
 
 
 def check_labelled(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
-    """Decide a claim of a law with index sets, for all sets and all labels that it speaks of."""
+    """Decide a claim of a law with index sets, for all sets and all labels that it speaks of.
+
+    The time limit is one for all of it: writing the law out, every case of labels, every size.
+    """
     shown = claim_text(claim)
     line, _ = claim.text.position(claim.span.start)
+    clock = Clock(seconds)
     try:
-        found = _decided(law, claim, seconds)
+        with time_limit(seconds):
+            found = _decided(law, claim, clock)
+    except OutOfTime:
+        found = undecided(too_late(seconds))
     except LawdslError as error:  # too large at the labels that it names
         found = undecided(error.diagnostics[0].message)
-    return replace(found, claim=shown, expect=claim.expect, place=(claim.text.name, line))
+    place = (claim.text.name, line)
+    took = clock.spent()
+    return replace(found, claim=shown, expect=claim.expect, place=place, seconds=took)
 
 
-def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
+def _decided(law: Law, claim: Claim, clock: Clock) -> Verdict:
     declared = law.declarations
     names = _names(declared, claim)
     if len(names) > MOST:
@@ -49,18 +60,97 @@ def _decided(law: Law, claim: Claim, seconds: float) -> Verdict:
     places = list(islice(_places(declared, claim, names), MOST + 1))
     if len(places) > MOST:
         return undecided(f"its names stand for labels in more than {MOST} ways")
-    general = [_general(law, claim, place, seconds) for place in places]
-    worst = _worst(general)
-    if worst.verdict in HOLDS:
+    general = _each(_general, law, claim, places, clock, of=GENERAL)
+    worst = _worst([_open_question(verdict) for verdict in general])
+    if worst.verdict == "proved":
         return worst
-    special = _worst([_special(law, claim, place, seconds) for place in places])
-    if special.verdict == "refuted":
-        return special
+    special = _each(_special, law, claim, places, clock)
+    least = _worst(special)
+    if least.verdict == "refuted":
+        return _refuted(declared, special, general)
+    if worst.verdict == "inside":
+        return _inside(general, special)
     if worst.verdict == "conditional":
-        return replace(worst, exact=worst.exact and special.verdict == "conditional")
-    if special.verdict in HOLDS:
+        return _conditional(general, special)
+    if least.verdict in HOLDS:
         return undecided("proved where each set has as few labels as can be, not for more")
     return undecided(worst.blame or "not decided for sets of any size")
+
+
+def _each(
+    decide: Callable[[Law, Claim, Mapping[str, str], float], Verdict],
+    law: Law,
+    claim: Claim,
+    places: Sequence[Mapping[str, str]],
+    clock: Clock,
+    *,
+    of: float = 1.0,
+) -> list[Verdict]:
+    """The verdict at each choice of labels; what one leaves of its time is for the others.
+
+    `of`: the share of the time left that they may take together.
+    """
+    found = []
+    until = clock.left() * (1 - of)
+    for number, place in enumerate(places):
+        allowed = (clock.left() - until) / (len(places) - number)
+        try:
+            with time_limit(max(allowed, LEAST)):
+                found.append(decide(law, claim, place, allowed))
+        except OutOfTime:
+            found.append(undecided(too_late(clock.seconds)))
+    return found
+
+
+def _open_question(found: Verdict) -> Verdict:
+    """What is true of sums as free numbers, where only a proof of it counts."""
+    if found.verdict != "refuted":
+        return found
+    return undecided("what sums have beside the labels that are named may be other than real")
+
+
+def _refuted(
+    declared: Declarations, special: Sequence[Verdict], general: Sequence[Verdict]
+) -> Verdict:
+    """A refutation with the fewest labels. It holds nowhere only if that is proved at every choice
+    of labels, and for sets of every size."""
+    found = _worst(special)
+    sizes = special if _all_sizes_known(declared) else [*special, *general]
+    nowhere = all(verdict.never for verdict in sizes)
+    if not found.witness and not _all_sizes_known(declared) and found.value:
+        value = f"{found.value}, with no more labels than those named"
+        found = replace(found, value=value)
+    return replace(found, never=nowhere)
+
+
+def _all_sizes_known(declared: Declarations) -> bool:
+    return all(s.listed or s.labels for s in declared.indices.values())
+
+
+def _inside(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
+    """Equality at the faces of any choice of labels, if the fewest labels have a point of one: a
+    sum that may be 0 as a free number may have no labels at which it is."""
+    found = [v for v in general if v.verdict == "inside"]
+    face = " or ".join(dict.fromkeys(v.face for v in found if v.face))
+    for one, least in zip(general, special, strict=True):
+        if one.verdict == "inside" and least.verdict != "inside":
+            return undecided(f"whether there can be equality, at {one.face}, is not known")
+    return replace(found[0], face=face)
+
+
+def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
+    """The conditions at all choices of labels together; exact, where each is at the fewest, too."""
+    found = [v for v in general if v.verdict == "conditional"]
+    least = {v.condition for v in special if v.verdict == "conditional" and v.exact}
+    exact = all(v.exact and v.condition in least for v in found)
+    conditions = dict.fromkeys(v.condition for v in found if v.condition)
+    remedy = dict.fromkeys(bound for v in found for bound in v.remedy)
+    return replace(
+        found[0],
+        condition=" and ".join(conditions),
+        exact=exact,
+        remedy=tuple(remedy) if all(v.remedy for v in found) else (),
+    )
 
 
 def _names(declared: Declarations, claim: Claim) -> dict[str, str]:
@@ -77,8 +167,7 @@ def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
-    found = max(verdicts, key=lambda v: ORDER.index(v.verdict))
-    return replace(found, seconds=sum(v.seconds for v in verdicts))
+    return max(verdicts, key=lambda v: ORDER.index(v.verdict))
 
 
 def _places(
@@ -138,8 +227,6 @@ def _general(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) 
             name = sorted(moved & rest.depends)[0]
             return undecided(f"how `{rest.whole}` changes with {name} is not known")
     found = check_claim(own, stated, seconds=seconds)
-    if found.verdict == "refuted":
-        return undecided("what sums have beside the labels that are named may be other than real")
     if found.condition and any(rest.name in found.condition for rest in ground.rests.values()):
         return undecided(f"it depends on sums: {found.condition}")
     for rest in ground.rests.values():

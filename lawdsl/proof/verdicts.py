@@ -42,7 +42,7 @@ class Verdict:
         face: of a claim that is proved inside, where there is equality: r = 0.
         blame: of an undecided claim, the smallest part whose sign is not known.
         place: the file that makes the claim, and the line.
-        seconds: how long the decision took.
+        seconds: of the process's own time, that all work on the claim took.
         needs: the condition as mathematics, on its way to a remedy.
     """
 
@@ -147,3 +147,8 @@ def refuted(point: Mapping[sp.Symbol, Fraction], value: str) -> Verdict:
 
 def undecided(blame: str) -> Verdict:
     return Verdict("", "undecided", blame=blame)
+
+
+def too_late(seconds: float) -> str:
+    """The blame of a claim that takes longer than its time."""
+    return f"not decided within {seconds:g} s"

@@ -165,7 +165,10 @@ class Grounding:
         shown = renamed(body, {n: str(p) for n, p in places.items() if n != index})
         said = f"{function}({print_formula(shown)} for {{}}{index})"
         name = said.format("other " if named else "")
-        signs = known_of(self.declared.symbols, {}).sign(tree.Aggregate(function, body, (index,)))
+        known = known_of(self.declared.symbols, {})
+        signs = known.sign(tree.Aggregate(function, body, (index,)))
+        if not named and function == "sum" and 0 in signs and len(signs) == 2:
+            signs = self._without_all_shares_0(body, index, signs)
         if named:
             signs |= {0 if function == "sum" else 1}  # there may be no other label
         bounds: tuple[Relation, ...] = ()
@@ -180,6 +183,24 @@ class Grounding:
             own = frozenset(_depends(self.declared, self.instance, shown, index))
             self.rests[name] = Rest(name, said.format(""), shown, index, own)
         return tree.Name(name)
+
+    def _without_all_shares_0(self, body: Formula, index: str, signs: frozenset[int]) -> frozenset[int]:
+        """The signs of a sum over a whole simplex, where each term is 0 only if its share is: the
+        shares sum to 1, so that one of them is not 0."""
+        symbols = self.declared.symbols
+        shares = {
+            node.name
+            for node in tree.walk(body)
+            if isinstance(node, tree.Element)
+            and symbols[node.name].simplex
+            and symbols[node.name].indices[-1] == index == node.subscripts[-1]
+        }
+        for share in sorted(shares):
+            above = replace(symbols[share], bounds=((">", ZERO),))
+            found = known_of({**symbols, share: above}, {}).sign(body)
+            if 0 not in found:
+                return found
+        return signs
 
     def _declare(self, text: str, name: str, labels: Sequence[Place]) -> None:
         """Add a name, and before it those that it is made of."""

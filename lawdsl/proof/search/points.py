@@ -15,7 +15,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.certain import exact_value, interval_sign
+from lawdsl.compiling.certain import certain_text, exact_value, interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.proof.box import Box, Relation
@@ -26,6 +26,7 @@ POINTS = 4000  # a round of the search
 NOISE = 1e-12  # by which float64 may miss a closed end
 ZERO = 1e-13  # what float64 may make of a 0
 TRIED = 10  # of the points found, how many are verified
+DIGITS = 4  # of a value that is shown
 
 Point = dict[sp.Symbol, Fraction]
 
@@ -120,12 +121,13 @@ def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
         return None
 
 
-def value_at(box: Box, e: sp.Expr, point: Point) -> float:
-    """An expression at a point, in float64."""
+def shown_value(box: Box, e: sp.Expr, point: Point) -> str:
+    """An expression at a point, as text of digits that are all certain; of its sign alone where
+    that is all that is known."""
     values = {**box.settings, **point}
     inputs = sorted(values, key=str)
     tape = compile_tape([box.declared(e)], inputs)
-    return float(evaluate(tape, [float(values[s]) for s in inputs])[0])
+    return certain_text(tape, [values[s] for s in inputs], DIGITS)
 
 
 class _Verifier:

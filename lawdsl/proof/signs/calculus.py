@@ -38,6 +38,7 @@ from lawdsl.proof.signs.squares import by_factors, by_square
 STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
 PIECES = 400  # of a box, for one sum
+PEELED = 2  # faces that a box may be looked at without, one after another
 WIDE = 3  # symbols of a sum that is looked at piece by piece
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
@@ -70,6 +71,7 @@ class Signs:
         blame: the smallest sub-expression found whose sign is not known although its parts' are.
         depth: of rules on sums that are under way; at `DEPTH` there are none.
         pieces: of boxes, that may still be looked at where no rule says more.
+        peeled: faces that the box has been given without; there are exponentially many sets of them.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class Signs:
         valued: bool = False,
         pieces: int = 0,
         depth: int = 0,
+        peeled: int = 0,
     ) -> None:
         self.box = box
+        self.peeled = peeled
         self.given = frozenset(box.settings) if valued else frozenset()
         self.telling = frozenset(telling)
         self.notes: list[str] = []
@@ -234,12 +238,14 @@ class Signs:
 
     def off(self, faces: list[Face]) -> Signs:
         """Signs on the box without some of its faces, by plain rules only."""
-        return Signs(without(self.box, faces), valued=bool(self.given), depth=DEPTH - 1)
+        box, peeled = without(self.box, faces), self.peeled + len(faces)
+        return Signs(box, valued=bool(self.given), depth=DEPTH - 1, peeled=peeled)
 
     def _off_its_faces(self, e: sp.Expr, found: Sign) -> Sign:
         """A sum of terms of one sign is not 0 where they vanish on different faces: x and 1 - x."""
         strictly = Sign.POSITIVE if found == Sign.NONNEGATIVE else Sign.NEGATIVE
-        for face in faces_of(self.box, e) if self.depth == self._outermost else ():
+        outermost = self.depth == self._outermost and self.peeled < PEELED
+        for face in faces_of(self.box, e) if outermost else ():
             inner = self.off([face])
             if inner.sign(e) == strictly:
                 self.depth += 1
