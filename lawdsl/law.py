@@ -7,6 +7,7 @@ syntax tree, node by node.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -227,12 +228,13 @@ class Law:
         """The law with other values of its settings.
 
         Raises:
-            LawdslError: a name that is no setting.
+            LawdslError: a name that is no setting, or a value that is not a finite number.
         """
         known = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
             if name not in known:
                 raise self._lacks("setting", name, known)
+        _check_finite("setting", values)
         changed = self._with(values)
         check_kept(self.root or self.declarations, dict(changed.given))
         return changed._changed() if self.held else changed
@@ -244,12 +246,13 @@ class Law:
         looked at, and no bound of the others changes. A user's are `with_held`.
 
         Raises:
-            LawdslError: a name that is no parameter.
+            LawdslError: a name that is no parameter, or a value that is not a finite number.
         """
         known = [p.name for p in self.parameters]
         for name in values:
             if name not in known:
                 raise self._lacks("parameter", name, known)
+        _check_finite("parameter", values)
         return self._with(values)
 
     def _lacks(self, kind: str, name: str, known: list[str]) -> LawdslError:
@@ -350,6 +353,19 @@ class Law:
         formula = self.declarations.output.formula
         assert formula is not None
         return f"<Law {self.name}: {self.output} = {print_formula(formula)}>"
+
+
+def _check_finite(kind: str, values: Mapping[str, float]) -> None:
+    """A setting or parameter has a value that can be computed with.
+
+    Raises:
+        LawdslError: infinity, or no number.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value):
+            message = f"the {kind} `{name}` cannot be {float(value)}"
+            help = f"give a finite number: {name}=1e6"
+            raise LawdslError(Diagnostic("L0111", message, help=help))
 
 
 def load(name_or_path: str | Path) -> Law:

@@ -69,13 +69,36 @@ def test_nothing_is_said_of_an_empty_domain(law: str, claim: str, nothing: str):
     )
 
 
-def test_nothing_is_said_of_parameters_that_contradict_each_other():
-    found = decide("parameter a > 2\nparameter b > a\nparameter b < 1\nL = b - a", "L > 0")
+EXCLUDING = [
+    # declared, the claim, which bounds are named
+    (
+        "parameter a > 2\nparameter b > a^2\nparameter b < 1\nL = b - a",
+        "L > 0",
+        "the domain is empty: b > a^2 and b < 1 exclude each other",
+    ),
+    (
+        "parameter a >= 1\nparameter b > a\nvariable x in [0, 1]\nL = x + b",
+        "L > 0 for b < 1",
+        "the domain is empty: a >= 1, b > a and b < 1 exclude each other",
+    ),
+    (
+        "parameter a > 0\nparameter b > 0\nvariable x > 0\nL = x + b",
+        "L > 0 for a < -b",
+        "the domain is empty: a > 0 and a < -b exclude each other",
+    ),
+    (
+        "variable x in [0, 1]\nL = x",
+        "L > 0 for x > 2",
+        "the domain is empty: there is no x in (2, 1]",
+    ),
+]
 
-    assert (found.verdict, found.blame) == (
-        "undecided",
-        "no point of the domain was found: it may be empty",
-    )
+
+@pytest.mark.parametrize(("law", "claim", "blame"), EXCLUDING)
+def test_bounds_that_exclude_each_other_are_named(law: str, claim: str, blame: str):
+    found = decide(law, claim)
+
+    assert (found.verdict, found.blame) == ("undecided", blame)
 
 
 def test_a_coupled_parameter_is_its_bound_and_a_slack():
@@ -115,7 +138,7 @@ def test_the_slack_of_a_variable_may_not_stand_in_a_condition():
 
 
 def test_two_bounds_of_which_one_is_kept_are_remembered():
-    _, tied = box_of("parameter a\nparameter b in (0, a)\nL = b", "L > 0")
+    _, tied = box_of("parameter a, c\nparameter b > a, b > c\nL = b", "L > 0")
     _, ragged = box_of("variable x in [0, 1]\nparameter b > 0\nL = x", "L > 0 for x > b")
 
     assert tied.tied and not tied.ragged

@@ -46,7 +46,7 @@ VERDICTS = [
     (HEAD + M4, "∂L[i]/∂t[i, j] < 0", "refuted"),
     (HEAD + "L = sum(A*r[j]^2 for j)", "L >= 0", "proved"),
     (HEAD + "L = sum(A*t[i, j]*r[j] for i, j)", "L > 0", "refuted"),
-    (HEAD + "L = log(sum(r[j] for j))", "L finite", "undecided"),  # the sum is 1, which is not used
+    (HEAD + "L = log(sum(r[j] for j))", "L finite", "proved"),  # the shares are never all 0
     (HEAD + "L = sum(log(t[i, j]) for i, j)", "L finite", "refuted"),
     (HEAD + "L = sum(log(r[j]) for j)", "L finite for r[a] > 0", "refuted"),
     (HEAD + "L = prod(1 + r[j] for j)", "L > 0", "proved"),

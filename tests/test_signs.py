@@ -133,11 +133,18 @@ CASES = [
     ("parameter a > 0; parameter b in (0, a)", "b", POSITIVE),
     ("parameter a > 0; parameter b in (0, a)", "a - b", POSITIVE),
     ("parameter a > 0; parameter b in [0, a]", "a - b", NONNEGATIVE),
-    (
-        "parameter a; parameter b in (0, a)",
-        "b",
-        REAL,
-    ),  # of two bounds without sure room the last is kept
+    ("parameter a; parameter b in (0, a)", "b", POSITIVE),
+    ("parameter a; parameter b in (0, a)", "a", POSITIVE),  # else there is no b
+    ("parameter a; parameter b in [0, a]", "a", NONNEGATIVE),
+    ("parameter a > 0; parameter b > a, b < 1", "1 - b", POSITIVE),
+    ("parameter a > 0; parameter b > a, b < 1", "1 - a", POSITIVE),
+    ("x > 0; parameter a > 0; parameter b > a, b <= 1", "2*x - b*x", POSITIVE),
+    ("parameter a, c; parameter b > a, b > c", "b - a", POSITIVE),
+    ("parameter a, c; parameter b > a, b >= c", "b - c", NONNEGATIVE),
+    ("parameter a, c; parameter b >= a, b >= c", "3*b - 3*c + 1/4", POSITIVE),
+    ("parameter a, c; parameter b >= a, b >= c, b < 2", "2 - c", POSITIVE),
+    ("parameter a, c; parameter b >= a, b >= c", "b - a - 1", REAL),
+    ("parameter a, c; parameter b >= a, b >= c", "2*b - c", REAL),
     ("setting s = 0.5; x >= s", "x - s", NONNEGATIVE),
     ("setting s = 0.5; x > s", "x - s", POSITIVE),
     ("setting s = 0.5; x >= s", "x - 0.4", REAL),  # settings are taken by their sign only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -44,7 +45,14 @@ if TYPE_CHECKING:
     show_default=True,
     type=click.FloatRange(min=0.01),
     metavar="SECONDS",
-    help="For one claim; one that takes longer is undecided.",
+    help="CPU time for one claim; one that takes longer is undecided.",
+)
+@click.option(
+    "--total-time-limit",
+    type=click.FloatRange(min=0.01),
+    metavar="SECONDS",
+    help="CPU time for all claims of a law; those not reached are undecided.  [default: 60, or the "
+    "time limit of one claim where that is more]",
 )
 @click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
 @changes
@@ -55,6 +63,7 @@ def check(
     fits: tuple[str, ...],
     syntax: bool,
     time_limit: float,
+    total_time_limit: float | None,
     sarif: bool,
     changes: Changes,
     quiet: bool,
@@ -77,6 +86,7 @@ def check(
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
     if syntax:
         return _only_read(laws, as_json=as_json)
+    from lawdsl.budget import Clock
     from lawdsl.proof.checking import check as decide
     from lawdsl.symmetries import findings, freedom
 
@@ -92,11 +102,22 @@ def check(
                 _finish(done, interrupted=True, sarif=sarif, as_json=as_json)
 
         with last_words(so_far), seen.at_work(fitted=values is not None):
-            decided = decide(law, values=values, seconds=time_limit, on_verdict=seen)
-            decided = replace(decided, law=_named(law))
+            decided = decide(
+                law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=seen
+            )
+            clock = Clock(math.inf)
             own = law.declarations.text
             lost = findings(law, freedom(law), text=own) if values is None else []
-            checks.append(replace(decided, warnings=(*decided.warnings, *lost)))
+            took = clock.spent()
+            checks.append(
+                replace(
+                    decided,
+                    law=_named(law),
+                    warnings=(*decided.warnings, *lost),
+                    seconds=decided.seconds + took,
+                    warning_seconds=decided.warning_seconds + took,
+                )
+            )
     return _finish(checks, interrupted=False, sarif=sarif, as_json=as_json)
 
 
@@ -137,7 +158,7 @@ def _finish(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json:
         click.echo(as_sarif(checks, warnings, __version__, whole=not interrupted))
         return 0 if all(c.ok for c in checks) else 1
     claims = [{"law": c.law, **v.to_json()} for c in checks for v in c.claims]
-    summary = [{"law": c.law, "digest": c.digest, "ok": c.ok} for c in checks]
+    summary = [{k: v for k, v in c.to_json().items() if k != "claims"} for c in checks]
     result = {"laws": summary, "claims": claims, "interrupted": interrupted}
     ok = all(c.ok for c in checks) and not interrupted
     return finish("check", result, warnings, ok=ok, as_json=as_json, show=lambda: None)

@@ -20,6 +20,7 @@ from lawdsl.language.declaring import (
     remember,
     sort_symbols,
 )
+from lawdsl.language.excluding import check_together
 from lawdsl.language.fits import (
     check_grid,
     check_objective,
@@ -88,6 +89,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
                 output = define(scope, statement, output) or output
     _check_output(scope, header, output, base)
     sort_symbols(scope)
+    if not scope.errors:
+        check_together(scope, base)
     identities = [s for s in body if isinstance(s, tree.Identify)]
     for identity in identities:
         check_identity(scope, identity)

@@ -189,10 +189,12 @@ MEANING: dict[str, Message] = {
     "L0406": Message(
         "a domain in which nothing lies",
         "The lower bound is not below the upper one. Write the smaller number first; [1, 1] is "
-        "the one point 1, (1, 1] is empty.",
+        "the one point 1, (1, 1] is empty. Bounds of several names may exclude each other, too: "
+        "a > 0, b > a and b < 0.",
         (
             law("variable r in [1, 0]", "L = A/N^alpha + r"),
             law("variable r > 1, r < 0", "L = A/N^alpha + r"),
+            law("parameter C > A, C < 0", "L = A/N^alpha + C"),
         ),
         law("variable r in [0, 1]", "L = A/N^alpha + r"),
     ),

@@ -84,6 +84,12 @@ LEXICAL: dict[str, Message] = {
         "After 100 mistakes the rest of the file is not read. Mend those that are shown; often a "
         "few of them have caused the others.",
     ),
+    "L0111": Message(
+        "a value that is not a finite number",
+        "Settings and parameters are finite numbers: nothing can be proved, fitted or predicted at "
+        "`nan` or `inf`. To see what a law does far out, claim a limit, `require L -> E as D -> oo`, "
+        "or give a large number.",
+    ),
 }
 
 GRAMMATICAL: dict[str, Message] = {

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
 from lawdsl.language.tree import Span
 from lawdsl.law import Law, load
-from lawdsl.proof.claims import CLAIM_SECONDS, check_claim
+from lawdsl.proof.claims import CLAIM_SECONDS, check_claim, claim_text
 from lawdsl.proof.definedness import doubts
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.labels import check_labelled
 from lawdsl.proof.signs.calculus import Signs
-from lawdsl.proof.verdicts import Check, Verdict
+from lawdsl.proof.verdicts import Check, Verdict, undecided
+
+TOTAL_SECONDS = 60.0  # for all claims of one law, unless the caller says otherwise
+LATE = 0.05  # of the time for a claim: less is left where the total has run out
 
 
 def check(
@@ -25,6 +28,7 @@ def check(
     *,
     values: Mapping[str, float] | None = None,
     seconds: float = CLAIM_SECONDS,
+    total: float | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Check:
     """Decide every claim that a law makes.
@@ -33,7 +37,10 @@ def check(
         law: the law, or the name or path of one.
         values: of all its parameters, as a fit gives them. What is then proved is certified, for
             these values and on the whole domain of the variables.
-        seconds: the time allowed for one claim; a claim that takes longer is undecided.
+        seconds: CPU time (s) allowed for all work on one claim; a claim that takes longer is
+            undecided.
+        total: CPU time (s) allowed for the law, its warnings included; claims that are not reached
+            are undecided. `TOTAL_SECONDS` unless given, or `seconds` where that is more.
         on_verdict: called with each verdict as it is reached.
 
     Raises:
@@ -42,21 +49,41 @@ def check(
     law = law if isinstance(law, Law) else load(law)
     law = law.at(**values) if values is not None else law
     law = law.built()  # one too involved is refused, claims or not
-    decide = check_labelled if law.indexed else check_claim
+    total = max(TOTAL_SECONDS, seconds) if total is None else total
+    clock = Clock(total)
     verdicts = []
     for claim in law.claims:
-        verdict = decide(law, claim, seconds=seconds)
+        verdict = _decided(law, claim, seconds, clock)
         if values is not None and verdict.verdict in ("proved", "inside"):
             verdict = replace(verdict, verdict="certified")
         verdicts.append(verdict)
         if on_verdict is not None:
             on_verdict(verdict)
-    warnings = () if values is not None else tuple(_unclaimed_doubts(law, seconds))
-    return Check(law.name, law.digest, tuple(verdicts), warnings)
+    own = Clock(min(seconds, clock.left()))
+    warnings = () if values is not None else tuple(_unclaimed_doubts(law, own.seconds))
+    return Check(law.name, law.digest, tuple(verdicts), warnings, clock.spent(), own.spent())
+
+
+def _decided(law: Law, claim: Claim, seconds: float, clock: Clock) -> Verdict:
+    """The verdict on one claim, in the time that is left for all."""
+    decide = check_labelled if law.indexed else check_claim
+    left = clock.left()
+    if left >= seconds:
+        return decide(law, claim, seconds=seconds)
+    reason = f"the {clock.seconds:g} s for all claims of a law are used up (--total-time-limit)"
+    if left < LEAST:
+        line, _ = claim.text.position(claim.span.start)
+        found = replace(undecided(f"not reached: {reason}"), expect=claim.expect)
+        return replace(found, claim=claim_text(claim), place=(claim.text.name, line))
+    found = decide(law, claim, seconds=left)
+    late = found.verdict == "undecided" and clock.left() < LATE * seconds
+    return replace(found, blame=reason) if late else found
 
 
 def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
     """Warnings about parts without a value, for a law that does not claim to be finite."""
+    if seconds < LEAST:
+        return
     if any(isinstance(c.claim, tree.Finite) for c in law.claims):
         return
     if law.indexed:

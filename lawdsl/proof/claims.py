@@ -17,6 +17,7 @@ from lawdsl.language.declared import Claim
 from lawdsl.law import Law
 from lawdsl.proof.box import Box
 from lawdsl.proof.comparisons import Search, compare
+from lawdsl.proof.couplings import exclusion
 from lawdsl.proof.definedness import AnyDoubt, parts_of, unproved
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import claim_text as claim_text
@@ -63,9 +64,7 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
     line, _ = claim.text.position(claim.span.start)
     place = claim.text.name, line
     took = clock.spent()
-    return replace(
-        verdict, claim=shown, expect=claim.expect, place=place, seconds=took, needs=None
-    )
+    return replace(verdict, claim=shown, expect=claim.expect, place=place, seconds=took, needs=None)
 
 
 def _remedy(law: Law, claim: Claim, needs: Needs, clock: Clock) -> tuple[str, ...]:
@@ -132,6 +131,9 @@ def _decide(law: Law, claim: Claim, seconds: float, seen: list[Verdict]) -> Verd
     if doubted:
         return undecided(doubted[0].blame)
     if box.tied and find_point(box, []) is None:
+        why = exclusion(box)
+        if why is not None:
+            return undecided(f"the domain is empty: {why}")
         return undecided("no point of the domain was found: it may be empty")
     return verdict
 

@@ -169,9 +169,7 @@ def parts_of(law: Law, formulas: Sequence[tree.Formula], box: Box) -> list[AnyDo
     return [part for formula in formulas for part in _Parts(law, box).of(formula)]
 
 
-def unproved(
-    parts: Sequence[AnyDoubt], signs: Signs, seconds: float = math.inf
-) -> list[AnyDoubt]:
+def unproved(parts: Sequence[AnyDoubt], signs: Signs, seconds: float = math.inf) -> list[AnyDoubt]:
     """The parts that are not proved to have a value on the whole box, in the time given."""
     found: list[AnyDoubt] = []
     done = 0

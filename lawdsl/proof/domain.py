@@ -15,6 +15,7 @@ from lawdsl.language.declared import Claim
 from lawdsl.language.printing import print_formula
 from lawdsl.law import Bound, Law
 from lawdsl.proof.box import Box, End, Range, Relation, order
+from lawdsl.proof.couplings import following
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 
@@ -29,10 +30,15 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
     """
     found = _Collected(law)
     narrowed = _conditions(law, claim)
-    for q in law.parameters:  # first, for conditions on variables may name them
-        found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=False)
-    for q in law.variables:
-        found.add(q.symbol, (*q.bounds, *narrowed.pop(q.name, ())), varies=True)
+    quantities = (*law.parameters, *law.variables)  # conditions on variables may name parameters
+    stated = {q.symbol: (*q.bounds, *narrowed.pop(q.name, ())) for q in quantities}
+    varying = {q.symbol for q in law.variables}
+    # what variables need of parameters is no bound of them: where it fails, the domain is empty
+    more = following({s: bounds for s, bounds in stated.items() if s not in varying})
+    for symbol, bounds in stated.items():
+        plain = not any(b.limit.free_symbols for b in bounds)
+        follows = more.get(symbol, ()) if plain else ()
+        found.add(symbol, (*bounds, *follows), varies=symbol in varying)
     given = {q.name: q.bounds for q in (*law.variables, *law.parameters)}
     fresh = fresh_names(law, claim)
     for symbol, names in fresh.items():
@@ -122,9 +128,9 @@ class _Collected:
 
     def box(self) -> Box:
         first = {s: fact for s, fact in self.facts.items() if s in self.variables}
-        self.facts = first | self.facts  # variables first in a proof, settings last
+        facts = first | self.facts  # variables first in a proof, settings last
         for s, value in self.settings.items():
-            self.facts[s] = f"{s} > 0" if value > 0 else f"{s} = {float(value):g}"
+            facts[s] = f"{s} > 0" if value > 0 else f"{s} = {float(value):g}"
         return Box(
             ranges=self.ranges,
             slack=self.slack,
@@ -135,16 +141,18 @@ class _Collected:
             relations=self.relations,
             tied=self.tied,
             ragged=self.ragged,
-            facts=self.facts,
+            facts=facts,
         )
 
     def add(self, symbol: sp.Symbol, bounds: tuple[Bound, ...], *, varies: bool) -> None:
         """A variable or parameter: its range, or the slack that replaces it."""
         self.relations[symbol] = tuple(_relation(symbol, bound) for bound in bounds)
-        coupled = [b for b in bounds if b.limit.free_symbols - set(self.settings)]
-        plain = [b for b in bounds if b not in coupled]
         if varies:
             self.variables.add(symbol)
+        if any(b.limit.free_symbols - set(self.settings) for b in bounds):
+            bounds = self._needed(bounds)
+        coupled = [b for b in bounds if b.limit.free_symbols - set(self.settings)]
+        plain = [b for b in bounds if b not in coupled]
         if not coupled:
             self.ranges[symbol], fact = _range(symbol, plain, self.settings)
             if fact:
@@ -168,6 +176,23 @@ class _Collected:
         if varies or any(b.limit.free_symbols & self.variables for b in coupled):
             self.ragged |= not varies
             self.variables.add(s)
+
+    def _needed(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
+        """The bounds without those that another one on their side surely implies."""
+        so_far = self.box()
+        signs = Signs(so_far)
+        kept = list(bounds)
+        for bound in bounds:
+            side = 1 if bound.lower else -1
+            for other in kept:
+                if other is bound or other.lower != bound.lower:
+                    continue
+                room = signs.sign(so_far.independent(side * (other.limit - bound.limit)))
+                within = other.strict or not bound.strict
+                if room == Sign.POSITIVE or within and room.within(Sign.NONNEGATIVE):
+                    kept = [b for b in kept if b is not bound]
+                    break
+        return tuple(kept)
 
     def _both_ends(self, bounds: tuple[Bound, ...]) -> tuple[Bound, Bound] | None:
         """The lower and the upper bound, where there is one of each, and surely room between."""

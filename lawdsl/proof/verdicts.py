@@ -104,12 +104,16 @@ class Check:
         digest: of the law that was checked.
         claims: one verdict a claim, in the file's order.
         warnings: parts of the law that are not defined on its whole domain.
+        seconds: CPU time of it all.
+        warning_seconds: the part of it that went into warnings, which is no claim's.
     """
 
     law: str
     digest: str
     claims: tuple[Verdict, ...]
     warnings: tuple[Diagnostic, ...] = ()
+    seconds: float = 0.0
+    warning_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -121,6 +125,8 @@ class Check:
             "law": self.law,
             "digest": self.digest,
             "ok": self.ok,
+            "seconds": round(self.seconds, 4),
+            "warning_seconds": round(self.warning_seconds, 4),
             "claims": [verdict.to_json() for verdict in self.claims],
         }
 

@@ -35,6 +35,7 @@ STYLES = {
 }
 
 WORD = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
+LONGEST = 400  # characters of one line of a proof, half of them from its end
 ROUNDED = 1e-7  # relative: a gradient below is that of a minimum
 
 
@@ -107,6 +108,15 @@ def printable_lines(text: str) -> str:
     return "".join(printable(line) + "\n" for line in text.splitlines())
 
 
+def shortened(shown: str) -> str:
+    """A text with its middle left out, where it is longer than a person reads."""
+    if len(shown) <= LONGEST:
+        return shown
+    left = len(shown) - LONGEST
+    half = LONGEST // 2
+    return f"{shown[:half]} … {left} characters left out, --json has them … {shown[-half:]}"
+
+
 def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
     """One claim: its verdict, and under it the proof, condition, witness or blame."""
     word = Text(f"{verdict.word.upper():{WORD}}", style=STYLES[verdict.verdict])
@@ -122,25 +132,25 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     indent = " " * (WORD + 2)
     if verdict.condition is not None:
         kind = "exactly where" if verdict.exact else "where"
-        out.print(Text(f"{indent}{kind} {verdict.condition}"), soft_wrap=True)
+        out.print(Text(f"{indent}{kind} {shortened(verdict.condition)}"), soft_wrap=True)
     if verdict.remedy:
         declared = ", ".join(f"`parameter {bound}`" for bound in verdict.remedy)
         out.print(Text(f"{indent}help: declare {declared}"), soft_wrap=True)
     if verdict.face is not None:
-        out.print(Text(f"{indent}equality only at {verdict.face}"), soft_wrap=True)
+        out.print(Text(f"{indent}equality only at {shortened(verdict.face)}"), soft_wrap=True)
     if verdict.verdict == "refuted":
         place = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
         out.print(
-            Text(indent + (f"at {place}: " if place else "") + (verdict.value or "")),
+            Text(indent + (f"at {place}: " if place else "") + shortened(verdict.value or "")),
             soft_wrap=True,
         )
         if verdict.never:
             out.print(Text(indent + "never: the opposite is proved", style="dim"))
     elif verdict.blame is not None:
-        out.print(Text(indent + verdict.blame), soft_wrap=True)
+        out.print(Text(indent + shortened(verdict.blame)), soft_wrap=True)
     elif proofs:
         for step in verdict.proof[:5]:
-            out.print(Text(indent + step, style="dim"), soft_wrap=True)
+            out.print(Text(indent + shortened(step), style="dim"), soft_wrap=True)
 
 
 def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:

@@ -184,7 +184,9 @@ class Grounding:
             self.rests[name] = Rest(name, said.format(""), shown, index, own)
         return tree.Name(name)
 
-    def _without_all_shares_0(self, body: Formula, index: str, signs: frozenset[int]) -> frozenset[int]:
+    def _without_all_shares_0(
+        self, body: Formula, index: str, signs: frozenset[int]
+    ) -> frozenset[int]:
         """The signs of a sum over a whole simplex, where each term is 0 only if its share is: the
         shares sum to 1, so that one of them is not 0."""
         symbols = self.declared.symbols

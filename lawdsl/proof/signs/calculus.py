@@ -32,6 +32,7 @@ from lawdsl.proof.signs.monotone import (
     by_scale,
 )
 from lawdsl.proof.signs.payment import paid
+from lawdsl.proof.signs.relations import by_relations, relations_of
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
 from lawdsl.proof.signs.squares import by_factors, by_square
 
@@ -43,7 +44,7 @@ WIDE = 3  # symbols of a sum that is looked at piece by piece
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
-AFFINE_RULES: tuple[Rule, ...] = (between_ends, between_bounds)
+AFFINE_RULES: tuple[Rule, ...] = (by_relations, between_ends, between_bounds)
 SUM_RULES: tuple[tuple[Rule, int], ...] = (
     (by_common_factor, 3),
     (by_cases, 3),
@@ -98,6 +99,7 @@ class Signs:
         self._steps = 0
         self._fixed = box.fixed() | self.given
         self._glance = Glance(box)
+        self._inequalities: list[tuple[sp.Expr, bool]] | None = None
 
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
@@ -131,6 +133,12 @@ class Signs:
     def use(self, symbol: sp.Symbol) -> None:
         """Remember that the range of a symbol has been looked at."""
         self._used[-1].add(symbol)
+
+    def inequalities(self) -> list[tuple[sp.Expr, bool]]:
+        """What is > 0 (False: >= 0) on the box because it is declared."""
+        if self._inequalities is None:
+            self._inequalities = list(relations_of(self))
+        return self._inequalities
 
     def used(self) -> frozenset[sp.Symbol]:
         """The symbols whose ranges have led to the answers given so far."""

@@ -1,0 +1,128 @@
+"""Bounds of the form x > y + c: those that exclude each other, and those that follow from them.
+
+Each is an edge of a graph; a bound that follows is a longest path, a contradiction a cycle that says
+x > x + c with c >= 0. (The dual of shortest paths: Cormen et al., Introduction to Algorithms, 22.4.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lawdsl.language.declared import Symbol
+from lawdsl.language.numbers import TooLarge, Undefined, value
+from lawdsl.language.printing import print_formula
+from lawdsl.language.tree import Element, Formula, Name
+from lawdsl.language.words import CONSTANTS
+
+ZERO = ""  # the node that stands for the number 0
+MOST = 400  # bounds that are looked at together
+Weight = tuple[Fraction, int]  # a distance, and how many of its bounds are strict
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`greater > less + distance`; not strict: `>=`. A name is a node, `ZERO` the number 0."""
+
+    greater: str
+    less: str
+    distance: Fraction
+    strict: bool
+
+    @property
+    def weight(self) -> Weight:
+        return self.distance, int(self.strict)
+
+
+def contradiction(bounds: Sequence[Difference]) -> list[int] | None:
+    """The numbers of bounds that cannot hold together, in increasing order; None where there are
+    none, or too many bounds to look at."""
+    if len(bounds) > MOST:
+        return None
+    best: dict[str, Weight] = {
+        node: (Fraction(0), 0) for b in bounds for node in (b.greater, b.less)
+    }
+    came: dict[str, int] = {}
+    for _ in range(len(best) + 1):
+        changed = None
+        for number, bound in enumerate(bounds):
+            through = _sum(best[bound.less], bound.weight)
+            if through > best[bound.greater]:
+                best[bound.greater], came[bound.greater] = through, number
+                changed = bound.greater
+        if changed is None:
+            return None
+    assert changed is not None
+    for _ in best:  # back onto the cycle
+        changed = bounds[came[changed]].less
+    cycle, node = set[int](), changed
+    while came[node] not in cycle:
+        cycle.add(came[node])
+        node = bounds[came[node]].less
+    return sorted(cycle)
+
+
+def implied(bounds: Sequence[Difference]) -> dict[str, tuple[Weight | None, Weight | None]]:
+    """The lower and the upper bound of each name by numbers alone that follow from bounds without a
+    contradiction; None where there is none, or too many bounds to look at."""
+    if len(bounds) > MOST:
+        return {}
+    lower = _longest([(b.less, b.greater, b.weight) for b in bounds])
+    upper = _longest([(b.greater, b.less, b.weight) for b in bounds])
+    names = {node for b in bounds for node in (b.greater, b.less)} - {ZERO}
+    return {name: (lower.get(name), upper.get(name)) for name in sorted(names)}
+
+
+def _longest(edges: Sequence[tuple[str, str, Weight]]) -> dict[str, Weight]:
+    """The longest distance from 0 to each node that can be reached."""
+    best: dict[str, Weight] = {ZERO: (Fraction(0), 0)}
+    for _ in edges:
+        changed = False
+        for start, end, weight in edges:
+            if start in best and (end not in best or _sum(best[start], weight) > best[end]):
+                best[end] = _sum(best[start], weight)
+                changed = True
+        if not changed:
+            break
+    return best
+
+
+def _sum(one: Weight, other: Weight) -> Weight:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def stated(symbols: Iterable[Symbol]) -> dict[Difference, tuple[Symbol, str, Formula]]:
+    """The bounds of variables and parameters against numbers or names -> whose, and as declared."""
+    found: dict[Difference, tuple[Symbol, str, Formula]] = {}
+    for symbol in symbols:
+        for relation, limit in symbol.bounds if symbol.kind in ("variable", "parameter") else ():
+            edge = _edge(symbol.text, relation, limit)
+            if edge is not None:
+                found.setdefault(edge, (symbol, relation, limit))
+    return found
+
+
+def _edge(name: str, relation: str, limit: Formula) -> Difference | None:
+    other, number = ZERO, Fraction(0)
+    if isinstance(limit, Name | Element):
+        other = print_formula(limit)
+        if other in CONSTANTS:
+            return None
+    else:
+        exact = _number(limit)
+        if exact is None:
+            return None
+        number = exact
+    strict = relation in "<>"
+    if relation[0] == ">":
+        return Difference(name, other, number, strict)
+    return Difference(other, name, -number, strict)
+
+
+def _number(formula: Formula) -> Fraction | None:
+    try:
+        found = value(formula)
+    except (Undefined, TooLarge):
+        return None
+    return found if isinstance(found, Fraction) else None

@@ -1,0 +1,57 @@
+"""Domains in which nothing lies because of the bounds of several names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from lawdsl.language.declared import Declarations, Relation, Symbol
+from lawdsl.language.differences import contradiction, stated
+from lawdsl.language.held.inequalities import HOLDS, minus
+from lawdsl.language.held.signs import Known
+from lawdsl.language.numbers import TooLarge
+from lawdsl.language.printing import print_formula
+from lawdsl.language.scope import Scope
+
+Stated = tuple[Symbol, Relation]
+
+
+def check_together(scope: Scope, base: Declarations | None) -> None:
+    """Report bounds that leave some names no value: a > 0, b > a, b < 0."""
+    known = Known(scope.symbols, {})
+    parts = _cycle(scope) or next(_pairs(scope.symbols.values(), known), None)
+    if not parts:
+        return
+    shown = [f"`{s.text} {relation} {print_formula(limit)}`" for s, (relation, limit) in parts]
+    inherited = {n: set(s.bounds) for n, s in base.symbols.items()} if base else {}
+    own = [p for p in parts if p[1] not in inherited.get(p[0].name, ())]
+    _, (_, last) = max(own or parts, key=lambda part: part[1][1].span.start)
+    message = f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"
+    help = "nothing lies in this domain: change one of these bounds, or leave it out"
+    scope.say("L0406", message, last.span, help)
+
+
+def _cycle(scope: Scope) -> Sequence[Stated] | None:
+    """Bounds against numbers and names that go in a circle."""
+    bounds = stated(scope.symbols.values())
+    edges = list(bounds)
+    cycle = contradiction(edges)
+    if cycle is None:
+        return None
+    found = [bounds[edges[number]] for number in cycle]
+    return [(symbol, (relation, limit)) for symbol, relation, limit in found]
+
+
+def _pairs(symbols: Iterable[Symbol], known: Known) -> Iterator[Sequence[Stated]]:
+    """A lower and an upper bound of one name, where the upper one surely is the smaller."""
+    for symbol in symbols:
+        if symbol.kind not in ("variable", "parameter"):
+            continue
+        for lower in (b for b in symbol.bounds if b[0][0] == ">"):
+            for upper in (b for b in symbol.bounds if b[0][0] == "<"):
+                closed = lower[0] == ">=" and upper[0] == "<="
+                try:
+                    room = known.sign(minus(upper[1], lower[1]))
+                except TooLarge:
+                    continue
+                if not room & HOLDS[">=" if closed else ">"]:
+                    yield (symbol, lower), (symbol, upper)

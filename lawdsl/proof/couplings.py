@@ -1,0 +1,91 @@
+"""What the bounds of several quantities say together: bounds that follow, and contradictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import sympy as sp
+
+from lawdsl.formulas import text
+from lawdsl.language.differences import ZERO, Difference, contradiction, implied
+from lawdsl.proof.box import Box, Relation
+from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.sign import Sign
+from lawdsl.quantities import Bound
+
+Stated = Mapping[sp.Symbol, Iterable[Bound]]
+
+
+def following(stated: Stated) -> dict[sp.Symbol, list[Bound]]:
+    """The bounds by numbers that follow for each symbol from those of all: a < 1 of a < b < 1.
+
+    Only those that are tighter than the symbol's own.
+    """
+    edges = [d for s, bounds in stated.items() for b in bounds if (d := _difference(s, b))]
+    found: dict[sp.Symbol, list[Bound]] = {}
+    names = {s.name: s for s in stated}
+    if contradiction(edges):
+        return found
+    for name, (lower, upper) in implied(edges).items():
+        own = [d.weight for d in edges if d.greater == name and d.less == ZERO]
+        below = [d.weight for d in edges if d.less == name and d.greater == ZERO]
+        bounds = []
+        if lower is not None and name in names and lower > max(own, default=(lower[0] - 1, 0)):
+            bounds.append(_bound(">", lower[0], lower[1]))
+        if upper is not None and name in names and upper > max(below, default=(upper[0] - 1, 0)):
+            bounds.append(_bound("<", -upper[0], upper[1]))
+        if bounds:
+            found[names[name]] = bounds
+    return found
+
+
+def _bound(relation: str, at: Fraction, strict: int) -> Bound:
+    limit = sp.Rational(at.numerator, at.denominator)
+    return Bound(relation if strict else f"{relation}=", limit, text(limit))
+
+
+def _difference(symbol: sp.Symbol, bound: Bound) -> Difference | None:
+    """`x > c` and `x > y + c` as edges; None for others."""
+    number, rest = bound.limit.as_coeff_Add()
+    if not number.is_Rational or not (rest == 0 or rest.is_Symbol):
+        return None
+    other = rest.name if rest != 0 else ZERO
+    distance = Fraction(int(number.p), int(number.q))
+    if bound.lower:
+        return Difference(symbol.name, other, distance, bound.strict)
+    return Difference(other, symbol.name, -distance, bound.strict)
+
+
+def exclusion(box: Box) -> str | None:
+    """Which relations of a domain exclude each other, as text; None where none are known to."""
+    stated = [(s, r) for s, relations in box.relations.items() for r in relations]
+    bounds = [_as_bound(s, r) for s, r in stated]
+    edges = {d: i for i, (s, _) in enumerate(stated) if (d := _difference(s, bounds[i]))}
+    cycle = contradiction(list(edges))
+    if cycle is not None:
+        numbers = list(edges.values())
+        return _said([(stated[numbers[k]][0], bounds[numbers[k]]) for k in cycle])
+    signs = Signs(replace(box, tied=False), valued=True)  # by ranges: the relations say anything
+    for i, (s, one) in enumerate(stated):
+        for k in range(i):
+            if stated[k][0] == s and bounds[i].lower != bounds[k].lower:
+                room = signs.sign(box.independent(one.positive + stated[k][1].positive))
+                strict = one.strict or stated[k][1].strict
+                if room.within(Sign.NONPOSITIVE if strict else Sign.NEGATIVE):
+                    return _said([(s, bounds[k]), (s, bounds[i])])
+    return None
+
+
+def _as_bound(symbol: sp.Symbol, relation: Relation) -> Bound:
+    """A relation as the bound that it comes from."""
+    lower = relation.positive.coeff(symbol) == 1
+    limit = symbol - relation.positive if lower else relation.positive + symbol
+    sign = (">" if lower else "<") + ("" if relation.strict else "=")
+    return Bound(sign, limit, text(limit))
+
+
+def _said(bounds: list[tuple[sp.Symbol, Bound]]) -> str:
+    shown = [f"{s} {b.relation} {b.text}" for s, b in bounds]
+    return f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"
