@@ -68,6 +68,8 @@ def _decided(law: Law, claim: Claim, clock: Clock) -> Verdict:
     least = _worst(special)
     if least.verdict == "refuted":
         return _refuted(declared, special, general)
+    if least.verdict in HOLDS and _all_sizes_known(declared):
+        return _inside(special, special) if least.verdict == "inside" else least
     if worst.verdict == "inside":
         return _inside(general, special)
     if worst.verdict == "conditional":
