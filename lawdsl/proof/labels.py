@@ -73,6 +73,9 @@ def _decided(law: Law, claim: Claim, clock: Clock) -> Verdict:
     if worst.verdict == "inside":
         return _inside(general, special)
     if worst.verdict == "conditional":
+        if declared.identities:  # these choose parameters, and change no prediction
+            free = replace(law, declarations=replace(declared, identities=()), root=None)
+            special = _each(_special, free, claim, places, clock)
         return _conditional(general, special)
     if least.verdict in HOLDS:
         return undecided("proved where each set has as few labels as can be, not for more")
