@@ -50,6 +50,8 @@ class Apart:
         """The answers for values of all other symbols, as one."""
         found = [way.answer(values, level, seed, proofs=proofs) for way in self.ways]
         worst = max((a.status for a in found), key=STATUSES.index)
+        infeasible = [a for a in found if a.status == "infeasible" and a.certain]
+        worst = "infeasible" if infeasible else worst
         names = [way.unknown.name for way in self.ways]
         goals = [a.goal for a in found if a.goal is not None]
         total: Goal | None = None
@@ -64,7 +66,7 @@ class Apart:
             where=_where(pairs),
             method="; ".join(dict.fromkeys(a.method for a in found if a.method)),
             proof=tuple(f"{name}: {line}" for name, a in pairs for line in a.proof),
-            certain=all(a.certain for a in found),
+            certain=bool(infeasible) or all(a.certain for a in found),
             kept=tuple(k for a in found for k in a.kept),
             sensitivities=(),
             thresholds=tuple(t for a in found for t in a.thresholds),

@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.algebra import derivative
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.noise import interval
 from lawdsl.solving.records import Response, Sensitivity
@@ -21,17 +22,25 @@ STEPS = 9  # of a response curve, beside the answer
 
 def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensitivity]:
     """How the answer moves with each given and setting, by the implicit function theorem."""
+    if found.best.kind in ("plateau", "sampled"):
+        return  # the place is one of many, or not certain
     active = found.active
+    goal = found.best.kink[1] if found.best.kink else None
     for name, symbol in frame.posed.names.items():
         if symbol not in frame.along.others:
             continue
         k = frame.along.others.index(symbol)
         moved = _end_moves(frame, symbol, found) if active is None else 0.0
+        if found.best.kink:
+            moved = _kink_moves(frame, symbol, found)
         if active is not None:
             with np.errstate(all="ignore"):  # a slope may be 0, or infinite
                 moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
         with np.errstate(all="ignore"):
             own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
+        if goal is not None:  # on one side of the kink, which the other one agrees with
+            own[0] = _derivative(goal, symbol, frame, found)
+            own[0] += _derivative(goal, frame.unknown.symbol, frame, found) * moved
         if not np.isfinite([moved, own[0]]).all():
             continue
         if name not in frame.posed.givens and not moved and not own[0]:
@@ -40,6 +49,19 @@ def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensit
         for i, other in enumerate(frame.followers):
             unknowns[other.name] = float(own[frame.along.count + i])
         yield Sensitivity(name, found.values[symbol], unknowns, frame.posed.sign * float(own[0]))
+
+
+def _kink_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:
+    """How a kink moves with a given, by the expression that is 0 there."""
+    assert found.best.kink is not None
+    equation = found.best.kink[0]
+    by_unknown = _derivative(equation, frame.unknown.symbol, frame, found)
+    return -_derivative(equation, symbol, frame, found) / by_unknown if by_unknown else math.nan
+
+
+def _derivative(expression: sp.Expr, symbol: sp.Symbol, frame: Frame, found: Found) -> float:
+    values = {**found.values, frame.unknown.symbol: found.best.at}
+    return evaluated(derivative(expression, symbol), values)
 
 
 def _end_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import sympy as sp
 
@@ -13,6 +14,7 @@ from lawdsl.compiling.certain import Prepared
 from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_of
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.solving.posing.isolating import flat
+from lawdsl.solving.single.asymptotics import Approach, Ending, ending, limit
 
 
 class Formula:
@@ -97,6 +99,27 @@ class Function:
         except NoInterval:
             return None
 
+    def at_end(self, x: Interval) -> Interval | None:
+        """Its value at a point at which its formula may have none; None where a part is infinite."""
+        if self._prepared is None:
+            return None
+        try:
+            return self._prepared.run([x], bounded=True)
+        except NoInterval:
+            return None
+
+    def ending(self, piece: Interval, *, lower: bool) -> Ending | None:
+        """Its sign near an end of a piece; None where that is not decided."""
+        return ending(self.formula.tape, self._known, approach(piece, lower=lower))
+
+    def limit(self, piece: Interval, *, lower: bool) -> Interval | None:
+        """Its limit at an end of a piece; None where it has none, or that is not decided."""
+        return limit(self.formula.tape, self._known, approach(piece, lower=lower))
+
+    @property
+    def _known(self) -> list[Fraction]:
+        return [Fraction(self.values[s]) for s in self.formula.others]
+
     def sign(self, x: Interval) -> int | None:
         """Its certain sign on an interval.
 
@@ -117,6 +140,33 @@ class Function:
             if sign and other:
                 return sign * other
         return None
+
+
+def approach(piece: Interval, *, lower: bool) -> Approach:
+    """The way from inside a piece to one of its ends, in steps of its own size."""
+    end, other = (piece.low, piece.high) if lower else (piece.high, piece.low)
+    side = 1 if lower else -1
+    if not end.is_finite():
+        size = max(0, _exponent(other) + 1) if other.is_finite() and other != 0 else 0
+        return Approach(Fraction(0), -side * Fraction(2) ** size, inverse=False)
+    at = _fraction(end)
+    size = 0
+    if other.is_finite():
+        width = abs(_fraction(other) - at)
+        size = width.numerator.bit_length() - width.denominator.bit_length() - 1
+    return Approach(at, side * Fraction(2) ** size, inverse=True)
+
+
+def _fraction(x: Any) -> Fraction:
+    """An exact number of Arb."""
+    mantissa, exponent = x.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _exponent(x: Any) -> int:
+    """The power of two below the size of a number that is not 0."""
+    mantissa, exponent = x.man_exp()
+    return abs(int(mantissa)).bit_length() - 1 + int(exponent)
 
 
 def number(value: float) -> Interval:

@@ -1,20 +1,35 @@
 """One unknown: where a function is smallest on what its constraints allow, for certain.
 
 Between the roots of its slope and of the constraints nothing changes its sign, so one look between
-each two tells what is allowed, and where the function falls or rises.
+each two tells what is allowed, and where the function falls or rises. Where roots cannot be told, a
+bound of the function on that piece decides whether the piece matters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cmp_to_key
 from typing import Any
 
-from lawdsl.compiling.intervals import Interval, middle, precision
-from lawdsl.solving.single.functions import Function
-from lawdsl.solving.single.roots import BITS, Range, Roots, as_float, centre, roots
+import sympy as sp
+from flint import arb
 
-FLAT = 1e-9  # relative: a function that changes by less on a piece as narrow has one value there
+from lawdsl.compiling.intervals import Interval, middle, precision
+from lawdsl.solving.single.functions import Function, number
+from lawdsl.solving.single.pieces import Kink, cut_at_kinks
+from lawdsl.solving.single.roots import (
+    BITS,
+    Range,
+    Roots,
+    as_float,
+    centre,
+    in_order,
+    roots_between,
+)
+
+POINT = 36  # bits: a piece as narrow as this part of its size is one place
+PARTS = 400  # that a piece which could not be decided is cut into, for a bound of the goal there
 
 
 @dataclass(frozen=True)
@@ -36,15 +51,17 @@ class Candidate:
 
     Attributes:
         x: where.
-        kind: stationary, constraint, or end.
+        kind: stationary, kink, constraint, end, plateau, or sampled.
         which: the numbers of the constraints that bound it; none of an end or a stationary point.
         attained: whether it belongs to what is allowed.
+        kink: of a kink, an expression that is 0 there, and the goal on one side of it.
     """
 
     x: Interval
     kind: str
     which: tuple[int, ...] = ()
     attained: bool = True
+    kink: tuple[sp.Expr, sp.Expr] | None = None
 
     @property
     def at(self) -> float:
@@ -58,24 +75,33 @@ class Line:
 
     Attributes:
         best: where it is smallest; none where nothing is allowed.
-        value: what it is there.
+        value: what it is there, or tends to.
         others: further places where it is as small as there, as far as can be told.
+        equal: whether it is proved that these have the same value.
+        apart: by how much the value at one of them may be smaller.
+        plateau: the ends of a piece around the best place on which the function is constant.
         allowed: the intervals that the constraints allow.
         stationary: its stationary points in the range, each with whether it is a minimum (1), a
             maximum (-1) or neither (0).
         trend: the sign of the slope where it is the same on all that is allowed; else 0.
-        certain: whether every root and every sign is certain.
-        unclear: the pieces that are not.
+        certain: whether no other place is better, for certain; those in `others` aside.
+        unclear: the pieces that may hold a better one.
+        complete: whether every turning point is known; elsewhere a bound of the function may have
+            shown that no best place is missed.
     """
 
     best: Candidate | None
     value: Interval | None
     others: tuple[Candidate, ...] = ()
+    equal: bool = True
+    apart: float = 0.0
+    plateau: tuple[float, float] | None = None
     allowed: tuple[tuple[float, float], ...] = ()
     stationary: tuple[tuple[float, int], ...] = ()
     trend: int = 0
     certain: bool = True
     unclear: tuple[tuple[float, float], ...] = ()
+    complete: bool = True
 
 
 def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
@@ -87,144 +113,340 @@ def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
         whole: the range.
     """
     with precision(BITS):
-        of_slope = _with_kinks(roots(goal.slope, whole), goal)
-        of_margins = [roots(margin.function, whole) for margin in margins]
-        unclear = [p for r in (of_slope, *of_margins) for p in r.unclear]
-        cuts = _cuts(of_slope, of_margins, whole)
-        segments = _segments(cuts, goal, margins)
-        candidates = _candidates(cuts, segments, margins, whole)
-        best, value, others = _best(goal, candidates)
-    slopes = {s.slope for s in segments if s.allowed}
-    return Line(
-        best,
-        value,
-        others,
-        tuple((as_float(s.low), as_float(s.high)) for s in _runs(segments)),
-        tuple(_turns(cuts, segments)),
-        slopes.pop() if len(slopes) == 1 else 0,
-        not unclear and not any(s.doubtful for s in segments),
-        tuple((as_float(p.low), as_float(p.high)) for p in unclear),
-    )
-
-
-def _with_kinks(found: Roots, goal: Function) -> Roots:
-    """Roots of a slope, and the narrow pieces where it jumps or touches 0: whatever it does there,
-    the function itself hardly changes."""
-    kinks = [piece for piece in found.unclear if _hardly_changes(goal, piece)]
-    unclear = tuple(piece for piece in found.unclear if piece not in kinks)
-    return Roots((*found.places, *kinks), unclear, found.always)
-
-
-def _hardly_changes(goal: Function, piece: Interval) -> bool:
-    value = goal(piece)
-    if value is None or not (piece.low.is_finite() and piece.high.is_finite()):
-        return False
-    size = max(1.0, abs(as_float(value.low)), abs(as_float(piece.low)), abs(as_float(piece.high)))
-    widths = as_float(value.high - value.low), as_float(piece.high - piece.low)
-    return max(widths) <= FLAT * size
+        return _Minimising(goal, margins, whole).line()
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """A place between segments: roots of the slope or of margins, or an end of the range."""
+    """A place between segments: roots of the slope or of margins, a kink, an end of the range or of
+    a piece that could not be decided."""
 
     x: Interval
     stationary: bool = False
     margins: tuple[int, ...] = ()
     end: bool = False
+    kink: Kink | None = None
 
 
 @dataclass(frozen=True)
 class _Segment:
-    """What lies between two cuts, where no sign changes."""
+    """What lies between two cuts, where no sign changes unless it is doubtful.
+
+    `slope` is None where the slope has no certain sign.
+    """
 
     low: Any
     high: Any
     allowed: bool
-    slope: int
+    slope: int | None
     doubtful: bool
+    goal: Function
 
 
-def _cuts(of_slope: Roots, of_margins: Sequence[Roots], whole: Range) -> list[_Cut]:
-    ends = whole.interval
-    found = [_Cut(Interval(x, x), end=True) for x in ends]
-    found += [_Cut(x, stationary=True) for x in of_slope.places]
-    found += [_Cut(x, margins=(i,)) for i, r in enumerate(of_margins) for x in r.places]
-    found.sort(key=lambda c: (as_float(c.x.low), as_float(c.x.high)))
-    merged: list[_Cut] = []
-    for cut in found:
-        if merged and cut.x.low <= merged[-1].x.high:
-            last = merged[-1]
-            merged[-1] = _Cut(
-                Interval(last.x.low, max(last.x.high, cut.x.high)),
-                last.stationary or cut.stationary,
-                (*last.margins, *cut.margins),
-                last.end or cut.end,
+Valued = tuple[Candidate, Interval]
+
+
+class _Minimising:
+    """One function on one range."""
+
+    def __init__(self, goal: Function, margins: Sequence[Margin], whole: Range) -> None:
+        self.goal, self.margins, self.whole = goal, margins, whole
+        self.range = whole.interval
+        cutting = cut_at_kinks([goal, *(m.function for m in margins)], self.range)
+        self.smooth = cutting.smooth
+        self.doubtful: list[Interval] = []
+        self.cuts = self._cuts(cutting.kinks, cutting.unclear)
+        self.segments = [
+            self._segment(left.x.high, right.x.low)
+            for left, right in zip(self.cuts, self.cuts[1:], strict=False)
+        ]
+
+    def line(self) -> Line:
+        """The best place, and what is certain of it."""
+        candidates = [*self._candidates(), *self._plateaus()]
+        known, unknown = self._values(candidates)
+        best, value, alike, equal, apart = self._best(known)
+        unclear = self._unclear(value, unknown)
+        plateau = None
+        if best is not None:
+            plateau = self._plateau_around(best)
+            alike = [c for c in alike if plateau is None or not _within(c.x, plateau)]
+        complete = not self.doubtful and not any(s.doubtful for s in self.segments)
+        slopes = {s.slope for s in self.segments if s.allowed}
+        return Line(
+            best,
+            value,
+            tuple(alike),
+            equal or not alike,
+            apart if alike else 0.0,
+            plateau and (centre(plateau[0]), centre(plateau[1])),
+            tuple((as_float(s.low), as_float(s.high)) for s in _runs(self.segments)),
+            tuple(_turns(self.cuts, self.segments)),
+            (slopes.pop() or 0) if len(slopes) == 1 and complete else 0,
+            not unclear,
+            tuple((as_float(p.low), as_float(p.high)) for p in unclear),
+            complete,
+        )
+
+    # Cuts and segments
+
+    def _cuts(self, kinks: Sequence[Kink], lost: Sequence[Interval]) -> list[_Cut]:
+        found = [_Cut(Interval(x, x), end=True) for x in self.range]
+        found += [_Cut(kink.x, kink=kink) for kink in kinks]
+        for piece in lost:
+            found += self._of_unclear(piece, None)
+        for smooth in self.smooth:
+            piece = Interval(smooth.low, smooth.high)
+            ends = (
+                piece.low != self.range.low or not self.whole.low_open,
+                piece.high != self.range.high or not self.whole.high_open,
             )
-        else:
-            merged.append(cut)
-    return merged
+            of_slope = roots_between(smooth.functions[0].slope, piece, *ends)
+            found += [_Cut(x, stationary=True) for x in of_slope.places]
+            for unclear in of_slope.unclear:
+                found += self._of_unclear(unclear, None)
+            for i, function in enumerate(smooth.functions[1:]):
+                found += self._of_margin(i, function, roots_between(function, piece, *ends))
+        found.sort(key=lambda c: in_order(c.x))
+        merged: list[_Cut] = []
+        for cut in found:
+            if merged and cut.x.low <= merged[-1].x.high:
+                last = merged[-1]
+                merged[-1] = _Cut(
+                    Interval(last.x.low, max(last.x.high, cut.x.high)),
+                    last.stationary or cut.stationary,
+                    (*last.margins, *(i for i in cut.margins if i not in last.margins)),
+                    last.end or cut.end,
+                    last.kink or cut.kink,
+                )
+            else:
+                merged.append(cut)
+        return merged
 
+    def _of_margin(self, i: int, function: Function, roots: Roots) -> Iterator[_Cut]:
+        yield from (_Cut(x, margins=(i,)) for x in roots.places)
+        for unclear in roots.unclear:
+            at = number(centre(unclear)) if _is_point(unclear) else unclear
+            if _is_point(unclear) and function.sign(at) == 0:
+                yield _Cut(Interval(unclear.low, unclear.low))
+                yield _Cut(at, margins=(i,))
+                yield _Cut(Interval(unclear.high, unclear.high))
+            else:
+                yield from self._of_unclear(unclear, i)
 
-def _segments(cuts: Sequence[_Cut], goal: Function, margins: Sequence[Margin]) -> list[_Segment]:
-    found = []
-    for left, right in zip(cuts, cuts[1:], strict=False):
-        low, high = left.x.high, right.x.low
-        inside = middle(Interval(low, high))
-        at = Interval(inside, inside)
-        signs = [margin.function.sign(at) for margin in margins]
-        slope = goal.slope.sign(at) if goal.slope.formula.expression != 0 else 0
-        allowed = all(m.allows(sign) for m, sign in zip(margins, signs, strict=True))
-        found.append(_Segment(low, high, allowed, slope or 0, None in signs or slope is None))
-    return found
+    def _of_unclear(self, piece: Interval, margin: int | None) -> Iterator[_Cut]:
+        """A narrow piece on which the slope is not decided is one place; others are looked at again
+        when the best place is known."""
+        if margin is None and _is_point(piece):
+            yield _Cut(piece, stationary=True)
+            return
+        self.doubtful.append(piece)
+        yield from (_Cut(Interval(x, x)) for x in piece if x.is_finite())
 
+    def _segment(self, low: Any, high: Any) -> _Segment:
+        at = middle(Interval(low, high))
+        place = Interval(at, at)
+        smooth = next((s for s in self.smooth if s.low <= at <= s.high), None)
+        doubtful = any(p.low <= at <= p.high for p in self.doubtful)
+        if smooth is None:
+            return _Segment(low, high, False, None, True, self.goal)
+        own, *margins = smooth.functions
+        signs = [margin.sign(place) for margin in margins]
+        slope = 0 if own.slope.formula.expression == 0 else own.slope.sign(place)
+        allowed = all(m.allows(sign) for m, sign in zip(self.margins, signs, strict=True))
+        doubtful |= None in signs or slope is None
+        return _Segment(low, high, allowed, slope, doubtful, own)
 
-def _candidates(
-    cuts: Sequence[_Cut],
-    segments: Sequence[_Segment],
-    margins: Sequence[Margin],
-    whole: Range,
-) -> list[Candidate]:
-    """The ends of what is allowed, its stationary points, and single points that are."""
-    found = []
-    for i, cut in enumerate(cuts):
-        beside = segments[max(i - 1, 0) : i + 1]
-        if not any(s.allowed for s in beside):
-            others = [m for k, m in enumerate(margins) if k not in cut.margins]
-            single = not beside  # the range itself is a point
-            if not (cut.margins or single) or not all(
-                m.allows(m.function.sign(cut.x)) for m in others
-            ):
+    # Candidates
+
+    def _candidates(self) -> Iterator[Candidate]:
+        """The ends of what is allowed, its stationary points, and single points that are."""
+        for i, cut in enumerate(self.cuts):
+            before = self.segments[i - 1] if i else None
+            after = self.segments[i] if i < len(self.segments) else None
+            beside = [s for s in (before, after) if s is not None]
+            if not any(s.allowed and not s.doubtful for s in beside):
+                others = [m for k, m in enumerate(self.margins) if k not in cut.margins]
+                if not all(m.allows(m.function.sign(cut.x)) for m in others):
+                    continue
+            if _falls_away(before, after):
                 continue
-        if _is_beside_better(i, segments):
-            continue
-        finite = cut.x.low.is_finite() and cut.x.high.is_finite()
-        open_end = cut.end and (not finite or (whole.low_open if i == 0 else whole.high_open))
-        bounding = tuple(cut.margins)
-        kind = "constraint" if bounding else "end" if cut.end else "stationary"
-        attained = not open_end and not any(margins[k].strict for k in bounding)
-        found.append(Candidate(cut.x, kind, bounding, attained))
-    return found
+            finite = cut.x.low.is_finite() and cut.x.high.is_finite()
+            left_out = self.whole.low_open if i == 0 else self.whole.high_open
+            attained = not (cut.end and (not finite or left_out))
+            attained &= not any(self.margins[k].strict for k in cut.margins)
+            kind = "constraint" if cut.margins else "end" if cut.end else "stationary"
+            kink = None
+            if kind == "stationary" and cut.kink is not None:
+                side = before or after
+                goal = side.goal if side is not None else self.goal
+                kind, kink = "kink", (cut.kink.equation, goal.formula.expression)
+            yield Candidate(cut.x, kind, cut.margins, attained, kink)
+
+    def _plateaus(self) -> Iterator[Candidate]:
+        for s in self.segments:
+            if s.allowed and s.slope == 0 and not s.doubtful:
+                at = middle(Interval(s.low, s.high))
+                at = number(as_float(at)).low if s.low < as_float(at) < s.high else at
+                yield Candidate(Interval(at, at), "plateau")
+
+    def _values(self, candidates: Sequence[Candidate]) -> tuple[list[Valued], list[Candidate]]:
+        """The goal at each candidate; and those at which it is not known."""
+        known: list[Valued] = []
+        unknown = []
+        for candidate in candidates:
+            value = self._value(candidate)
+            if value is None:
+                unknown.append(candidate)
+            elif not value.low == arb("inf"):
+                if not (value.low.is_finite() and value.high.is_finite()):
+                    candidate = replace(candidate, attained=False)
+                known.append((candidate, value))
+        return known, unknown
+
+    def _value(self, candidate: Candidate) -> Interval | None:
+        """The goal at a place, or its limit at an end."""
+        x = candidate.x
+        if x.low == x.high and x.low in self.range:
+            value = self.goal.at_end(x) if x.low.is_finite() else None
+            if value is not None or self.range.low == self.range.high:
+                return value
+            return self.goal.limit(self.range, lower=bool(x.low == self.range.low))
+        value = self.goal(x)
+        return value if value and value.low.is_finite() and value.high.is_finite() else None
+
+    def _best(
+        self, known: Sequence[Valued]
+    ) -> tuple[Candidate | None, Interval | None, list[Candidate], bool, float]:
+        """The best candidate, the goal there, and the others that may be as good: whether they are,
+        and how much better they might be."""
+        if not known:
+            return None, None, [], True, 0.0
+        first, least = min(known, key=cmp_to_key(_better))
+        alike = [(c, v) for c, v in known if c is not first and v.low <= least.high]
+        equal = all(self._is_equal((first, least), other) for other in alike)
+        if equal and not first.attained:  # a place that is reached is told before one that is not
+            first, least = next(
+                (p for p in [(first, least), *alike] if p[0].attained), (first, least)
+            )
+            alike = [p for p in known if p[0] is not first and p[1].low <= least.high]
+        apart = 0.0
+        if not equal:
+            apart = max(as_float(least.high - v.low) for _, v in alike)
+        return first, least, [c for c, _ in alike], equal, apart
+
+    def _is_equal(self, one: Valued, other: Valued) -> bool:
+        """Whether the goal has exactly one value at two places."""
+        (a, v), (b, w) = one, other
+        if v.low == v.high == w.low == w.high:
+            return True
+        if a.kind == b.kind == "plateau" and v.low == w.low and v.high == w.high:
+            return False
+        if a.kind != "stationary" or b.kind != "stationary":
+            return False
+        mirrored = -b.x.high <= a.x.high and a.x.low <= -b.x.low
+        if not mirrored:
+            return False
+        x = self.goal.formula.unknown
+        there = self.goal.formula.expression
+        return bool(sp.expand(there.xreplace({x: -x}) - there) == 0)
+
+    # What could not be decided
+
+    def _unclear(self, value: Interval | None, unknown: Sequence[Candidate]) -> list[Interval]:
+        """The pieces on which something better may be allowed."""
+        most = value.high if value is not None else arb("inf")
+        pieces = [Interval(s.low, s.high) for s in self.segments if s.doubtful]
+        pieces += [p for p in self.doubtful if not any(_covers(q, p) for q in pieces)]
+        left = [q for p in pieces for q in self._may_be_better(p, most)]
+        for candidate in unknown:
+            beside = [s for s in self.segments if _touches(s, candidate.x)]
+            if any(self._may_be_better(Interval(s.low, s.high), most) for s in beside):
+                left.append(candidate.x)
+        return sorted(left, key=in_order)
+
+    def _may_be_better(self, piece: Interval, most: Any) -> list[Interval]:
+        """The part of a piece on which it is not certain that the goal exceeds a value, or that
+        nothing is allowed; one interval around all of it."""
+        waiting, left = [piece], []
+        for _ in range(PARTS):
+            if not waiting:
+                break
+            part = waiting.pop(0)
+            if self._is_worse(part, most):
+                continue
+            at = middle(part)
+            if not part.low < at < part.high or _is_point(part):
+                left.append(part)
+            else:
+                waiting += [Interval(part.low, at), Interval(at, part.high)]
+        left += [part for part in waiting if not self._is_worse(part, most)]
+        if not left:
+            return []
+        left.sort(key=in_order)
+        return [Interval(left[0].low, max(p.high for p in left))]
+
+    def _is_worse(self, part: Interval, most: Any) -> bool:
+        for margin in self.margins:
+            values = margin.function(part)
+            if values is None:
+                continue
+            if values.high < 0 or (margin.equality and values.low > 0):
+                return True
+        value = self.goal(part)
+        return value is not None and bool(value.low >= most)
+
+    def _plateau_around(self, best: Candidate) -> tuple[Interval, Interval] | None:
+        """The ends of the piece around a place on which the goal is constant and allowed."""
+        ends = None
+        for i, s in enumerate(self.segments):
+            flat = s.allowed and s.slope == 0 and not s.doubtful
+            left, right = self.cuts[i].x, self.cuts[i + 1].x
+            if not flat:
+                if ends is not None and _within(best.x, ends):
+                    break
+                ends = None
+            else:
+                ends = (ends[0] if ends else left, right)
+        return ends if ends is not None and _within(best.x, ends) else None
 
 
-def _is_beside_better(i: int, segments: Sequence[_Segment]) -> bool:
-    """Whether the function falls away from a cut into what is allowed beside it."""
-    before = segments[i - 1] if i else None
-    after = segments[i] if i < len(segments) else None
-    rises_to = before is not None and before.allowed and before.slope > 0
-    return rises_to or (after is not None and after.allowed and after.slope < 0)
+def _within(x: Interval, ends: tuple[Interval, Interval]) -> bool:
+    return bool(ends[0].low <= x.low and x.high <= ends[1].high)
 
 
-def _best(
-    goal: Function, candidates: Sequence[Candidate]
-) -> tuple[Candidate | None, Interval | None, tuple[Candidate, ...]]:
-    """The best candidate, the goal there, and the others that may be as good."""
-    known = [(c, value) for c in candidates if (value := goal(c.x)) is not None]
-    if not known:
-        return None, None, ()
-    first, least = min(known, key=lambda pair: (as_float(pair[1].high), not pair[0].attained))
-    alike = [c for c, v in known if c is not first and v.low <= least.high]
-    return first, least, tuple(alike)
+def _touches(segment: _Segment, x: Interval) -> bool:
+    return bool(segment.low == x.high or segment.high == x.low)
+
+
+def _covers(outer: Interval, inner: Interval) -> bool:
+    return bool(outer.low <= inner.low and inner.high <= outer.high)
+
+
+def _is_point(piece: Interval) -> bool:
+    """Whether a piece is so narrow that it is one place to a reader."""
+    if not (piece.low.is_finite() and piece.high.is_finite()):
+        return False
+    size = max(abs(piece.low), abs(piece.high))
+    narrow = piece.high - piece.low <= size * arb(2) ** -POINT
+    return bool(narrow or (piece.low <= 0 <= piece.high and size <= arb(2) ** -200))
+
+
+def _falls_away(before: _Segment | None, after: _Segment | None) -> bool:
+    """Whether the function falls from a cut into what is allowed beside it."""
+    for segment, falling in ((before, 1), (after, -1)):
+        if segment is not None and segment.allowed and not segment.doubtful:
+            if segment.slope == falling:
+                return True
+    return False
+
+
+def _better(one: Valued, other: Valued) -> int:
+    """Candidates by the most that the goal may be there; then those that are reached first."""
+    (a, v), (b, w) = one, other
+    if v.high != w.high:
+        return -1 if v.high < w.high else 1
+    return (not a.attained) - (not b.attained) or (a.kind != "plateau") - (b.kind != "plateau")
 
 
 def _runs(segments: Sequence[_Segment]) -> list[Interval]:
@@ -243,8 +465,11 @@ def _runs(segments: Sequence[_Segment]) -> list[Interval]:
 def _turns(cuts: Sequence[_Cut], segments: Sequence[_Segment]) -> Iterator[tuple[float, int]]:
     """The stationary points inside the range, each with its kind as `Line` says it."""
     for i, cut in enumerate(cuts):
-        if not cut.stationary or i == 0 or i >= len(segments):
+        if not (cut.stationary or cut.kink) or i == 0 or i >= len(segments):
             continue
         before, after = segments[i - 1].slope, segments[i].slope
+        if before is None or after is None:
+            continue
         turn = 1 if before < 0 < after else -1 if before > 0 > after else 0
-        yield centre(cut.x), turn
+        if turn or cut.stationary:
+            yield centre(cut.x), turn

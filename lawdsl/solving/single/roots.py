@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cmp_to_key
 from typing import Any
 
 from flint import arb
@@ -18,6 +18,7 @@ from flint import arb
 from lawdsl.compiling.intervals import (
     INFINITY,
     MINUS_INFINITY,
+    ONE,
     Interval,
     middle,
     precision,
@@ -26,7 +27,7 @@ from lawdsl.solving.single.functions import Function, number
 
 BITS = 90
 PIECES = 3000  # that a range is cut into at most
-NARROW = Fraction(1, 2**44)  # of its size: a piece that is not cut further
+NARROW = 44  # bits: a piece as narrow as this part of its size is not cut further
 CLOSE = 60  # bits to which a root is known
 
 
@@ -68,38 +69,71 @@ class Roots:
 
 def roots(function: Function, whole: Range) -> Roots:
     """Every root of a function inside a range, its closed ends included."""
+    return roots_between(function, whole.interval, not whole.low_open, not whole.high_open)
+
+
+def roots_between(
+    function: Function, whole: Interval, low_closed: bool = True, high_closed: bool = True
+) -> Roots:
+    """Every root of a function between two numbers, those of its ends that are closed included.
+
+    Near an end that is infinite, or at which the function is 0 or has no value, its sign is that of
+    its dominant term (`asymptotics`); the rest is cut up.
+    """
     if function.formula.expression == 0:
         return Roots((), (), always=True)
-    if function.constant:
-        return Roots(())
+    with precision(BITS):
+        if function.constant:
+            return Roots((), (), always=function.sign(Interval(ONE, ONE)) == 0)
+        inner = _without_ends(function, whole)
+        found, unclear = _searched(function, inner)
+        unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
+        for end, closed in ((whole.low, low_closed), (whole.high, high_closed)):
+            place = Interval(end, end)
+            if closed and end.is_finite() and function.sign(place) == 0:
+                found.append(place)  # the signs beside an end leave out the end itself
+        return Roots(tuple(_merged(found)), tuple(unclear))
+
+
+def _without_ends(function: Function, whole: Interval) -> Interval:
+    """A range without what lies near an end where the sign is certain but for the end itself."""
+    low, high = whole
+    if low == high:
+        return whole
+    for lower, end in ((True, low), (False, high)):
+        if end.is_finite() and function.sign(Interval(end, end)) in (1, -1):
+            continue
+        near = function.ending(whole, lower=lower)
+        if near is None or not near.sign:
+            continue
+        low, high = (near.place, high) if lower else (low, near.place)
+    return Interval(low, high) if low < high else whole
+
+
+def _searched(function: Function, whole: Interval) -> tuple[list[Interval], list[Interval]]:
+    """The roots inside, and the pieces that could not be decided."""
     found: list[Interval] = []
     unclear: list[Interval] = []
-    with precision(BITS):
-        waiting, pieces = [whole.interval], 0
-        while waiting:
-            piece = waiting.pop()
-            pieces += 1
-            if function.sign(piece) in (1, -1):
+    waiting, pieces = [whole], 0
+    while waiting:
+        piece = waiting.pop()
+        pieces += 1
+        if function.sign(piece) in (1, -1):
+            continue
+        inside = piece.low.is_finite() and piece.high.is_finite()
+        if inside and function.slope.sign(piece) in (1, -1):
+            place = _only_root(function, piece)
+            if place is not None:
+                found.append(place)
                 continue
-            inside = piece.low.is_finite() and piece.high.is_finite()
-            if inside and function.slope.sign(piece) in (1, -1):
-                place = _only_root(function, piece)
-                if place is not None:
-                    found.append(place)
-                    continue
-                if _ends_differ(function, piece) is False:
-                    continue
-            if pieces > PIECES or _is_narrow(piece):
-                unclear.append(piece)
+            if _ends_differ(function, piece) is False:
                 continue
-            cut = middle(piece)
-            waiting += [Interval(cut, piece.high), Interval(piece.low, cut)]
-        unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
-        low = Interval(whole.interval.low, whole.interval.low)
-        if whole.low == 0 and not whole.low_open and function.sign(low) == 0:
-            found.append(low)  # the signs of pieces beside 0 leave 0 itself out
-        places = _merged(found)
-    return Roots(tuple(places), tuple(unclear))
+        if pieces > PIECES or _is_narrow(piece):
+            unclear.append(piece)
+            continue
+        cut = middle(piece)
+        waiting += [Interval(cut, piece.high), Interval(piece.low, cut)]
+    return found, unclear
 
 
 def _has_one(function: Function, piece: Interval, found: list[Interval]) -> bool:
@@ -116,9 +150,10 @@ def _has_one(function: Function, piece: Interval, found: list[Interval]) -> bool
 def _is_narrow(piece: Interval) -> bool:
     if not (piece.low.is_finite() and piece.high.is_finite()):
         return bool(piece.low > 2**200 or piece.high < -(2**200))
-    size = max(abs(float(piece.low)), abs(float(piece.high)))
-    width = float(piece.high - piece.low)
-    return width <= float(NARROW) * size or size < 2.0**-200
+    size = max(abs(piece.low), abs(piece.high))
+    if piece.low <= 0 <= piece.high and size < arb(2) ** -200:
+        return True
+    return bool(piece.high - piece.low <= size * arb(2) ** -NARROW)
 
 
 def _ends_differ(function: Function, piece: Interval) -> bool | None:
@@ -137,7 +172,7 @@ def _only_root(function: Function, piece: Interval) -> Interval | None:
     if first is None or last is None or first == last:
         return None
     for _ in range(400):
-        cut = ((low + high) / 2).mid()
+        cut = middle(Interval(low, high)) if _is_wide(low, high) else ((low + high) / 2).mid()
         if cut <= low or cut >= high or (high - low) <= abs(cut) * arb(2) ** -CLOSE:
             break
         sign = function.sign(Interval(cut, cut))
@@ -146,7 +181,14 @@ def _only_root(function: Function, piece: Interval) -> Interval | None:
         if sign == 0:
             return Interval(cut, cut)
         low, high = (cut, high) if sign == first else (low, cut)
+    if _is_wide(low, high):
+        return None
     return _exact(function, Interval(low, high))
+
+
+def _is_wide(low: Any, high: Any) -> bool:
+    """Whether an interval spans orders of magnitude: it is halved in these first."""
+    return bool((low >= 0 and high > 4 * low) or (high <= 0 and low < 4 * high))
 
 
 def _exact(function: Function, place: Interval) -> Interval:
@@ -162,7 +204,7 @@ def _exact(function: Function, place: Interval) -> Interval:
 def _merged(places: Iterable[Interval]) -> list[Interval]:
     """Roots in their order, one that lies on a cut once."""
     found: list[Interval] = []
-    for place in sorted(places, key=lambda p: (float(p.low), float(p.high))):
+    for place in sorted(places, key=in_order):
         if found and place.low <= found[-1].high and (found[-1].low == found[-1].high):
             continue
         if found and place.low == place.high == found[-1].high:
@@ -174,12 +216,23 @@ def _merged(places: Iterable[Interval]) -> list[Interval]:
 def _joined(pieces: Iterable[Interval]) -> list[Interval]:
     """Neighbouring pieces as one."""
     found: list[Interval] = []
-    for piece in sorted(pieces, key=lambda p: float(p.low)):
+    for piece in sorted(pieces, key=in_order):
         if found and piece.low <= found[-1].high:
             found[-1] = Interval(found[-1].low, piece.high)
         else:
             found.append(piece)
     return found
+
+
+@cmp_to_key
+def in_order(a: Interval, b: Interval) -> int:
+    """Intervals by their lower ends, then by their upper ones."""
+    for x, y in zip(a, b, strict=True):
+        if x < y:
+            return -1
+        if x > y:
+            return 1
+    return 0
 
 
 def as_float(x: Any) -> float:

@@ -17,20 +17,22 @@ from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.isolating import attempted, flat, isolated, tidied
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
-from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Threshold
+from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Response, Threshold
 from lawdsl.solving.single.along import Along, Points
 from lawdsl.solving.single.around import response, sensitivities
 from lawdsl.solving.single.drawing import Drawn, drawn_answers
 from lawdsl.solving.single.ends import conflicts, thresholds
 from lawdsl.solving.single.found import Found, Frame, Values
-from lawdsl.solving.single.functions import Formula, Function
+from lawdsl.solving.single.functions import Formula, Function, number
 from lawdsl.solving.single.line import Candidate, Line, Margin, minimised
 from lawdsl.solving.single.relaxing import relaxations
-from lawdsl.solving.single.roots import Range
-from lawdsl.solving.single.words import proof_of, where_of
+from lawdsl.solving.single.roots import Range, centre
+from lawdsl.solving.single.sampling import better_point
+from lawdsl.solving.single.words import not_certain, proof_of, where_of
 from lawdsl.solving.warnings import warnings_of
 
 BEYOND = 1e-3  # relative: so far behind a threshold it is looked whether it is one
+ROUNDS = 4  # of looking for a point that is better than an answer that is not certain
 SAME = 1e-9  # relative: a closed form agrees with the certified root
 
 
@@ -75,9 +77,13 @@ class Single:
             kept = [self.conditions[i] for i in bounding]
             return self._without(values, whole, kept, line, level)
         best = replace(line.best, which=tuple(bounding[k] for k in line.best.which))
+        line = replace(line, best=best)
         found = Found(line, best, bounding, values, whole, level, seed)
-        if not math.isfinite(best.at):
+        at_infinity = best.kind == "end" and not math.isfinite(best.at)
+        if at_infinity or (line.value is not None and not line.value.low.is_finite()):
             return self._unbounded(found)
+        if not math.isfinite(best.at) or (best.at == 0 and not best.x.low <= 0 <= best.x.high):
+            return self._beyond_floats(found)
         return self._answered(found, proofs=proofs)
 
     def _line(self, values: Values) -> tuple[Line, tuple[int, ...], Range]:
@@ -130,19 +136,41 @@ class Single:
         return replace(base, relaxations=tuple(found), proof=proof)
 
     def _unbounded(self, found: Found) -> Answer:
-        name, end = self.unknown.name, "oo" if found.best.at > 0 else "-oo"
+        name, at = self.unknown.name, found.best.at
+        end = f"{at:.6g}" if math.isfinite(at) else "oo" if at > 0 else "-oo"
         limit = found.line.value
         text = self.posed.question.goal_text
-        proof = [f"{text} has no best value: it goes on as {name} -> {end}"]
+        proof = [f"{text} is unbounded: it has no best value as {name} -> {end}"]
         if limit is not None and limit.low.is_finite() and limit.high.is_finite():
-            value = self.posed.sign * float(((limit.low + limit.high) / 2).mid())
+            value = self.posed.sign * centre(limit) + 0.0
             proof = [f"{text} comes nearer and nearer to {value:.6g} as {name} -> {end}"]
+        if not found.line.certain:
+            proof += not_certain(name, found.line)
+        certain = found.line.certain and found.line.equal
         base = self.posed.blank("unbounded", found.values, found.level)
-        return replace(base, proof=tuple(proof), certain=found.line.certain)
+        return replace(base, proof=tuple(proof), certain=certain)
+
+    def _beyond_floats(self, found: Found) -> Answer:
+        """The best place is too large or too small for a float."""
+        place = found.best.x.low.str(3, radius=False)
+        largest = (
+            "above the largest number, 1.8e308" if found.best.at else "below the smallest, 1e-323"
+        )
+        line = f"the best {self.unknown.name} is about {place}, {largest}"
+        base = self.posed.blank("undecided", found.values, found.level)
+        return replace(base, proof=(line, "state the question in another unit"))
 
     # An answer
 
     def _answered(self, found: Found, *, proofs: bool) -> Answer:
+        curve = tuple(response(self.frame, found))
+        if not found.line.certain:
+            unbeaten = self._not_beaten(found, curve)
+            if unbeaten is None:
+                base = self.posed.blank("undecided", found.values, found.level)
+                said = f"{self.posed.question.goal_text} may be unbounded"
+                return replace(base, proof=(*not_certain(self.unknown.name, found.line), said))
+            found, curve = unbeaten
         x, values = found.best.at, {**found.values, self.x: found.best.at}
         values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
         points = self.along.at(np.array([x]), found.values)
@@ -157,15 +185,15 @@ class Single:
         answer = replace(
             base,
             unknowns=unknowns,
-            goal=self._goal(points, found.level),
+            goal=self._goal(points, found),
             where=where_of(self.unknown.name, found.best, self.conditions, found.whole),
             method=_method(formula, line),
             proof=proof_of(self.unknown.name, line, found.best, found.whole, self.posed.question),
-            certain=line.certain,
+            certain=line.certain and line.equal,
             kept=self._kept(points, found.best, found.bounding),
             sensitivities=tuple(sensitivities(self.frame, points, found)),
             thresholds=tuple(self._thresholds(slope, values)) if slope is not None else (),
-            response=tuple(response(self.frame, found)),
+            response=curve,
         )
         if slope is not None and proofs:
             made = [
@@ -175,6 +203,31 @@ class Single:
         known = drawn is not None or not self.noise.symbols
         share = 1.0 if drawn is None else drawn.answered
         return replace(answer, diagnostics=warnings_of(self.posed, values, known, share))
+
+    def _not_beaten(
+        self, found: Found, curve: tuple[Response, ...]
+    ) -> tuple[Found, tuple[Response, ...]] | None:
+        """The best of all points that were computed, where the best place is not certain; None
+        where points further out are better again and again."""
+        for _ in range(ROUNDS):
+            at = better_point(self.frame, found)
+            own = [r for r in curve if r.allowed]
+            least = min(own, key=lambda r: self.posed.sign * r.goal, default=None)
+            if at is None and least is not None:
+                point = least.x[self.unknown.name]
+                at = point if point != found.best.at else None
+                if at is not None and not self._is_better(at, found):
+                    at = None
+            if at is None:
+                return found, curve
+            found = replace(found, best=Candidate(number(at), "sampled"))
+            curve = tuple(response(self.frame, found))
+        return None
+
+    def _is_better(self, at: float, found: Found) -> bool:
+        """Whether the goal at a point is better than at the best place."""
+        values = self.along.at(np.array([at, found.best.at]), found.values).values[0]
+        return bool(values[0] < values[1])
 
     def _slope_at(self, x: float) -> sp.Expr | None:
         """The slope of the goal at an end of the range; None where algebra cannot write it."""
@@ -230,10 +283,14 @@ class Single:
             )
         return tuple(made[o.name] for o in self.posed.unknowns if o.name in made)
 
-    def _goal(self, points: Points, level: float) -> Goal:
+    def _goal(self, points: Points, found: Found) -> Goal:
         question = self.posed.question
-        value = self.posed.sign * float(points.values[0, 0]) + 0.0  # no -0
-        half = float(self.noise.half_widths(points.by_parameters[0], level)[0])
+        value = float(points.values[0, 0])
+        limit = found.line.value
+        if not math.isfinite(value) and limit is not None and found.best is found.line.best:
+            value = centre(limit)  # float64 has no value there, as of 0*log(0)
+        value = self.posed.sign * value + 0.0  # no -0
+        half = float(self.noise.half_widths(points.by_parameters[0], found.level)[0])
         return Goal(question.goal_text, question.maximize, value, interval(value, half))
 
     def _kept(self, points: Points, best: Candidate, bounding: Sequence[int]) -> tuple[Kept, ...]:
@@ -277,7 +334,7 @@ def _place(found: Found) -> str:
 def _method(formula: sp.Expr | None, line: Line) -> str:
     if formula is not None:
         return "closed form, agreeing with the certified root"
-    return "certified by interval arithmetic" if line.certain else "interval arithmetic, in part"
+    return "certified by interval arithmetic" if line.certain else "best of the points computed"
 
 
 def _in(whole: Range) -> str:

@@ -10,6 +10,8 @@ from lawdsl.solving.posing.posed import Condition
 from lawdsl.solving.single.line import Candidate, Line
 from lawdsl.solving.single.roots import Range
 
+INSIDE = {"stationary": "inside, where the slope is 0"}
+
 
 def where_of(name: str, best: Candidate, conditions: Sequence[Condition], whole: Range) -> str:
     """Where an answer lies."""
@@ -21,7 +23,9 @@ def where_of(name: str, best: Candidate, conditions: Sequence[Condition], whole:
     if best.kind == "end":
         side = "lower" if best.at == whole.low else "upper"
         return f"at the {side} end of {name}"
-    return "inside, where the slope is 0"
+    if best.kind == "plateau":
+        return "inside, where the goal is constant"
+    return "inside, at a kink" if best.kind == "kink" else INSIDE.get(best.kind, "inside")
 
 
 def proof_of(
@@ -29,13 +33,17 @@ def proof_of(
 ) -> tuple[str, ...]:
     """What is certain of an answer, in lines."""
     if not line.certain:
-        pieces = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in line.unclear) or "a part of the range"
-        return (f"not certain: {pieces} of {name} could not be decided",)
+        return not_certain(name, line)
     allowed = ", ".join(_interval(name, a, b) for a, b in line.allowed)
     goal = question.goal_text
     better, worse = ("rises", "falls") if question.maximize else ("falls", "rises")
     found = [f"allowed: {allowed}"] if allowed else []
-    if line.trend:
+    if line.plateau is not None:
+        low, high = line.plateau
+        found.append(f"every {_interval(name, low, high)} is optimal: the goal is constant there")
+    elif not line.complete:
+        found.append("a bound of the goal proves that no place elsewhere is better")
+    elif line.trend:
         word = better if line.trend < 0 else worse
         found.append(f"{goal} only {word} there: the only optimum")
     elif best.kind == "stationary" and len(line.stationary) == 1 and line.stationary[0][1] == 1:
@@ -44,13 +52,27 @@ def proof_of(
         count = len(line.stationary)
         places = ", ".join(f"{x:.6g}" for x, _ in line.stationary)
         turns = "turning point" if count == 1 else "turning points"
-        found.append(f"all {turns}: {name} = {places}; none is missed, and this is the best")
-    if line.others:
-        places = ", ".join(f"{c.at:.6g}" for c in line.others)
-        found.append(f"as good, as far as numbers tell: {name} = {places}")
+        best_of = "this is the best" if line.equal else "this is the best to rounding"
+        found.append(f"all {turns}: {name} = {places}; none is missed, and {best_of}")
+    finite = [c for c in line.others if math.isfinite(c.at)]
+    if finite:
+        places = ", ".join(f"{c.at:.6g}" for c in finite)
+        said = "equally good" if line.equal else f"not certain: equal to within {line.apart:.2g}"
+        found.append(f"{said}: {name} = {places}")
+    for other in line.others:
+        if not math.isfinite(other.at):
+            end = "oo" if other.at > 0 else "-oo"
+            same = "" if line.equal else f", to within {line.apart:.2g}"
+            found.append(f"{goal} tends to the same value as {name} -> {end}{same}")
     if not best.attained:
         found.append(f"{name} = {best.at:.6g} itself is left out: the best is approached only")
     return tuple(found)
+
+
+def not_certain(name: str, line: Line) -> tuple[str, ...]:
+    """What may hold a better value."""
+    pieces = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in line.unclear) or "a part of the range"
+    return (f"not certain: {pieces} of {name} could not be decided",)
 
 
 def _interval(name: str, low: float, high: float) -> str:
