@@ -123,12 +123,12 @@ class Function:
     def sign(self, x: Interval) -> int | None:
         """Its certain sign on an interval.
 
-        Near 0 and towards infinity terms grow or vanish together; there it is looked at as one of
-        its terms times the others divided by it.
+        Terms grow or vanish together, near 0 and towards infinity above all; so where the sum is
+        not certain it is looked at as one of its terms times the others divided by it.
         """
         found = self(x)
         own = sign_of(found) if found is not None else None
-        if own is not None or (x.low.is_finite() and x.high.is_finite() and x.low != 0):
+        if own is not None or x.low < 0 <= x.high:  # a root at 0 inside belongs to the left piece
             return own
         for whole, one in self._products:
             values = whole(x), one(x)

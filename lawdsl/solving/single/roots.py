@@ -8,6 +8,7 @@ found is known to be all there is. Where that cannot be told, the piece is named
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cmp_to_key
@@ -114,9 +115,11 @@ def _searched(function: Function, whole: Interval) -> tuple[list[Interval], list
     """The roots inside, and the pieces that could not be decided."""
     found: list[Interval] = []
     unclear: list[Interval] = []
-    waiting, pieces = [whole], 0
+    waiting, pieces = deque([whole]), 0
     while waiting:
-        piece = waiting.pop()
+        piece = (
+            waiting.popleft()
+        )  # wide ones first: an end where roots pile up takes no other's turn
         pieces += 1
         if function.sign(piece) in (1, -1):
             continue
@@ -132,7 +135,7 @@ def _searched(function: Function, whole: Interval) -> tuple[list[Interval], list
             unclear.append(piece)
             continue
         cut = middle(piece)
-        waiting += [Interval(cut, piece.high), Interval(piece.low, cut)]
+        waiting += [Interval(piece.low, cut), Interval(cut, piece.high)]
     return found, unclear
 
 
