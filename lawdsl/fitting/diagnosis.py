@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.residuals import distinct
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
+SPARE = 3  # rows beyond the parameters: fewer cannot test a law
 CLEARLY = 1.2  # so many times the usual distance from the median
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
 RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
@@ -36,14 +38,29 @@ def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
     return []
 
 
-def no_spare_rows(problem: Problem) -> list[Diagnostic]:
-    """A warning where there are as many parameters as rows: any data would be met exactly."""
-    if problem.rows > problem.parameters:
-        return []
-    message = (
-        f"{problem.rows} rows, {problem.parameters} parameters: no row is left to test the law"
-    )
-    return [Diagnostic("F0102", message, "warning", help="measure more, or fit a smaller law")]
+def few_spare_rows(problem: Problem) -> list[Diagnostic]:
+    """A warning where the rows are too few, or repeat too few settings, to test the law.
+
+    Copies of a row count once. With one or two spare rows the noise, and every interval with it, is
+    known to a factor of several only, and no residual can be judged against the others. Further
+    measurements at the same settings tell the noise, not the form of the law.
+    """
+    count = problem.parameters
+    rows = len(distinct(problem))
+    settings = len(np.unique(problem.columns, axis=1).T)
+    help = "measure more, or fit a smaller law"
+    if rows - count < SPARE:
+        spare = {0: "no row is", 1: "1 row is"}.get(max(rows - count, 0), f"{rows - count} rows are")
+        copies = "" if rows == problem.rows else "different "
+        message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
+    if settings <= count:
+        message = (
+            f"{settings} settings of the variables, {count} parameters: none is left to test the law"
+        )
+        help = "measure at more settings, or fit a smaller law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
+    return []
 
 
 def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:

@@ -11,6 +11,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.posing import is_large, on_arrays
 from lawdsl.fitting.problem import Problem
@@ -28,6 +29,7 @@ WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it
 ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
 SUMS = 100  # of so many variables, at most looked at
+EFFICIENT = np.sqrt(2 / np.pi)  # noise, in units of the errors of a mean by least absolute residuals
 TIED = 1e-2  # relative: how far two variables that move together may be from their line
 
 
@@ -83,7 +85,7 @@ def unseen(
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
     spread = np.sqrt(problem.rows) * _spread(problem)
-    noise = _noise(residual, problem.parameters)
+    noise = _noise(problem, residual)
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
         dead = ~(np.linalg.norm(jacobian, axis=0) * reach > DEAD * spread)
@@ -205,16 +207,29 @@ def _merged(sets: list[set[str]]) -> list[set[str]]:
 
 def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[_Cause]) -> Diagnostic:
     what = "told apart from" if involved[1:] else "determined from"
-    told: list[_Cause] = []
-    if causes:
-        slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
-        touched = set().union(*slopes)
-        told = [cause for cause in causes if cause.variables & touched]
+    told = _touching(law, involved, causes)
     why = f": {'; '.join(cause.short for cause in told)}" if told else ""
     message = f"{_listed(involved)} cannot be {what} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"
     notes = (rank, *(cause.text for cause in told))
     return Diagnostic("F0101", message, notes=notes, help=help)
+
+
+def causes_of(law: Law, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
+    """Why the rows may not determine some parameters: what is special about the variables that
+    their effects depend on, in words."""
+    if is_large(law):
+        return ()
+    return tuple(cause.text for cause in _touching(law, involved, _causes(law, problem)))
+
+
+def _touching(law: Law, involved: Sequence[str], causes: Sequence[_Cause]) -> list[_Cause]:
+    """The causes about variables that the effects of some parameters depend on."""
+    if not causes:
+        return []
+    slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
+    touched = set().union(*slopes)
+    return [cause for cause in causes if cause.variables & touched]
 
 
 def _listed(names: list[str]) -> str:
@@ -226,11 +241,19 @@ def _spread(problem: Problem) -> float:
     return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
 
 
-def _noise(residual: Array, parameters: int) -> float:
-    """The standard deviation of a residual, from their median: a few outliers do not matter."""
-    rows = len(residual)
-    freedom = np.sqrt(rows / max(rows - parameters, 1))
-    return float(1.4826 * np.median(np.abs(residual)) * freedom)
+def _noise(problem: Problem, residual: Array) -> float:
+    """The standard deviation of a residual, as far as a few outliers cannot change it.
+
+    For a squared loss from the median of the residuals. A Huber loss of small delta passes through
+    about as many rows as there are parameters, which makes that median far too small where rows are
+    few: there it is found from what the standard errors rest on.
+    """
+    count = problem.parameters
+    freedom = np.sqrt(len(residual) / max(len(residual) - count, 1))
+    usual = 1.4826 * np.median(np.abs(residual)) * freedom
+    if problem.objective.loss != "huber":
+        return float(usual)
+    return float(max(usual, EFFICIENT * np.sqrt(noise_of(problem, residual, count).tau2)))
 
 
 @dataclass(frozen=True)
@@ -251,12 +274,12 @@ def _causes(law: Law, problem: Problem) -> list[_Cause]:
             short = f"{q.name} has {'one value' if len(values) == 1 else 'two values'}"
             shown = f"{short}: {', '.join(f'{v:g}' for v in values)}"
             causes.append(_Cause(frozenset({q.symbol}), short, shown))
-    for pair, text in [*_ties(law, problem), *_sums(law, problem)]:
+    for pair, text in [*_ties(law, problem), *sums(law, problem)]:
         causes.append(_Cause(frozenset(pair), text, text))
     return causes
 
 
-def _sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
+def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
     """Variables whose sum is the same in every row, as shares of a whole."""
     moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
     found = []

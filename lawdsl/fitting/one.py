@@ -15,6 +15,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
 from lawdsl.fitting.findings import residual_findings
+from lawdsl.fitting.determination import Fitted, open_predictions, weak_parameters
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.held import held_values
 from lawdsl.fitting.identifiability import unseen
@@ -174,7 +175,8 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
     open_ones = np.isin(names, list(lost)) & ~on_bound
     known = _known(task, theta, on_bound, open_ones, progress)
     found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
-    found += diagnosis.no_spare_rows(problem)
+    found += diagnosis.few_spare_rows(problem)
+    found += _determination(task, theta, known, found, on_bound | open_ones)
     found += diagnosis.worse_than_constant(problem, theta)
     if best.converged and "F0112" not in [d.code for d in found]:
         found += residual_findings(law, problem, theta, task.runs)
@@ -225,6 +227,27 @@ def _known(
         progress,
         first.by,
     )
+
+
+def _determination(
+    task: _Task,
+    theta: Array,
+    known: Known,
+    found: Sequence[Diagnostic],
+    skipped: NDArray[np.bool_],
+) -> list[Diagnostic]:
+    """Parameters and predictions that the rows leave open; nothing where F0101 says so already."""
+    if known.spread is None or any(d.code == "F0101" and d.severity == "error" for d in found):
+        return []
+    law, problem, first = task.law, task.problem, task.first
+    if first is not None:
+        law, problem = first.law, first.problem
+        theta, skipped = first.also(theta, first.value), first.also(skipped, False)
+    names = (q.name for q in law.parameters)
+    own = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
+    fitted = Fitted(law, problem, theta, known.spread, own)
+    tied = any(d.code == "F0101" for d in found)  # on one line, as its warning says
+    return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
 
 
 def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:

@@ -25,9 +25,12 @@ FITS: dict[str, Message] = {
         GOOD,
     ),
     "F0102": Message(
-        "no row to test the law",
+        "too few rows to test the law",
         "With as many rows as parameters the law passes through every point whatever is measured, "
-        "and nothing is left to tell a right law from a wrong one. Measure more.",
+        "and nothing is left to tell a right law from a wrong one. With one or two more the noise, "
+        "and each interval with it, is known to a factor of several only, and no row can be judged "
+        "by the others. Copies of a row count once; repeated measurements at as many settings as "
+        "there are parameters tell the noise, but not whether the law is right. Measure more.",
         (HEAD + "".join(ROWS.splitlines(keepends=True)[i] for i in (0, 1, 2, 5, 8)),),
         GOOD,
     ),
@@ -215,6 +218,52 @@ FITS: dict[str, Message] = {
         "follow that, so what it predicts there is wrong the further it looks ahead. The warning "
         "is given below the upper end of the interval of the ratio. `lawdsl trends` shows what was "
         "measured. Stay above it, or measure at shares nearer to it to know it better.",
+    ),
+    "F0130": Message(
+        "parameters that the rows hardly determine",
+        "The ends of a parameter's interval differ by more than a factor of 100, so its value says "
+        "little, although predictions near the rows may be good. Measure more, further apart, or "
+        "with less noise, or fit a law without the parameter. Of a parameter in which the law is "
+        "linear, as A in A/N^alpha, the size depends on the unit of N: it is judged by alpha.",
+        (
+            HEAD
+            + "".join(
+                f"{n},{d},{loss}\n"
+                for n, losses in (
+                    ("1e9", ("3.0691", "2.7843", "2.5785", "2.4286", "2.3241")),
+                    ("1.26e9", ("3.0388", "2.7558", "2.5599", "2.4105", "2.2861")),
+                    ("1.6e9", ("3.0018", "2.7309", "2.5256", "2.3811", "2.2740")),
+                )
+                for d, loss in zip(
+                    ("2e9", "6.32e9", "2e10", "6.32e10", "2e11"), losses, strict=True
+                )
+            ),
+        ),
+        GRID,
+    ),
+    "F0131": Message(
+        "predictions that the rows leave open between their values",
+        "Each variable varies, but two of them go together in all rows, so that a prediction at "
+        "other combinations inside the same ranges is open: D near 20 N says nothing of much D for "
+        "a small N. Predictions near the line of the rows may be good. Measure off that line.",
+        (
+            HEAD
+            + """\
+1e8,2.04e9,3.4837
+1.5e8,2.91e9,3.2810
+2.3e8,4.65e9,3.0815
+3.5e8,6.86e9,2.9177
+5.3e8,1.08e10,2.7704
+8.1e8,1.57e10,2.6466
+1.2e9,2.42e10,2.5284
+1.9e9,3.72e10,2.4264
+2.8e9,5.71e10,2.3379
+4.3e9,8.34e10,2.2684
+6.6e9,1.33e11,2.1939
+1e10,1.96e11,2.1326
+""",
+        ),
+        GRID,
     ),
 }
 
