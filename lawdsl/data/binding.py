@@ -19,7 +19,8 @@ from lawdsl.data.grouping import (
     of_known_runs,
     with_weights,
 )
-from lawdsl.data.oddities import duplicates, two_scales
+from lawdsl.data.oddities import duplicates, other_units, two_scales
+from lawdsl.data.resolution import steps
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
@@ -52,6 +53,7 @@ class Runs:
             the order of their labels; None where that is not known.
         weighted: the column of the weights, or what they are.
         run_columns: the columns whose values tell training runs apart.
+        steps: what each measured output is rounded to, shape (rows,); 0 where that is not seen.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Runs:
     groups: NDArray[np.int64] | None = None
     weighted: str | None = None
     run_columns: tuple[str, ...] = ()
+    steps: Array = field(default_factory=lambda: np.zeros(0))
 
 
 def bind(
@@ -126,17 +129,22 @@ def bind(
     data = np.array([values[q.name] for q in law.variables]).reshape(-1, len(table))
     output = values.get(law.output)
     warnings: list[Diagnostic] = []
-    rows = table.rows
+    rows, rounded = table.rows, np.zeros(0)
     counts = None if weighted is None else table.numbers(weighted)
     groups = groups_of(table, run) if run else None
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:
             raise LawdslError(problems)
-        warnings = duplicates(table, data, output)
+        unit = law.declarations.output.unit
+        factor = conversion(table, law.output, bound[law.output], unit.factors if unit else None)
+        rounded = steps(output / factor) * factor
+        warnings = [*other_units(law, table, values, bound)]
+        warnings += duplicates(table, data, output, rounded)
         beside = [column for column in (groups, counts) if column is not None]
         order = np.lexsort((*beside, *data[::-1], output))
         data, output, rows = data[:, order], output[order], rows[order]
+        rounded = rounded[order]
         counts = None if counts is None else counts[order]
         groups = None if groups is None else groups[order]
     return Runs(
@@ -153,6 +161,7 @@ def bind(
         groups=groups,
         weighted=weighted,
         run_columns=tuple(run),
+        steps=rounded,
     )
 
 

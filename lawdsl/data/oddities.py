@@ -1,21 +1,56 @@
-"""Tables in which every cell is fine and the whole is not: two scales in a column, copied rows."""
+"""Tables in which every cell is fine and the whole is not: scales, units, copied rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy import stats
 
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.law import Law
+from lawdsl.law import Law, unit_text
+from lawdsl.units import PREFIXES, Dimension, size_and_dimension
 
 Array = NDArray[np.float64]
 
+SHOWN = 3  # copied rows named
+
 GAP = 1e4  # two clouds of values further apart than this are two scales
-REPEATS = 0.25  # of the rows: fewer may well be equal measurements
+REPEATS = 0.25  # of the rows: so many copies are no measurements, however coarse the numbers are
+CHANCE = 1e-4  # that independent measurements agree in so many rows: copies are less likely
+QUIET = 1e-3  # relative: the noise that is supposed where no setting was measured twice
+
+
+@dataclass(frozen=True)
+class Usual:
+    """Which numbers of a quantity there are.
+
+    Attributes:
+        none: where all are below it, there is nothing of that size.
+        small, few: nor where all are below `small`, and some below `few`.
+        most: nor where all are above it.
+        from_, to: what is usual.
+    """
+
+    none: float
+    small: float
+    few: float
+    most: float
+    from_: float
+    to: float
+
+
+USUAL: Mapping[Dimension, Usual] = {
+    (("param", 1),): Usual(1e4, 1e6, 5e3, 1e15, 1e6, 1e13),
+    (("token", 1),): Usual(1e6, 1e8, 1e5, 1e18, 1e8, 1e15),
+    (("FLOP", 1),): Usual(1e9, 1e10, 1e8, 1e33, 1e12, 1e28),
+}
+"""Dimension -> the numbers of it: model sizes, training tokens, compute."""
 
 
 def two_scales(
@@ -51,19 +86,110 @@ def two_scales(
     return found
 
 
-def duplicates(table: Table, data: Array, output: Array) -> list[Diagnostic]:
-    """A warning where many rows repeat another row in all that the law sees of it.
+def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[Diagnostic]:
+    """A warning where rows repeat another row in all that the law sees of it, and chance does not
+    explain it: measurements of few digits may agree.
 
     Args:
-        table: for its name.
+        table: for its name, and the numbers of its rows.
         data: the variables, shape (variables, rows).
         output: the measurements, shape (rows,).
+        steps: the steps that they are rounded to, shape (rows,).
     """
-    cells = pa.table({str(i): column for i, column in enumerate((*data, output))})
-    distinct = cells.group_by(cells.column_names).aggregate([]).num_rows
-    count = cells.num_rows - distinct
-    if count < REPEATS * cells.num_rows:
+    settings = pa.table({str(i): column for i, column in enumerate((*data, output))})
+    names = settings.column_names
+    cells = settings.append_column("row", pa.array(table.rows))
+    seen = cells.group_by(names).aggregate([("row", "min"), ("row", "count")])
+    count = len(output) - seen.num_rows
+    if not count:
         return []
-    message = f"{count:,} of {cells.num_rows:,} rows repeat another row exactly"
+    if count < REPEATS * len(output):
+        expected = _equal_by_chance(seen, names, float(np.median(steps)))
+        if stats.poisson.sf(count - 1, expected) > CHANCE:
+            return []
+    copied = seen.filter(pc.greater(seen["row_count"], 1)).sort_by([("row_count", "descending")])
+    shown = [
+        f"row {row} occurs {times} times"
+        for row, times in zip(
+            copied["row_min"][:SHOWN].to_pylist(), copied["row_count"][:SHOWN].to_pylist(), strict=True
+        )
+    ]
+    more = f", and {copied.num_rows - SHOWN:,} more" if copied.num_rows > SHOWN else ""
+    verb = "repeats" if count == 1 else "repeat"
+    message = f"{count:,} of {len(output):,} rows {verb} another row exactly"
     help = "keep one of each: repeated rows count as new measurements, which they are not"
-    return [Diagnostic("D0114", message, "warning", place=table.name, help=help)]
+    notes = (", ".join(shown) + more,)
+    return [Diagnostic("D0114", message, "warning", place=table.name, notes=notes, help=help)]
+
+
+def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float:
+    """How many rows are expected to repeat another one by rounding alone.
+
+    Two measurements of one setting, each with noise of standard deviation s, are rounded to the same
+    multiple of a step, small beside s, with probability step/(2 s sqrt(pi)).
+
+    Args:
+        seen: the different rows.
+        names: of the variables, and of the output at the end.
+        step: that the output is rounded to.
+    """
+    rows, output = pc.sum(seen["row_count"]).as_py(), names[-1]
+    if len(names) == 1:
+        settings = pa.table({"mean": [0.0]})
+        sizes, squares = np.array([float(rows)]), np.var(seen[output].to_numpy()) * seen.num_rows
+        spare = seen.num_rows - 1
+    else:
+        settings = seen.group_by(list(names[:-1])).aggregate(
+            [("row_count", "sum"), (output, "variance"), (output, "count")]
+        )
+        sizes = settings["row_count_sum"].to_numpy().astype(np.float64)
+        different = settings[f"{output}_count"].to_numpy()
+        squares = float(np.sum(settings[f"{output}_variance"].to_numpy() * different))
+        spare = int(np.sum(different - 1))
+    noise = QUIET * float(np.median(np.abs(seen[output].to_numpy())))
+    if spare > 0:
+        noise = float(np.sqrt(squares / spare))
+    chance = min(1.0, step / (2 * noise * np.sqrt(np.pi))) if noise > 0 else 1.0
+    return chance * float(np.sum(sizes * (sizes - 1) / 2))
+
+
+def other_units(law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]) -> list[Diagnostic]:
+    """A warning about columns whose header says no unit and whose numbers make no sense in the
+    law's: a model of 50 parameters, 300 tokens of training.
+
+    Args:
+        law: the law.
+        table: for its headers.
+        values: variable -> its values in the law's unit.
+        bound: variable -> column.
+    """
+    found = []
+    for q in law.variables:
+        numbers = values.get(q.name)
+        if numbers is None or not len(numbers) or table.units.get(bound[q.name]):
+            continue
+        size, dimension = size_and_dimension(q.unit or ())
+        usual = USUAL.get(dimension)
+        if usual is None or not np.min(numbers) > 0:
+            continue
+        low, high = float(np.min(numbers)) * size, float(np.max(numbers)) * size
+        none = high < usual.none or (high < usual.small and low < usual.few) or low > usual.most
+        if not none:
+            continue
+        unit = unit_text(q.unit or ())
+        ((base, _),) = dimension
+        likely = [
+            prefix + base
+            for prefix, factor in {"": 1.0, **PREFIXES}.items()
+            if usual.from_ <= low / size * factor and high / size * factor <= usual.to
+        ]
+        message = (
+            f"column {bound[q.name]} has {q.name} from {low / size:g} to {high / size:g} {unit}, "
+            f"which makes no sense"
+        )
+        meant = f": {likely[0]}?" if likely else ""
+        written = f"`{bound[q.name]} [{likely[0] if likely else 'UNIT'}]`"
+        help = f"is the column in another unit{meant} write it into the header: {written}"
+        place = f"{table.name} column {bound[q.name]}"
+        found.append(Diagnostic("D0123", message, "warning", place=place, help=help))
+    return found

@@ -24,6 +24,8 @@ ALIKE = 0.05  # relative: outliers whose shifts differ by less have one cause
 TRAINING = {"token", "step", "FLOP", "second"}  # what a run has more of at each checkpoint
 STRONG = 0.1  # of the spread of the output: a law that misses as much is not trusted
 LEAST = 1e-300
+ROUNDED = 0.25  # of the variance: below, the noise is larger than the steps of rounding
+LEVELS = 1000  # steps in the range of the output: among more, errors of rounding are like noise
 
 
 def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> list[Diagnostic]:
@@ -58,6 +60,7 @@ def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> l
     if apart is not None:
         found.append(_clouds(seen, apart, runs))
         seen = seen.keep(~apart)
+    found += _rounded(problem, seen, runs)
     found += _order(law, problem, seen)
     return found
 
@@ -136,6 +139,27 @@ def _outliers(seen: View, far: Outliers, runs: Runs) -> Diagnostic:
     help = "look at these runs: correct them, or leave them out with --where, and compare"
     place = f"{runs.name}:{numbers[0]}"
     return Diagnostic("F0115", message, "warning", place=place, notes=tuple(notes), help=help)
+
+
+def _rounded(problem: Problem, seen: View, runs: Runs) -> list[Diagnostic]:
+    """A warning where much of what the law leaves over comes of measurements with too few digits."""
+    steps, target = runs.steps[seen.rows], problem.target[seen.rows]
+    step = float(np.median(steps)) if len(steps) else 0.0
+    if not step > 0 or float(np.ptp(target)) > LEVELS * step:
+        return []
+    own = steps / np.abs(target) if seen.log else steps
+    if problem.weights is not None:
+        own = own * np.sqrt(problem.weights[seen.rows])
+    share = float(np.mean(own**2)) / 12 / (float(np.sum(seen.left**2)) / seen.freedom)
+    if share < ROUNDED:
+        return []
+    message = (
+        f"{seen.names[-1].removeprefix('the predicted ')} is rounded to steps of {step:.3g}, which is "
+        f"{100 * min(share, 1.0):.0f} % of the variance that the law leaves over"
+    )
+    notes = ("errors of rounding are not independent of each other: intervals may be too narrow",)
+    help = "give the measurements with more digits"
+    return [Diagnostic("F0132", message, "warning", place=runs.name, notes=notes, help=help)]
 
 
 def _clouds(seen: View, apart: NDArray[np.bool_], runs: Runs) -> Diagnostic:

@@ -36,9 +36,11 @@ from lawdsl.fitting.records import (
     Parameter,
 )
 from lawdsl.language.declared import Objective
-from lawdsl.law import Law
+from lawdsl.law import Law, unit_text
 
 OUTSIDE = 1.0 + 1e-9  # a value further out than this factor is outside the fitted range
+OTHER_UNIT = 1e3  # times outside: two units of one quantity differ by as much
+MEASURE = "measure there before you rely on it"
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,8 @@ class Fit:
     def _outside(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
         found: list[Diagnostic] = []
         for q, values in zip(law.variables, columns, strict=True):
-            found += beyond(q.name, values, self.data.ranges[q.name])
+            unit = unit_text(q.unit) if q.unit else ""
+            found += beyond(q.name, values, self.data.ranges[q.name], unit)
         return found
 
     def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
@@ -282,20 +285,43 @@ def _read(fitted: FittedLaw) -> Law:
         raise altered("its labels are not those of its law") from None
 
 
-def beyond(name: str, values: NDArray[np.float64], fitted: tuple[float, float]) -> list[Diagnostic]:
-    """A warning for each end of the fitted range that values of a variable leave."""
+def beyond(
+    name: str, values: NDArray[np.float64], fitted: tuple[float, float], unit: str = ""
+) -> list[Diagnostic]:
+    """A warning for each end of the fitted range that values of a variable leave.
+
+    Args:
+        name: of the variable.
+        values: in the law's unit.
+        fitted: the smallest and the largest value of the rows that were fitted.
+        unit: the law's, as text.
+    """
     low, high = fitted
     below, above = float(np.min(values)), float(np.max(values))
-    factors = []
+    factors: list[tuple[str, float]] = []
     if high > 0 and above > high * OUTSIDE:
-        factors.append(f"{above:g} is {above / high:.3g} times the largest fitted, {high:g}")
+        times = above / high
+        factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
     elif above > high + abs(high) * (OUTSIDE - 1):
-        factors.append(f"{above:g} is above the largest fitted, {high:g}")
+        factors.append((f"{above:g} is above the largest fitted, {high:g}", 1.0))
     if below < low - abs(low) * (OUTSIDE - 1):
-        ratio = f"{low / below:.3g} times below" if below > 0 < low else "below"
-        factors.append(f"{below:g} is {ratio} the smallest fitted, {low:g}")
-    help = "measure there before you rely on it"
+        times = low / below if below > 0 < low else 1.0
+        ratio = f"{times:.3g} times below" if below > 0 < low else "below"
+        factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
     return [
-        Diagnostic("F0109", f"{name} leaves the fitted range: {factor}", "warning", help=help)
-        for factor in factors
+        Diagnostic(
+            "F0109",
+            f"{name} leaves the fitted range: {factor}",
+            "warning",
+            help=_advice(name, fitted, unit) if times >= OTHER_UNIT else MEASURE,
+        )
+        for factor, times in factors
     ]
+
+
+def _advice(name: str, fitted: tuple[float, float], unit: str) -> str:
+    """What to do about values that are so far out that their unit may be another."""
+    low, high = (f"{end:g}" for end in fitted)
+    return f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip() + (
+        f"; else {MEASURE}"
+    )

@@ -78,3 +78,8 @@ GRID = (
 1e10,2e11,2.1307
 """
 )
+
+GRID_ROUNDED = HEAD + "".join(
+    f"{line.rpartition(',')[0]},{float(line.rpartition(',')[2]):.1f}\n"
+    for line in GRID.splitlines()[1:]
+)

@@ -6,7 +6,7 @@ takes a fit or a command, there is none.
 
 from __future__ import annotations
 
-from lawdsl.messages.examples import GOOD, GRID, HEAD, ROWS, SHARE, table_of
+from lawdsl.messages.examples import GOOD, GRID, GRID_ROUNDED, HEAD, ROWS, SHARE, table_of
 from lawdsl.messages.message import Message
 
 FITS: dict[str, Message] = {
@@ -263,6 +263,15 @@ FITS: dict[str, Message] = {
 1e10,1.96e11,2.1326
 """,
         ),
+        GRID,
+    ),
+    "F0132": Message(
+        "measurements that are rounded further than their noise",
+        "The steps between measured values are as large as what the law leaves over, so the "
+        "residuals are errors of rounding for a good part. They repeat where the curve does, are "
+        "not independent of each other, and shift the fit as a whole. Losses are logged with more "
+        "digits than tables print: give them.",
+        (GRID_ROUNDED,),
         GRID,
     ),
 }

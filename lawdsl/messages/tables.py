@@ -134,10 +134,10 @@ TABLES: dict[str, Message] = {
     ),
     "D0114": Message(
         "rows that repeat other rows",
-        "A quarter of the rows or more are exact copies in all that the law sees. Each counts as "
-        "a measurement of its own, which a copy is not, so the fit looks better founded than it "
-        "is. Keep one of each.",
-        (GOOD + ROWS,),
+        "Rows are exact copies in all that the law sees, more of them than measurements with so few "
+        "digits would agree in by chance. Each counts as a measurement of its own, which a copy is "
+        "not, so the fit looks better founded than it is. Keep one of each.",
+        (GOOD + ROWS, GOOD + 4 * "1e9,2e9,2.9942\n"),
         GOOD,
     ),
     "D0115": Message(
@@ -186,6 +186,16 @@ TABLES: dict[str, Message] = {
         "They sum to 1 only to two or five digits, as printed ones do. The last of them is taken to "
         "be 1 minus the others, so the law is evaluated on the simplex. Give more digits where "
         "there are some.",
+    ),
+    "D0123": Message(
+        "a column in another unit than the law",
+        "The law gives its variable a unit, the header of the column gives none, and the numbers "
+        "make no sense in the law's: there is no model of 50 parameters. Most often the column counts "
+        "millions or billions. Write its unit into the header, `N [Mparam]`, and it is converted; "
+        "the parameters of the fit and later predictions are then in the law's unit. A header "
+        "that says the unit is believed.",
+        (HEAD + ROWS.replace("1e8,", "100,").replace("1e9,", "1000,").replace("1e10,", "10000,"),),
+        GOOD,
     ),
     "D0130": Message(
         "a row without a label",

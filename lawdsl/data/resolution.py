@@ -1,0 +1,57 @@
+"""To which steps the numbers of a column are rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+DECIMALS = range(-3, 9)  # places behind the point that are tried
+DIGITS = range(1, 7)  # significant digits that are tried
+EXACT = 1e-9  # relative: what is left of a number on its grid by binary fractions
+SINGLE = 2e-7  # the same for numbers that were kept in single precision
+COARSE = 1e-4  # of the largest number: steps above it are seen in single precision too
+LARGEST = 2.0**53  # whole numbers up to which all are exact
+
+
+def steps(numbers: Array) -> Array:
+    """The distance to the neighbours that each number could be rounded to, shape (rows,).
+
+    Either all numbers are multiples of one step (0.01, 0.05, 1/64), or all have few significant
+    digits. It is 0 where no step is seen.
+    """
+    size = np.abs(numbers)
+    if not len(numbers) or not np.all(np.isfinite(numbers)) or not size.max() > 0:
+        return np.zeros(len(numbers))
+    return np.maximum(_common(numbers, size), _significant(numbers, size))
+
+
+def _common(numbers: Array, size: Array) -> float:
+    """The largest step that all numbers are multiples of; 0 if there is none."""
+    for places in DECIMALS:
+        unit = 10.0**-places
+        scaled = numbers / unit
+        if np.max(np.abs(scaled)) > LARGEST:
+            break
+        whole = np.rint(scaled)
+        if np.all(np.abs(scaled - whole) * unit <= _allowed(unit, size)):
+            return float(np.gcd.reduce(whole.astype(np.int64))) * unit
+    return 0.0
+
+
+def _significant(numbers: Array, size: Array) -> Array:
+    """The step of each number where all have few significant digits; else 0."""
+    with np.errstate(divide="ignore"):
+        power = np.where(size > 0, np.floor(np.log10(np.where(size > 0, size, 1.0))), 0.0)
+    for digits in DIGITS:
+        unit = 10.0 ** (power - digits + 1)
+        off = np.abs(numbers / unit - np.rint(numbers / unit)) * unit
+        if np.all(off <= _allowed(unit, size)):
+            return np.asarray(np.where(size > 0, unit, 0.0), dtype=np.float64)
+    return np.zeros(len(numbers))
+
+
+def _allowed(unit: Array | float, size: Array) -> Array:
+    coarse = np.asarray(unit) > COARSE * np.max(size)
+    return np.where(coarse, SINGLE, EXACT) * size

@@ -1,0 +1,173 @@
+"""Tables whose cells are fine and whose whole is odd: copies, rounding, units, exchanged columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from planted import law_of
+
+import lawdsl
+from lawdsl.data.resolution import steps
+from lawdsl.diagnostics import Diagnostic
+
+Columns = dict[str, Any]
+
+LAW = law_of(
+    "variable N > 0 unit param\nvariable D > 0 unit token\nparameter E, A, alpha, B, beta > 0\n"
+    "L = E + A/N^alpha + B/D^beta\nminimize huber(log(L), 0.001)"
+)
+
+
+def runs(seed: int = 0, noise: float = 0.003, points: int = 6) -> Columns:
+    axes = np.meshgrid(np.geomspace(5e7, 8e9, points), np.geomspace(1e9, 3e11, points))
+    N, D = (axis.ravel() for axis in axes)
+    L = 1.69 + 406.4 / N**0.34 + 410.7 / D**0.28
+    errors = np.random.default_rng(seed).normal(0, noise, len(N))
+    return {"N": N, "D": D, "L": L * np.exp(errors)}
+
+
+def found(table: Any, **options: Any) -> dict[str, Diagnostic]:
+    fit = lawdsl.fit(LAW, table, claims=False, **options)
+    assert (fit.verdict == "trusted") == (not fit.diagnostics)
+    return {d.code: d for d in fit.diagnostics}
+
+
+# ---- copies
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([5], "1 of 37 rows repeats another row exactly"),
+        ([5, 22], "2 of 38 rows repeat another row exactly"),
+        ([5, 5, 5, 5], "4 of 40 rows repeat another row exactly"),
+    ],
+)
+def test_a_copy_is_named_however_few_there_are(rows: list[int], message: str):
+    table = {name: np.append(x, x[rows]) for name, x in runs().items()}
+
+    told = found(table)["D0114"]
+
+    assert told.message == message
+    assert f"row {rows[0] + 1} occurs" in told.notes[0]
+
+
+def test_equal_measurements_of_few_digits_are_no_copies():
+    table = {name: np.tile(x, 4) for name, x in runs(points=4).items()}
+    errors = np.random.default_rng(1).normal(0, 0.01, 64)
+    table["L"] = np.round(table["L"] * np.exp(errors), 2)
+    cells = {tuple(row) for row in zip(*table.values(), strict=True)}
+
+    assert len(cells) < 64  # some are equal
+    assert "D0114" not in found(table)
+
+
+# ---- rounding
+
+
+@pytest.mark.parametrize(("places", "noise"), [(1, 0.003), (2, 0.0005), (1, 0.01)])
+def test_rounding_that_hides_the_noise_is_named(places: int, noise: float):
+    table = runs(noise=noise)
+    table["L"] = np.round(table["L"], places)
+
+    assert f"rounded to steps of {10.0**-places:g}" in found(table)["F0132"].message
+
+
+def test_steps_that_are_no_power_of_ten_are_seen():
+    table = runs(noise=0.001)
+    table["L"] = np.round(table["L"] * 64) / 64  # as in half precision
+
+    assert "steps of 0.0156" in found(table)["F0132"].message
+
+
+@pytest.mark.parametrize("places", [3, 4, 6])
+def test_enough_digits_are_no_rounding(places: int):
+    table = runs()
+    table["L"] = np.round(table["L"], places)
+
+    assert found(table) == {}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "step"),
+    [
+        ([2.5, 3.1, 4.0], 0.1),
+        ([2.25, 3.5, 4.0], 0.25),
+        ([2.531, 3.117, 4.002], 0.001),
+        ([1200, 3100, 500], 100),
+        ([2.5, 0.031, 410.0], 0.001),
+        ([np.float32(2.6), np.float32(3.1)], 0.1),
+        ([np.pi, np.e, 1.0], 0),
+        ([0.0, 0.0], 0),
+    ],
+)
+def test_the_step_of_a_column(numbers: list[float], step: float):
+    assert np.min(steps(np.array(numbers, dtype=np.float64))) == pytest.approx(step)
+
+
+def test_each_number_of_two_digits_has_a_step_of_its_own():
+    assert steps(np.array([2.5, 0.031, 410.0])) == pytest.approx([0.1, 0.001, 10.0])
+
+
+# ---- units
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "unit"),
+    [("N", 1e6, "Mparam"), ("N", 1e9, "Gparam"), ("D", 1e9, "Gtoken"), ("D", 1e6, "Mtoken")],
+)
+def test_a_column_without_a_unit_that_makes_no_sense_in_the_laws(
+    name: str, scale: float, unit: str
+):
+    table = runs()
+    table[name] = table[name] / scale
+
+    told = found(table)["D0123"]
+
+    assert name in told.message and f"`{name} [{unit}]`" in (told.help or "")
+
+
+def test_raw_counts_for_a_law_in_billions():
+    law = law_of(
+        "variable N > 0 unit Gparam\nparameter E, A, alpha > 0\nL = E + A/N^alpha\n"
+        "minimize huber(log(L), 0.001)"
+    )
+    N = np.geomspace(5e7, 8e9, 20)
+    L = 1.7 + 0.35 / (N / 1e9) ** 0.34
+    errors = np.random.default_rng(0).normal(0, 1e-3, 20)
+    (told,) = lawdsl.fit(law, {"N": N, "L": L * np.exp(errors)}).diagnostics
+
+    assert told.code == "D0123" and "`N [param]`" in (told.help or "")
+
+
+def test_a_unit_in_the_header_is_believed(tmp_path: Path):
+    table = runs()
+    lines = ["N [Mparam],D [Gtoken],L"]
+    lines += [
+        f"{n / 1e6!r},{d / 1e9!r},{x!r}"
+        for n, d, x in zip(*(table[name].tolist() for name in "NDL"), strict=True)
+    ]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(lines) + "\n")
+
+    assert found(path) == {}
+
+    tiny = [line.replace("[Mparam]", "[param]").replace("[Gtoken]", "[token]") for line in lines]
+    path.write_text("\n".join(tiny) + "\n")
+
+    assert found(path) == {}
+
+
+def test_a_prediction_far_outside_asks_for_the_unit():
+    table = runs()
+    fit = lawdsl.fit(LAW, {**table, "N": table["N"] / 1e6}, claims=False)
+    _, (told, *_) = fit.predict_with_warnings({"N": [7e9], "D": [2e10]})
+
+    assert told.code == "F0109"
+    assert "another unit? the fit has N from 50 to 8000 param" in (told.help or "")
+
+    _, (near,) = fit.predict_with_warnings({"N": [16000.0], "D": [2e10]})
+    assert near.help == "measure there before you rely on it"
