@@ -653,8 +653,11 @@ def test_copied_rows_are_a_warning_and_a_few_equal_ones_are_not():
     assert (warning.code, warning.severity) == ("D0114", "warning")
     assert warning.message == "684 of 720 rows repeat another row exactly" and warning.help
 
-    few = {k: np.append(v, v[:5]) for k, v in PLANTED["chinchilla"].table(0.003).items()}
-    assert bind(CHINCHILLA, read_table(few), {}).warnings == ()
+    table = {k: np.repeat(v, 3) for k, v in PLANTED["chinchilla"].table(0.003).items()}
+    table["L"] = np.round(table["L"] * np.exp(np.random.default_rng(0).normal(0, 0.01, 108)), 2)
+    different = len({tuple(row) for row in zip(*table.values(), strict=True)})
+    assert 81 < different < 108  # less than a quarter agree, as measurements of three digits do
+    assert bind(CHINCHILLA, read_table(table), {}).warnings == ()
 
 
 CLEAN = {

@@ -111,7 +111,9 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     shown = [
         f"row {row} occurs {times} times"
         for row, times in zip(
-            copied["row_min"][:SHOWN].to_pylist(), copied["row_count"][:SHOWN].to_pylist(), strict=True
+            copied["row_min"][:SHOWN].to_pylist(),
+            copied["row_count"][:SHOWN].to_pylist(),
+            strict=True,
         )
     ]
     more = f", and {copied.num_rows - SHOWN:,} more" if copied.num_rows > SHOWN else ""
@@ -153,7 +155,9 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
     return chance * float(np.sum(sizes * (sizes - 1) / 2))
 
 
-def other_units(law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]) -> list[Diagnostic]:
+def other_units(
+    law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]
+) -> list[Diagnostic]:
     """A warning about columns whose header says no unit and whose numbers make no sense in the
     law's: a model of 50 parameters, 300 tokens of training.
 

@@ -81,7 +81,9 @@ def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[floa
     A parameter with one bound is judged by its distance to it, in logarithms; one with two by the
     width of its domain; one without bounds may be 0, which is a value like any other.
     """
-    lower, upper = (None if side is None else float(side.at(theta[None])[0]) for side in transform.sides)
+    lower, upper = (
+        None if side is None else float(side.at(theta[None])[0]) for side in transform.sides
+    )
     value = float(theta[i])
     if lower is not None and upper is not None:
         return (lower, upper) if half > (upper - lower) / 2 else None
@@ -129,7 +131,9 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
         "predictions away from the rows are open, though each variable stays in its range: "
         f"{law.output} at {place} is {shown} ({100 * LEVEL:g} %)"
     )
-    help = "measure at combinations that lie off the line of the rows, or predict near the rows only"
+    help = (
+        "measure at combinations that lie off the line of the rows, or predict near the rows only"
+    )
     return [Diagnostic("F0131", message, "warning", help=help)]
 
 

@@ -38,26 +38,30 @@ def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
     return []
 
 
-def few_spare_rows(problem: Problem) -> list[Diagnostic]:
+def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
     Copies of a row count once. With one or two spare rows the noise, and every interval with it, is
     known to a factor of several only, and no residual can be judged against the others. Further
     measurements at the same settings tell the noise, not the form of the law.
+
+    Args:
+        problem: the fit.
+        chosen: how many parameters were chosen from the rows before the fit.
     """
-    count = problem.parameters
+    count = problem.parameters + chosen
     rows = len(distinct(problem))
     settings = len(np.unique(problem.columns, axis=1).T)
     help = "measure more, or fit a smaller law"
     if rows - count < SPARE:
-        spare = {0: "no row is", 1: "1 row is"}.get(max(rows - count, 0), f"{rows - count} rows are")
+        spare = {0: "no row is", 1: "1 row is"}.get(
+            max(rows - count, 0), f"{rows - count} rows are"
+        )
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     if settings <= count:
-        message = (
-            f"{settings} settings of the variables, {count} parameters: none is left to test the law"
-        )
+        message = f"{settings} settings of the variables, {count} parameters: none is left to test the law"
         help = "measure at more settings, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     return []

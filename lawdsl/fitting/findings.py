@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from lawdsl.data.binding import Runs
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.exchanged import Exchanged, exchanged
+from lawdsl.fitting.masked import masked
 from lawdsl.fitting.outliers import Outliers, clouds, limit, outliers
 from lawdsl.fitting.patterns import Lines, Pattern, Scatter, levels, lines, pattern, scatter
 from lawdsl.fitting.problem import Problem
@@ -28,7 +30,13 @@ ROUNDED = 0.25  # of the variance: below, the noise is larger than the steps of 
 LEVELS = 1000  # steps in the range of the output: among more, errors of rounding are like noise
 
 
-def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> list[Diagnostic]:
+def residual_findings(
+    law: Law,
+    problem: Problem,
+    theta: Array,
+    runs: Runs,
+    suspected: NDArray[np.bool_] | None = None,
+) -> list[Diagnostic]:
     """Outliers, patterns, uneven scatter and dependence among the residuals of a fit.
 
     Rows that repeat others count once, outliers are left out of what is looked at next, and each
@@ -39,6 +47,7 @@ def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> l
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
         runs: the table, for the numbers by which its user finds a row.
+        suspected: rows that were left out of the fit as probable outliers, shape (rows,).
     """
     rows = distinct(problem)
     looked = sampled(rows)
@@ -49,8 +58,17 @@ def residual_findings(law: Law, problem: Problem, theta: Array, runs: Runs) -> l
     if len(looked) < len(rows):
         furthest = _furthest(problem, theta, rows, limit(seen, len(rows)))
         widest = view(law, problem, theta, np.union1d(looked, furthest))
-    far = outliers(widest, len(rows))
-    found = []
+    slips = exchanged(law, problem, theta)
+    found = [_exchanged(one, runs) for one in slips]
+    for one in slips:
+        seen, widest = (x.keep(~np.isin(x.rows, one.rows)) for x in (seen, widest))
+    own = None if suspected is None else suspected[widest.rows]
+    far = outliers(widest, len(rows), own)
+    if suspected is None and (far is None or not far.apart):
+        hidden = masked(law, problem, theta, widest, len(rows))
+        if hidden is not None:
+            widest, far = hidden
+            seen = widest.keep(np.isin(widest.rows, seen.rows))
     if far is not None and far.apart:
         found.append(_outliers(widest, far, runs))
         seen = seen.keep(~np.isin(seen.rows, widest.rows[far.rows]))
@@ -139,6 +157,19 @@ def _outliers(seen: View, far: Outliers, runs: Runs) -> Diagnostic:
     help = "look at these runs: correct them, or leave them out with --where, and compare"
     place = f"{runs.name}:{numbers[0]}"
     return Diagnostic("F0115", message, "warning", place=place, notes=tuple(notes), help=help)
+
+
+def _exchanged(found: Exchanged, runs: Runs) -> Diagnostic:
+    numbers = np.sort(runs.rows[found.rows])
+    listed = ", ".join(map(str, numbers[:SHOWN]))
+    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
+    one, other = (runs.bound[name] for name in found.names)
+    which = f"row {listed} has" if len(numbers) == 1 else f"rows {listed}{more} have"
+    message = f"{which} columns {one} and {other} exchanged, as it seems"
+    notes = ("exchanged again they lie among the other rows, and the law describes them better",)
+    help = "look at these runs: correct them, or leave them out with --where, and compare"
+    place = f"{runs.name}:{numbers[0]}"
+    return Diagnostic("F0115", message, "warning", place=place, notes=notes, help=help)
 
 
 def _rounded(problem: Problem, seen: View, runs: Runs) -> list[Diagnostic]:

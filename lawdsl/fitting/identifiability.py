@@ -29,7 +29,9 @@ WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it
 ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
 SUMS = 100  # of so many variables, at most looked at
-EFFICIENT = np.sqrt(2 / np.pi)  # noise, in units of the errors of a mean by least absolute residuals
+EFFICIENT = np.sqrt(
+    2 / np.pi
+)  # noise, in units of the errors of a mean by least absolute residuals
 TIED = 1e-2  # relative: how far two variables that move together may be from their line
 
 
@@ -85,7 +87,7 @@ def unseen(
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
     spread = np.sqrt(problem.rows) * _spread(problem)
-    noise = _noise(problem, residual)
+    noise, most = _noise(problem, residual)
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
         dead = ~(np.linalg.norm(jacobian, axis=0) * reach > DEAD * spread)
@@ -98,10 +100,19 @@ def unseen(
         return _Columns(numbers, jacobian[:, numbers], size[numbers])
 
     linear, others = columns(is_linear), columns(~is_linear)
-    found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
-    found += _unseen_linear(linear, spread, noise)
-    found += _unseen_others(others, linear, spread, noise, law)
-    directions = [{names[i] for i in direction} for direction in found]
+
+    def directions_of(noise: float) -> list[set[str]]:
+        found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
+        found += _unseen_linear(linear, spread, noise)
+        found += _unseen_others(others, linear, spread, noise, law)
+        return [{names[i] for i in direction} for direction in found]
+
+    directions = directions_of(noise)
+    if most > noise and not is_large(law):
+        # a cause that is seen in the rows decides where the noise is not known so well
+        more = directions_of(most)
+        if all(causes_of(law, problem, sorted(own)) for own in more):
+            directions = more
     count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
     seen = problem.parameters - unknowable.lost - max(len(directions), count)
     groups = _merged([*directions, *structural])
@@ -241,19 +252,20 @@ def _spread(problem: Problem) -> float:
     return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
 
 
-def _noise(problem: Problem, residual: Array) -> float:
-    """The standard deviation of a residual, as far as a few outliers cannot change it.
+def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
+    """The standard deviation of a residual, as far as a few outliers cannot change it: the least
+    and the largest that it may be.
 
-    For a squared loss from the median of the residuals. A Huber loss of small delta passes through
-    about as many rows as there are parameters, which makes that median far too small where rows are
-    few: there it is found from what the standard errors rest on.
+    It is known from the median of the residuals. A Huber loss of small delta passes through about
+    as many rows as there are parameters, which makes that median far too small where rows are few;
+    what standard errors rest on is not.
     """
     count = problem.parameters
     freedom = np.sqrt(len(residual) / max(len(residual) - count, 1))
-    usual = 1.4826 * np.median(np.abs(residual)) * freedom
+    least = float(1.4826 * np.median(np.abs(residual)) * freedom)
     if problem.objective.loss != "huber":
-        return float(usual)
-    return float(max(usual, EFFICIENT * np.sqrt(noise_of(problem, residual, count).tau2)))
+        return least, least
+    return least, max(least, EFFICIENT * float(np.sqrt(noise_of(problem, residual, count).tau2)))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from lawdsl.data.tables import Table
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
-from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.determination import Fitted, open_predictions, weak_parameters
+from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.held import held_values
 from lawdsl.fitting.identifiability import unseen
@@ -25,6 +25,7 @@ from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.posing import is_large, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Parameter
+from lawdsl.fitting.robust import far_values, is_robust, rows_that_spoil
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.straightest import Straightest, straightest
 from lawdsl.fitting.transforms import to_parameters
@@ -175,11 +176,10 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
     open_ones = np.isin(names, list(lost)) & ~on_bound
     known = _known(task, theta, on_bound, open_ones, progress)
     found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
-    found += diagnosis.few_spare_rows(problem)
+    found += diagnosis.few_spare_rows(problem, chosen=int(task.first is not None))
     found += _determination(task, theta, known, found, on_bound | open_ones)
     found += diagnosis.worse_than_constant(problem, theta)
-    if best.converged and "F0112" not in [d.code for d in found]:
-        found += residual_findings(law, problem, theta, task.runs)
+    found += _of_the_rows(task, best, found)
     fit = Fit(
         parameters={
             name: Parameter(float(x), bounds.get(name), name not in lost)
@@ -227,6 +227,21 @@ def _known(
         progress,
         first.by,
     )
+
+
+def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """What the residuals say; of a fit that has failed, or may follow a few rows, those rows."""
+    law, problem, runs = task.law, task.problem, task.runs
+    told: list[Diagnostic] = []
+    failed = not best.converged or any(d.code == "F0112" for d in found)
+    if not failed:
+        told = residual_findings(law, problem, best.theta, runs)
+    failed |= any(d.code == "F0101" and d.severity == "error" for d in found)
+    named = any(d.code == "F0115" for d in told)
+    far = far_values(problem.target)
+    if named or is_robust(problem) or not (failed or far.any()):
+        return told
+    return [*told, *rows_that_spoil(law, problem, runs, far, task.asked.seed)]
 
 
 def _determination(

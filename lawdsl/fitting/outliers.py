@@ -37,7 +37,7 @@ class Outliers:
     apart: bool
 
 
-def outliers(seen: View, total: int) -> Outliers | None:
+def outliers(seen: View, total: int, suspected: Mask | None = None) -> Outliers | None:
     """The rows that Gaussian noise does not explain, if there are any.
 
     Their common shift is tested against the rows that are left (an F test, exact), for the
@@ -48,8 +48,10 @@ def outliers(seen: View, total: int) -> Outliers | None:
     Args:
         seen: the residuals; of many rows, a sample and the furthest.
         total: how many rows there are in all.
+        suspected: the rows that may be outliers, shape (rows,); by default those far out after a
+            fit by least absolute residuals.
     """
-    chosen = _candidates(seen)
+    chosen = _candidates(seen) if suspected is None else suspected
     for _ in range(ROUNDS):
         if not chosen.any():
             return None
@@ -58,7 +60,10 @@ def outliers(seen: View, total: int) -> Outliers | None:
         if np.array_equal(kept, chosen):
             break
         chosen = kept
-    if not chosen.any() or _log_chance(seen, chosen, total) > np.log(ALARM):
+    if not chosen.any():
+        return None
+    rest = float(np.sum(without(spanned(seen.basis[~chosen]), seen.residual[~chosen]) ** 2))
+    if log_chance(seen, chosen, total, float(np.sum(seen.left**2)) - rest, rest) > np.log(ALARM):
         return None
     order = np.argsort(-np.abs(np.where(chosen, sizes, 0.0)), kind="stable")
     count = int(np.sum(chosen))
@@ -121,12 +126,18 @@ def _furthest(seen: View, chosen: Mask, total: int) -> float:
     return max(CANDIDATE, float(stats.t.isf(ALARM / 2 / total, freedom)))
 
 
-def _log_chance(seen: View, chosen: Mask, total: int) -> float:
-    """The chance, as a logarithm, that so many rows of Gaussian noise are shifted so far."""
+def log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
+    """The chance, as a logarithm, that so many rows of Gaussian noise are shifted so far.
+
+    Args:
+        seen: the residuals.
+        chosen: the rows that are shifted, shape (rows,).
+        total: how many rows there are in all.
+        shift: by how much the sum of squares falls when they are left out.
+        rest: the sum of squares without them.
+    """
     count = int(np.sum(chosen))
     freedom = seen.freedom - count
-    rest = float(np.sum(without(spanned(seen.basis[~chosen]), seen.residual[~chosen]) ** 2))
-    shift = float(np.sum(seen.left**2)) - rest
     if rest <= 0:
         return -np.inf
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)

@@ -1,0 +1,47 @@
+"""Fit a law again from near its minimum, by least squares: with other rows, or with changed ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.transforms import to_free, to_parameters
+
+Array = NDArray[np.float64]
+
+STEPS = 200  # evaluations of one fit
+WORST = 1e100  # in place of residuals and slopes without a value
+
+
+@np.errstate(all="ignore")  # a step may lead where a law overflows
+def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
+    """Parameters of least squares, from a start; and their weighted sum of squares.
+
+    Args:
+        problem: the fit; its residuals are used, not its loss.
+        theta: the start, shape (parameters,).
+    """
+    root = np.ones(problem.rows) if problem.weights is None else np.sqrt(problem.weights)
+    start = np.clip(to_free(problem.transforms, theta[None])[0], -30.0, 30.0)
+    if not np.all(np.isfinite(problem.residuals(start[None]))):
+        start = to_free(problem.transforms, theta[None])[0]
+
+    def residuals(free: Array) -> Array:
+        found = problem.residuals(free[None])[0] * root
+        return np.nan_to_num(found, nan=WORST, posinf=WORST, neginf=-WORST)
+
+    def slopes(free: Array) -> Array:
+        found = problem.residuals_and_slopes(free[None])[1][0] * root[:, None]
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    if not np.all(np.abs(residuals(start)) < WORST):
+        return theta, np.inf
+    found = least_squares(residuals, start, slopes, x_scale="jac", max_nfev=STEPS)
+    return to_parameters(problem.transforms, found.x[None])[0], 2.0 * float(found.cost)
+
+
+def squares_of(problem: Problem, theta: Array) -> float:
+    """The least sum of squares near some parameters."""
+    return refitted(problem, theta)[1]

@@ -1,0 +1,87 @@
+"""Rows that make a fit fail: named by another fit, on which they have little pull."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.binding import Runs
+from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.findings import residual_findings
+from lawdsl.fitting.optimum import AUTO, optimum
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.problem import Problem
+from lawdsl.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+DELTA = 1e-3  # of Huber's loss, relative: least absolute residuals, but for rows that are met
+SPARE = 5  # rows beyond the parameters: with fewer no row can be told from the others
+FAR = 5.0  # times the range of all others: a value so far from them has its own cause
+FEW = 0.1  # of the rows: more are no slips
+LONGEST = 20_000  # rows: a second search of longer tables takes too long
+
+
+def is_robust(problem: Problem) -> bool:
+    """Whether the loss of a fit bounds the pull of a row by far less than the output varies."""
+    objective, target = problem.objective, problem.target
+    if objective.loss != "huber":
+        return False
+    values = np.log(target) if objective.log else target
+    return bool(objective.delta < 0.1 * np.std(values))
+
+
+def far_values(target: Array) -> Mask:
+    """A few measurements that are so far from all others, as they are and in logarithms, that they
+    are most likely none, shape (rows,): one loss of 30 among losses of 2.5."""
+    scales = [target, np.log(target)] if np.all(target > 0) else [target]
+    found = [_apart(own) for own in scales]
+    return np.logical_and.reduce(found)
+
+
+def _apart(values: Array) -> Mask:
+    """The few largest, or the few smallest, if they are far from the rest."""
+    far = np.zeros(len(values), dtype=bool)
+    order = np.argsort(values)
+    ordered = values[order]
+    for k in range(1, min(max(1, int(FEW * len(values))), len(values) - 2) + 1):
+        low, high = ordered[:-k], ordered[k:]
+        if ordered[-k] - low[-1] > FAR * (low[-1] - low[0]) > 0:
+            far[order[-k:]] = True
+        if high[0] - ordered[k - 1] > FAR * (high[-1] - high[0]) > 0:
+            far[order[:k]] = True
+    return far
+
+
+def rows_that_spoil(
+    law: Law, problem: Problem, runs: Runs, far: Mask, seed: int
+) -> list[Diagnostic]:
+    """The rows that lie far from the law as the others tell it, if any.
+
+    Args:
+        law: the law.
+        problem: its fit, which has failed, or may follow a few rows.
+        runs: the table.
+        far: measurements far from all others, shape (rows,). The law is fitted without them; if
+            there are none, to all rows by a loss that does not follow a few.
+        seed: of the starts.
+    """
+    if not problem.parameters + SPARE <= problem.rows - np.sum(far) <= LONGEST:
+        return []
+    log = bool(np.all(problem.target > 0))
+    values = np.log(problem.target) if log else problem.target
+    usual = 1.0 if log else float(np.median(np.abs(values - np.median(values))))
+    if not usual > 0:
+        return []
+    objective = replace(problem.objective, loss="huber", delta=DELTA * usual, log=log, choice=None)
+    other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
+    best = optimum(law, other.subset(np.flatnonzero(~far)), AUTO, seed)
+    with np.errstate(all="ignore"):
+        if not np.all(np.isfinite(other.slopes(best.theta[None])[0])):
+            return []
+    told = residual_findings(law, other, best.theta, runs, far if far.any() else None)
+    note = "the law as the other rows tell it is compared; this fit follows them, or fails by them"
+    return [replace(d, notes=(*d.notes, note)) for d in told if d.code == "F0115"]
