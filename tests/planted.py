@@ -398,12 +398,12 @@ PLANTED = {
     ),
     "repeated": Planted(
         grid(
-            N=np.geomspace(1e7, 9e9, 6),
-            D=np.geomspace(1e9, 3e11, 5),
-            U=np.geomspace(1e8, 5e10, 4),
+            N=np.geomspace(0.01, 9, 6),
+            D=np.geomspace(1, 300, 5),
+            U=np.geomspace(0.1, 50, 4),
         ),
         {
-            **{"E": 1.87, "A": 523.0, "alpha": 0.35, "B": 1495.0, "beta": 0.36},
+            **{"E": 1.87, "A": 0.37, "alpha": 0.35, "B": 0.86, "beta": 0.36},
             **{"R_D": 15.4, "R_N": 5.3},
         },
         _repeated,

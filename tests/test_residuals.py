@@ -278,4 +278,5 @@ def test_the_level_is_such_that_a_hundred_tables_give_less_than_a_thousandth_of_
     ]
 
     assert len(looks) == 5
-    assert 100 * (len(looks) + 1) * ALARM < 1e-3  # lines are looked for along two sets of axes
+    # lines are looked for along two sets of axes, and outliers by two fits
+    assert 100 * (len(looks) + 2) * ALARM < 1e-3

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.outliers import CANDIDATE, MOST, Outliers, log_chance, outliers
+from lawdsl.fitting.outliers import CANDIDATE, MOST, Outliers, outliers
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refitting import refitted
-from lawdsl.fitting.residuals import ALARM, View, view
+from lawdsl.fitting.residuals import View, view
 from lawdsl.law import Law
 
 Array = NDArray[np.float64]
@@ -61,15 +61,9 @@ def masked(
         return None
     own, _ = refitted(part.subset(np.flatnonzero(~chosen)), own)
     about = view(law, problem, own, seen.rows)
-    far = outliers(about, total, chosen)
-    if far is None or not far.apart:
-        return None
-    out = np.isin(np.arange(len(seen)), far.rows)
-    _, rest = refitted(part.subset(np.flatnonzero(~out)), own)
     _, whole = refitted(part, theta)
-    if log_chance(about, out, total, whole - rest, rest) > np.log(ALARM):
-        return None
-    return about, far
+    far = outliers(about, total, chosen, whole)
+    return None if far is None or not far.apart else (about, far)
 
 
 def _sizes(problem: Problem, theta: Array) -> Array:

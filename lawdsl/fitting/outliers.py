@@ -37,7 +37,9 @@ class Outliers:
     apart: bool
 
 
-def outliers(seen: View, total: int, suspected: Mask | None = None) -> Outliers | None:
+def outliers(
+    seen: View, total: int, suspected: Mask | None = None, whole: float | None = None
+) -> Outliers | None:
     """The rows that Gaussian noise does not explain, if there are any.
 
     Their common shift is tested against the rows that are left (an F test, exact), for the
@@ -50,6 +52,8 @@ def outliers(seen: View, total: int, suspected: Mask | None = None) -> Outliers 
         total: how many rows there are in all.
         suspected: the rows that may be outliers, shape (rows,); by default those far out after a
             fit by least absolute residuals.
+        whole: the sum of squares of the law fitted to all rows; by default that of the law made
+            linear here.
     """
     chosen = _candidates(seen) if suspected is None else suspected
     for _ in range(ROUNDS):
@@ -63,7 +67,8 @@ def outliers(seen: View, total: int, suspected: Mask | None = None) -> Outliers 
     if not chosen.any():
         return None
     rest = float(np.sum(without(spanned(seen.basis[~chosen]), seen.residual[~chosen]) ** 2))
-    if log_chance(seen, chosen, total, float(np.sum(seen.left**2)) - rest, rest) > np.log(ALARM):
+    total_squares = float(np.sum(seen.left**2)) if whole is None else whole
+    if _log_chance(seen, chosen, total, total_squares - rest, rest) > np.log(ALARM):
         return None
     order = np.argsort(-np.abs(np.where(chosen, sizes, 0.0)), kind="stable")
     count = int(np.sum(chosen))
@@ -126,7 +131,7 @@ def _furthest(seen: View, chosen: Mask, total: int) -> float:
     return max(CANDIDATE, float(stats.t.isf(ALARM / 2 / total, freedom)))
 
 
-def log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
+def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
     """The chance, as a logarithm, that so many rows of Gaussian noise are shifted so far.
 
     Args:

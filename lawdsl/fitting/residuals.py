@@ -21,7 +21,7 @@ from lawdsl.law import Law
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ALARM = 1.5e-6  # chance of a false alarm on a table, for each of six looks: 1e-3 on a hundred
+ALARM = 1.4e-6  # chance of a false alarm on a table, for each of seven looks: 1e-3 on a hundred
 MOST = 4000  # rows looked at: what so many do not show is below a hundredth of the variance
 RANK = 1e-10  # of columns of length 1: what is narrower is rounding
 TAKEN = 0.1  # of a column's length: one of which the parameters leave less cannot be judged
