@@ -137,9 +137,10 @@ def test_pieces_of_the_rows_give_what_all_rows_give(monkeypatch: pytest.MonkeyPa
     _, _, arrays, theta = problems(CASES[4], monkeypatch)
     whole = arrays.model.value(theta)
     halves = [arrays.model.value(theta, piece) for piece in (slice(0, 4), slice(4, ROWS))]
-    np.testing.assert_array_equal(whole, np.concatenate(halves, axis=1))
+    # fewer rows may go through other kernels, of BLAS and of NumPy
+    np.testing.assert_allclose(np.concatenate(halves, axis=1), whole, rtol=1e-13)
     rows = np.array([7, 2])
-    np.testing.assert_array_equal(arrays.subset(rows).model.value(theta), whole[:, rows])
+    np.testing.assert_allclose(arrays.subset(rows).model.value(theta), whole[:, rows], rtol=1e-13)
 
 
 def test_laws_with_few_parameters_keep_their_second_derivatives():

@@ -481,7 +481,7 @@ def test_units_in_the_names_of_a_frames_columns_are_converted():
     runs = bind(CHINCHILLA, read_table(frame), {})
 
     np.testing.assert_allclose(runs.columns, [[1e8], [2e9]], rtol=1e-15)
-    np.testing.assert_allclose(runs.target, [3 * np.log(2)], rtol=1e-15)
+    np.testing.assert_allclose(runs.target, [3 * np.log(2)], rtol=1e-14)
     assert runs.bound == {"N": "N", "D": "D", "L": "L"}
 
 

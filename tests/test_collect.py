@@ -486,7 +486,7 @@ def test_the_command_writes_the_table_and_says_how_to_go_on(ran, tmp_path: Path,
     assert done.return_value == 0, done.exception
     assert done.stdout.splitlines() == [
         "wrote runs.parquet: 24 evaluations of 6 runs",
-        "next: lawdsl fit dcpt.l3 runs.parquet L=L_code r=r_code",
+        "dcpt.l3 takes 3 sizes, 3 numbers of tokens and 5 shares at least; these runs have 2, 4 and 3",
     ]
     content = json.loads(said("runs", "-o", "runs.csv", "--with-step-0", "--json").stdout)
     assert content["ok"] and content["result"]["rows"] == 30

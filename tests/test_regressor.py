@@ -90,7 +90,8 @@ def test_every_kind_of_table_gives_the_fit_of_the_library(
     model = chinchilla().fit(X, runs["L"])
     assert model.parameters_ == model.fit_.values == reference.values
     assert model.fit_.data.digest == reference.data.digest
-    assert np.array_equal(model.predict(X), reference.predict(runs))
+    # columns that lie apart in memory may go through other kernels
+    np.testing.assert_allclose(model.predict(X), reference.predict(runs), rtol=1e-13)
     assert model.score(X, runs["L"]) == pytest.approx(reference.metrics.r2, rel=1e-12)
 
 
@@ -121,7 +122,8 @@ def test_columns_are_bound_by_name_or_position(
     X = change(runs)
     model = chinchilla(columns=columns).fit(X, runs["L"])
     assert model.parameters_ == reference.values
-    assert np.array_equal(model.predict(X), reference.predict(runs))
+    # columns that lie apart in memory may go through other kernels
+    np.testing.assert_allclose(model.predict(X), reference.predict(runs), rtol=1e-13)
 
 
 def test_a_unit_in_a_header_is_converted_also_where_only_an_array_is_predicted(
@@ -132,7 +134,7 @@ def test_a_unit_in_a_header_is_converted_also_where_only_an_array_is_predicted(
     assert model.parameters_ == pytest.approx(reference.values, rel=1e-6)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         predicted = model.predict(X.to_numpy())
-    assert np.array_equal(predicted, model.predict(X))
+    np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-13)
 
 
 def test_a_column_called_y_is_not_mistaken_for_the_measurements(runs: pd.DataFrame):

@@ -88,7 +88,7 @@ def test_parameters_lead_back_to_their_free_numbers(free: np.ndarray):
 def test_slopes_equal_central_differences(free: np.ndarray):
     theta, slopes = with_slopes(TRANSFORMS, free)
 
-    np.testing.assert_array_equal(theta, to_parameters(TRANSFORMS, free))
+    np.testing.assert_allclose(theta, to_parameters(TRANSFORMS, free), rtol=1e-13, atol=1e-14)
     for j in range(COUNT):
         step = np.zeros_like(free)
         step[0, j] = 1e-5
@@ -105,7 +105,9 @@ def test_many_points_at_once_equal_each_alone():
     together = to_parameters(TRANSFORMS, free)
 
     for row, alone in zip(free, together, strict=True):
-        np.testing.assert_array_equal(to_parameters(TRANSFORMS, row[None])[0], alone)
+        # one row may go through other kernels than five
+        by_itself = to_parameters(TRANSFORMS, row[None])[0]
+        np.testing.assert_allclose(by_itself, alone, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["a", "h", "m", "q", "s", "o", "C"])

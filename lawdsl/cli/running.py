@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -174,7 +175,7 @@ def _finish(
         if stop.signal:
             tell("stopped; the same command goes on from here")
         elif complete:
-            click.echo(f"next: lawdsl collect {path} -o runs.parquet")
+            click.echo(f"next: lawdsl collect {shlex.quote(path)} -o runs.parquet")
 
     found = (*(warnings if as_json else ()), *_findings(outcomes))  # a terminal has shown them
     code = finish("run", result, found, ok=complete, as_json=as_json, show=show)
@@ -209,6 +210,7 @@ def collect(
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
     needs("pydantic")
+    from lawdsl.runners.tables.advising import advise
     from lawdsl.runners.tables.collect import collect as collected
     from lawdsl.runners.tables.files import check_form, write_table
 
@@ -223,13 +225,15 @@ def collect(
         "columns": list(table.columns),
         "notes": list(table.notes),
     }
-    named = [header.partition(" ")[0] for header in table.columns]
     domains = [d for d in table.columns.get("domain", ()) if d]
 
     def show() -> None:
         click.echo(f"wrote {path}: {table.rows:,} evaluations of {table.runs:,} runs")
-        if domains and f"L_{domains[0]}" in named:
-            click.echo(f"next: lawdsl fit dcpt.l3 {path} L=L_{domains[0]} r=r_{domains[0]}")
+        advice = advise(table, path, domains[0]) if domains else None
+        if advice and advice.why:
+            click.echo(advice.why)
+        if advice and advice.command:
+            click.echo(f"next: {advice.command}")
 
     return finish("collect", result, table.warnings, ok=True, as_json=as_json, show=show)
 

@@ -1,0 +1,98 @@
+"""What a table of runs can be fitted with: a law whose parameters its grid can tell apart."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .collect import Collected
+
+JOINT = {"N": 3, "D": 3, "r": 5}
+"""Values that dcpt.l3 needs of each variable: an exponent of one takes three, that of the share,
+with what is added to it and the loss that is left, four; and one to spare."""
+SHARES_ALONE = 5  # mixing.two_domain has three parameters
+SIZES_ALONE = 5  # mixing.size has three
+STEPS_ALONE = 5  # mixing.step has three
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do next with a table.
+
+    Attributes:
+        command: that fits a law to it; empty where no law that ships can be fitted.
+        why: not the law of size, tokens and share together; empty where it is that.
+    """
+
+    command: str
+    why: str = ""
+
+
+def advise(table: Collected, path: Path, domain: str) -> Advice | None:
+    """How to go on with a table in a file; None where it has no loss of the domain.
+
+    Args:
+        domain: whose loss is wanted, as a law of its own share.
+    """
+    loss, share = f"L_{domain}", f"r_{domain}"
+    rows = [row for row in _rows(table) if row.get(loss) is not None]
+    if not rows or any(row.get(share) is None for row in rows):
+        return None
+    columns = {"N": "N", "D": "D", "r": share}
+    there = {name: len({row[column] for row in rows}) for name, column in columns.items()}
+    fit = f"L={loss}"
+    if all(there[name] >= least for name, least in JOINT.items()):
+        return Advice(_command("dcpt.l3", path, fit, f"r={share}"))
+    why = (
+        f"dcpt.l3 takes {JOINT['N']} sizes, {JOINT['D']} numbers of tokens and {JOINT['r']} shares"
+        f" at least; these runs have {there['N']}, {there['D']} and {there['r']}"
+    )
+    at, shares = _most(rows, ("N", "D"), share)
+    if shares >= SHARES_ALONE:
+        return Advice(_command("mixing.two_domain", path, fit, f"r={share}", where=at), why)
+    at, sizes = _most(rows, ("D", share), "N")
+    if sizes >= SIZES_ALONE:
+        return Advice(_command("mixing.size", path, fit, where=at), why)
+    at, steps = _most(
+        [row for row in rows if row["step"]], ("N", share, "seed"), "step", last=False
+    )
+    if steps >= STEPS_ALONE:
+        return Advice(_command("mixing.step", path, fit, "S=step", where=at), why)
+    return Advice("", why)
+
+
+def _rows(table: Collected) -> Iterable[Row]:
+    """The rows of runs that are done, by columns without their units."""
+    names = [header.partition(" ")[0] for header in table.columns]
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*table.columns.values(), strict=True))
+    return [row for row in rows if row.get("status") == "done"]
+
+
+def _most(
+    rows: Sequence[Row], fixed: Sequence[str], varying: str, *, last: bool = True
+) -> tuple[dict[str, Any], int]:
+    """Where most values of a column are measured with others fixed, and how many.
+
+    Args:
+        last: take the place with the largest values where there are several, else the smallest.
+    """
+    seen = {(tuple(row[name] for name in fixed), row[varying]) for row in rows}
+    counts = Counter(place for place, _ in seen)
+    if not counts:
+        return {}, 0
+    number = max(counts.values())
+    place = (max if last else min)(place for place, n in counts.items() if n == number)
+    return dict(zip(fixed, place, strict=True)), number
+
+
+def _command(law: str, path: Path, *bound: str, where: Mapping[str, Any] | None = None) -> str:
+    words = ["lawdsl", "fit", law, str(path), *bound]
+    for name, value in (where or {}).items():
+        words += ["--where", f"{name} = {value!r}"]
+    return shlex.join(words)

@@ -1,0 +1,96 @@
+"""What is advised for a table of runs can be done with it: the grid determines the law."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from texts import lawdsl as command_line
+
+from lawdsl.runners.tables.advising import Advice, advise
+from lawdsl.runners.tables.collect import Collected
+from lawdsl.runners.tables.files import write_table
+
+STRUCTURAL = ("F0101", "F0105", "F0106", "F0108")
+QUICK = ([20_640, 81_984], [40, 80, 120, 160, 200], [0.2, 0.5, 0.8])
+GRIDS = {
+    # sizes, steps, shares: the law that is advised
+    "the quick recipe": (*QUICK, "mixing.step"),
+    "one run": ([20_640], [5, 10, 20, 40, 80, 160], [1 / 3], "mixing.step"),
+    "shares alone": ([20_640], [200], [0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0], "mixing.two_domain"),
+    "five shares, two sizes": ([20_640, 81_984], [100, 200], [0.1, 0.3, 0.5, 0.7, 0.9], "mixing.two_domain"),
+    "sizes alone": ([10_000, 30_000, 90_000, 270_000, 810_000], [200], [0.3, 0.6], "mixing.size"),
+    "all": (
+        [20_000, 60_000, 180_000, 540_000],
+        [50, 100, 200, 400, 800],
+        [0.05, 0.2, 0.4, 0.6, 0.8, 1.0],
+        "dcpt.l3",
+    ),
+}  # fmt: skip
+
+
+def table(
+    sizes: list[int], steps: list[int], shares: list[float], status: str = "done"
+) -> Collected:
+    """Losses of a law that has all three in it, with noise of 0.001."""
+    rng = np.random.default_rng(1)
+    grid = [(n, s, r) for n in sizes for r in shares for s in steps]
+    n, step, r = (np.array(column, dtype=float) for column in zip(*grid, strict=True))
+    tokens = 512 * step
+    loss = 1.5 + 30 / n**0.35 + 30 * (0.3 + r**1.5) / tokens**0.4 + 0.5 / (r + 0.2) ** 0.7
+    count = len(grid)
+    columns = {
+        "run": [f"{a}-{b}" for a, _, b in grid],
+        "domain": ["code"] * count,
+        "seed": [1] * count,
+        "status": [status] * count,
+        "N [param]": [int(x) for x in n],
+        "D [token]": [int(x) for x in tokens],
+        "step [step]": [int(x) for x in step],
+        "r_code": r.tolist(),
+        "L_code [nat/token]": (loss + rng.normal(0, 0.001, count)).tolist(),
+    }
+    smallest = f"setting D_min = {int(tokens.min())} unit token"
+    return Collected(columns, (smallest,), len(sizes) * len(shares), ())
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_law_that_is_advised_is_determined_by_the_grid(name: str, tmp_path: Path, monkeypatch):
+    """The command as it is printed; `not trusted` for want of values is what it must not give."""
+    sizes, steps, shares, law = GRIDS[name]
+    made = table(sizes, steps, shares)
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("my runs.csv"), made)
+    advice = advise(made, Path("my runs.csv"), "code")
+    assert advice is not None
+    command = shlex.split(advice.command)
+    assert command[:4] == ["lawdsl", "fit", law, "my runs.csv"]
+    assert bool(advice.why) == (law != "dcpt.l3")
+    if law == "dcpt.l3":
+        command += ["--starts", "24"]
+    assert command_line(*command[1:], "-o", "fit.json", "-q") in (0, 1)
+    found = json.loads(Path("fit.json").read_text())
+    codes = {d["code"] for d in found["diagnostics"]}
+    assert not codes & set(STRUCTURAL)
+
+
+def test_why_it_is_not_the_joint_law_is_said_in_numbers():
+    advice = advise(table(*QUICK), Path("runs.csv"), "code")
+    assert advice == Advice(
+        "lawdsl fit mixing.step runs.csv L=L_code S=step --where 'N = 20640'"
+        " --where 'r_code = 0.2' --where 'seed = 1'",
+        "dcpt.l3 takes 3 sizes, 3 numbers of tokens and 5 shares at least; these runs have 2, 5 and 3",
+    )
+
+
+def test_too_few_of_everything_is_advised_nothing():
+    advice = advise(table([20_640], [100, 200], [0.2, 0.5]), Path("runs.csv"), "code")
+    assert advice is not None and advice.command == "" and "have 1, 2 and 2" in advice.why
+
+
+def test_runs_that_are_not_done_do_not_count():
+    assert advise(table(*QUICK, status="diverged"), Path("runs.csv"), "code") is None
+    assert advise(table(*QUICK), Path("runs.csv"), "general") is None
