@@ -101,4 +101,11 @@ ANSWERS: dict[str, Message] = {
         "mixing.m4 in place of mixing.powers. Whether it predicts what the question is about, such "
         "as the general loss and not the loss on the domain, only its user knows.",
     ),
+    "F0570": Message(
+        "several choices that are equally good",
+        "Searches ended at different choices of the unknowns with the same value of the goal, so which "
+        "of them is reported as the answer is chance; the others are listed. Intervals and "
+        "sensitivities are those of the one that is reported. Add a constraint that picks one, or a "
+        "term of the goal that tells them apart.",
+    ),
 }

@@ -228,6 +228,7 @@ class Answer:
         relaxations: what gives it an answer, where it has none.
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
+        alternatives: other choices that are as good as the answer, as far as they were found.
         level: of the intervals.
         diagnostics: what there is to say.
     """
@@ -252,6 +253,7 @@ class Answer:
     compared: tuple[Compared, ...] = ()
     level: float = 0.95
     diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    alternatives: tuple[Mapping[str, float], ...] = ()
 
     @property
     def ok(self) -> bool:

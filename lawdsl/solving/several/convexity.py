@@ -50,7 +50,27 @@ def curvatures(
     Raises:
         LawdslError: an expression without a real value, or a symbol without a value.
     """
-    given = values or {}
+    return [_curvature(known) for known in _all_known(expressions, unknowns, values or {})]
+
+
+def ranges(
+    expressions: Sequence[sp.Expr],
+    unknowns: Mapping[sp.Symbol, tuple[float, float]],
+    values: Mapping[sp.Symbol, float],
+) -> list[Interval | None]:
+    """Where the values of some expressions lie on a box, for certain; None where that is not known,
+    or an expression has no value somewhere.
+
+    The arguments are those of `curvatures`.
+    """
+    return [known.range for known in _all_known(expressions, unknowns, values)]
+
+
+def _all_known(
+    expressions: Sequence[sp.Expr],
+    unknowns: Mapping[sp.Symbol, tuple[float, float]],
+    given: Mapping[sp.Symbol, float],
+) -> list[Known]:
     tape = _compiled(tuple(expressions), (*unknowns, *given))
     with precision(BITS):
         boxes = [Interval(arb(low), arb(high)) for low, high in unknowns.values()]
@@ -58,7 +78,7 @@ def curvatures(
         found: list[Known] = []
         for step in tape.instructions:
             found.append(_known(step, boxes, [found[k] for k in step.arguments]))
-    return [_curvature(found[k]) for k in tape.outputs]
+    return [found[k] for k in tape.outputs]
 
 
 @lru_cache(maxsize=32)

@@ -9,39 +9,49 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.several.optimality import sizes, violations
+from lawdsl.solving.several.excluding import no_point
+from lawdsl.solving.several.optimality import violations
 from lawdsl.solving.several.polytopes import NOTHING, Polytope, least_shift
 from lawdsl.solving.several.problems import Constraint, Problem, Shortfall, Solution, middle
+from lawdsl.solving.several.starts import cloud, repaired
 
 Array = NDArray[np.float64]
-Best = Callable[[Problem], Solution | None]
+Best = Callable[..., Solution | None]
+ROUNDING = 1e-9  # of a constraint, in units that suit the place: a smaller violation is none
 Part = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
 
 
-def explained(problem: Problem, best: Best) -> Solution:
-    """Why nothing is feasible.
+def explained(problem: Problem, best: Best, seed: int = 0) -> Solution:
+    """Why nothing is feasible, or the best that follows from a feasible point that is found now.
 
     Args:
         problem: a problem for which no feasible point was found.
-        best: what solves problems.
+        best: what solves problems, with further points to start at.
+        seed: of the draws of the starts.
     """
     crossed = np.flatnonzero(problem.low > problem.high)
     if len(crossed):
         return _crossed(problem, crossed)
     if problem.linear or problem.polytope.centre is None:
         return _of_polytope(problem)
-    return _of_functions(problem, best)
+    return _of_functions(problem, best, seed)
 
 
 def _nothing_met(
-    problem: Problem, x: Array, conflict: list[Part], found: list[Shortfall], by: float
+    problem: Problem,
+    x: Array,
+    conflict: list[Part],
+    found: list[Shortfall],
+    by: float,
+    excluded: bool,
+    gap: float | None = None,
 ) -> Solution:
     n, m = len(x), len(problem.constraints)
     value = float(problem.functions.at(x)[0][0])
     nothing = np.zeros(m), np.zeros(n), np.zeros(n)
     names = tuple(dict.fromkeys(_name(problem, c) for c in conflict))
     solution = Solution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
-    return replace(solution, shortfalls=tuple(found), agreed=0)
+    return replace(solution, shortfalls=tuple(found), agreed=0, excluded=excluded, gap=gap)
 
 
 def _name(problem: Problem, condition: Part) -> str:
@@ -67,7 +77,7 @@ def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
     signs = {"low": -1.0, "high": 1.0}
     found = [_shortfall(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
     x = middle(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
-    return _nothing_met(problem, x, conflict, found, float(np.max(gaps)))
+    return _nothing_met(problem, x, conflict, found, float(np.max(gaps)), True, 0.0)
 
 
 def _of_polytope(problem: Problem) -> Solution:
@@ -88,8 +98,11 @@ def _of_polytope(problem: Problem) -> Solution:
         for kind, i in ends
         for by in _end_alone(polytope, kind, i)
     ]
+    there = problem.in_units_at(x)
+    assert there.units is not None
+    least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
     by = float(np.max(violations(problem, x)[polytope.rows], initial=0.0))
-    return _nothing_met(problem, x, conflict, found, by)
+    return _nothing_met(problem, x, conflict, found, by, least > ROUNDING, 0.0)
 
 
 def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:
@@ -114,21 +127,29 @@ def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
         yield float(sign * found.fun - bound)
 
 
-def _of_functions(problem: Problem, best: Best) -> Solution:
+def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
     """Conditions that are not all affine: the least violation is a problem of its own."""
+    x, size = _nearest(problem, seed)
+    least = (ROUNDING * size).tolist()
     t = sp.Dummy("t", nonnegative=True)
-    size = _sizes(problem)
     loose = []
     for number, c in enumerate(problem.constraints):
         signs = (1, -1) if c.equality else (1,)
         room = sp.Float(size[number]) * t
         loose += [(number, Constraint(c.name, sign * c.expression - room)) for sign in signs]
     wider = {**problem.unknowns, t: (0.0, np.inf)}
-    found = best(Problem(t, wider, [c for _, c in loose], problem.values))
+    violated = Problem(t, wider, [c for _, c in loose], problem.values)
+    start = np.append(x, 2 * _missed(problem, x, size))
+    found = best(violated, seed=seed, also=[start] if np.isfinite(start).all() else [])
     if found is None:
-        x = middle(problem.low, problem.high)
-        return _nothing_met(problem, x, [], [], np.inf)
+        by = float(np.max(violations(problem, x), initial=0.0))
+        by = by if np.isfinite(by) else 0.0
+        return _nothing_met(problem, x, [], [], by, no_point(problem, least))
     x = found.x[:-1]
+    if found.value <= ROUNDING:  # a violation of 0 is none
+        again = best(problem, seed=seed, also=[x])
+        if again is not None:
+            return again
     shares = found.multipliers * size[[k for k, _ in loose]]
     held = np.flatnonzero(shares > NOTHING)
     conflict: list[Part] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
@@ -137,14 +158,25 @@ def _of_functions(problem: Problem, best: Best) -> Solution:
     conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > NOTHING)]
     relaxed = [r for c in conflict for r in _alone(problem, c, best)]
     by = float(np.max(violations(problem, x), initial=0.0))
-    return _nothing_met(problem, x, conflict, relaxed, by)
+    excluded = found.gap is not None and found.value - found.gap > ROUNDING
+    excluded = excluded or no_point(problem, least)
+    share = None if found.gap is None else found.gap / found.value
+    return _nothing_met(problem, x, conflict, relaxed, by, excluded, share)
 
 
-def _sizes(problem: Problem) -> Array:
-    """How large the terms of the constraints are amid the domain."""
-    x = problem.polytope.centre
-    x = middle(problem.low, problem.high) if x is None else x
-    return sizes(x, problem.functions.at(x)[1][1:])
+def _nearest(problem: Problem, seed: int) -> tuple[Array, Array]:
+    """A point that violates the constraints little, and the units of these there."""
+    points = cloud(problem, seed)
+    x = repaired(problem, points.points[:, points.order()[0]])
+    units = problem.in_units_at(x).units
+    assert units is not None
+    return x, units.constraints
+
+
+def _missed(problem: Problem, x: Array, size: Array) -> float:
+    values = problem.functions.at(x)[0][1:]
+    over = np.where(problem.equality, np.abs(values), np.maximum(values, 0.0))
+    return float(np.max(over / size, initial=0.0))
 
 
 def _alone(problem: Problem, condition: Part, best: Best) -> Iterator[Shortfall]:

@@ -15,13 +15,14 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.diagnostics import Diagnostic
 from lawdsl.solving.giving import computed_at, evaluated
 from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Goal, Kept, Relaxation, Sensitivity
 from lawdsl.solving.several.minimising import minimise, proved, settled, without
-from lawdsl.solving.several.problems import Constraint, Functions, Problem, Solution
+from lawdsl.solving.several.problems import Constraint, Fall, Functions, Problem, Solution
 from lawdsl.solving.several.scales import Ratio, Scale, Searched, scale_of, searched
 from lawdsl.solving.several.sensitivities import sensitivities
 from lawdsl.solving.warnings import warnings_of
@@ -30,6 +31,8 @@ Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
+CLOSED = 1e-3  # a relative gap of the least violation that is left out
+SHOWN = 4  # other choices, and unknowns of each, that are written out
 FEWEST = 2  # starts that agree, of an optimum that is not proved
 
 
@@ -59,10 +62,15 @@ class Joint:
         fixed = settled(whole)
         problem = without(whole, fixed) if fixed else whole
         found = minimise(problem, seed=seed)
-        base = self.posed.blank("answered" if found.feasible else "infeasible", values, level)
+        base = self.posed.blank("answered", values, level)
         if not found.feasible:
             given = self._relaxations(found, values, self._in(scales))
-            return replace(base, relaxations=given, proof=_conflict(found))
+            status = "infeasible" if found.excluded else "undecided"
+            base = replace(base, status=status, relaxations=given, certain=found.excluded)
+            at = dict(zip(problem.unknowns, found.x.tolist(), strict=True))
+            return replace(base, proof=self._conflict(found, {**fixed, **at}, scales, values))
+        if found.fall is not None:
+            return replace(base, status="unbounded", proof=self._fallen(found.fall, scales, fixed))
         moved = {**fixed, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
         sought = self._in(scales)
         return self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
@@ -105,7 +113,7 @@ class Joint:
         goal = evaluated(self.goal, at)
         slopes = self._slopes(found, [s for s in symbols if s in problem.values], goal)
         endless = [s for s in found.scales if s.is_endless(found.moved[s.searched])]
-        weak = not solution.convex and solution.agreed < FEWEST
+        weak = not solution.convex and solution.equal < FEWEST
         answer = replace(
             base,
             status="unbounded" if endless else "undecided" if weak else "answered",
@@ -129,7 +137,67 @@ class Joint:
             proof = (f"{text} has no best value: it goes on as {ends}",)
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
         known = self.noise.known(self._by_parameters(slopes))
-        return replace(answer, diagnostics=warnings_of(self.posed, at, known))
+        said = warnings_of(self.posed, at, known)
+        others = [found.choice(x) for x in solution.others]
+        flat = [] if solution.flat is None else [found.choice(solution.flat)]
+        if not (others or flat):
+            return replace(answer, diagnostics=said)
+        lines = _equally_good(others, flat)
+        message = f"{len(others) + 1} optima are equally good"
+        message = message if others else "the best choice is not the only one"
+        help = "add a constraint or a term of the goal that tells them apart"
+        note = f"{lines[0]}; intervals and sensitivities are those of the choice that is reported"
+        warning = Diagnostic("F0570", message, "warning", notes=(note,), help=help)
+        return replace(
+            answer,
+            alternatives=(*others, *flat),
+            proof=(*answer.proof, *lines),
+            diagnostics=(*said, warning),
+        )
+
+    def _conflict(
+        self, found: Solution, moved: Values, scales: Sequence[Scale], values: Values
+    ) -> tuple[str, ...]:
+        """What is said of a question without a feasible point."""
+        at = {**values, **{s.unknown: s.value(moved[s.searched]) for s in scales}}
+        margins = computed_at([c.margin for c in self.conditions], at)
+        short = [
+            (abs(m) if c.equality else max(-m, 0.0), c)
+            for c, m in zip(self.conditions, margins, strict=True)
+            if math.isfinite(m)
+        ]
+        named = {self.conditions[int(n)].text for n in found.conflict if n.isdigit()}
+        worst = max(short, key=lambda s: (s[1].text in named, s[0]), default=None)
+        nearest = ""
+        if worst is not None and worst[0] > 0:
+            nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
+        if found.excluded and found.gap is not None and found.gap <= CLOSED:
+            return (f"{nearest} at least",) if nearest else ()
+        lines = ["that no choice keeps every constraint is proved"]
+        if not found.excluded:
+            lines = ["no feasible point was found; that there is none is not proved"]
+        return (*lines, f"at the nearest point found, {nearest}") if nearest else tuple(lines)
+
+    def _fallen(self, way: Fall, scales: Sequence[Scale], fixed: Values) -> tuple[str, ...]:
+        """What is said of a goal without a best value: points further and further out."""
+        text, sign = self.posed.question.goal_text, self.posed.sign
+        places = []
+        for x, value in zip(way.points, way.values.tolist(), strict=True):
+            rest = iter(x.tolist())
+            moved = {s.searched: fixed.get(s.searched) for s in scales}
+            own = {s: next(rest) if m is None else m for s, m in moved.items()}
+            at = ", ".join(f"{s.unknown.name} = {s.value(own[s.searched]):.3g}" for s in scales)
+            places.append(f"{sign * value:.6g} at {at}")
+        grows = "falls" if sign > 0 else "rises"
+        if way.endless:
+            head = f"{text} {grows} without bound: {places[0]}"
+            tail = "each of these points is feasible; that it goes on so beyond them is not proved"
+        else:
+            head = (
+                f"{text} {grows} as the unknowns grow, and no choice found is as good: {places[0]}"
+            )
+            tail = "each of these points is feasible; that no choice is best is not proved"
+        return (head, *(f"  then {place}" for place in places[1:]), tail)
 
     def _slopes(self, found: _Found, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
         """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
@@ -259,6 +327,11 @@ class _Found:
     fixed: Mapping[sp.Symbol, float]
     moved: Mapping[sp.Symbol, float]
 
+    def choice(self, x: Array) -> dict[str, float]:
+        """The unknowns of the question at another point of the problem."""
+        moved = {**self.fixed, **dict(zip(self.problem.unknowns, x.tolist(), strict=True))}
+        return {s.unknown.name: s.value(moved[s.searched]) for s in self.scales}
+
     def per_goal(self, goal: float) -> float:
         """How the goal changes with what was searched: it, or its logarithm."""
         return goal if self.sought.product else 1.0
@@ -302,8 +375,31 @@ def _proof(found: Solution, per: float) -> tuple[str, ...]:
     if found.convex:
         return (kept, "convex, but how much better another choice may be is not known")
     starts = f"{found.agreed} of {found.starts} starts end here, none better"
+    if found.equal > found.agreed:
+        starts = (
+            f"{found.agreed} of {found.starts} starts end here, "
+            f"{found.equal - found.agreed} at equally good choices, none better"
+        )
     return (kept, f"{starts}; that no other choice is better is not proved")
 
 
-def _conflict(found: Solution) -> tuple[str, ...]:
-    return (f"the constraints are missed by {found.violation:.6g} at least",)
+def _equally_good(
+    others: Sequence[Mapping[str, float]], flat: Sequence[Mapping[str, float]]
+) -> tuple[str, ...]:
+    """Other choices as good as the answer, in lines."""
+    lines = []
+    for what, choices in (
+        ("equally good", others),
+        ("as good as well, so that no optimum is isolated", flat),
+    ):
+        if choices:
+            shown = ["; ".join(_listed(choice) for choice in choices[:SHOWN])]
+            shown += [f"and {len(choices) - SHOWN} more"] if len(choices) > SHOWN else []
+            lines.append(f"{what}: {'; '.join(shown)}")
+    return tuple(lines)
+
+
+def _listed(choice: Mapping[str, float]) -> str:
+    few = list(choice.items())[:SHOWN]
+    more = ", …" if len(choice) > SHOWN else ""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in few) + more

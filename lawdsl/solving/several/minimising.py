@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.solving.several.endless import fall
 from lawdsl.solving.several.infeasible import explained
 from lawdsl.solving.several.newton import polished
-from lawdsl.solving.several.optimality import Point, at_bounds, gap, point, violations
-from lawdsl.solving.several.problems import Problem, Solution
-from lawdsl.solving.several.searching import INSET, chosen_starts, searched_from
+from lawdsl.solving.several.optimality import WEAK, Point, at_bounds, gap, point, violations
+from lawdsl.solving.several.probing import around, descended
+from lawdsl.solving.several.problems import Fall, Problem, Solution, middle
+from lawdsl.solving.several.searching import INSET, searched_from
+from lawdsl.solving.several.starts import chosen_starts, repaired
+from lawdsl.solving.several.units import APART, Units, from_ends
 
 Array = NDArray[np.float64]
 
 LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not lead to a proof
 STARTS = 24  # where the problem is not known to be convex
+SHORT = 100  # steps of each of several searches
 FEASIBLE = 1e-9  # of the terms of a constraint: rounding
 NEARLY = 1e-6  # the same, of a search that is not polished yet
-CLOSED = 1e-9  # relative: a gap so small is one of rounding
-SAME = 1e-7  # relative difference of values that counts as the same optimum
+CLOSED = 1e-9  # of the unit of the objective: a gap so small is one of rounding
+ROUNDING = 1e-14  # relative to a value
+SAME = 1e-8  # of the unit of the objective: optima that differ by no more are equally good
+SAME_PLACE = 1e-4  # of the units of the unknowns: points so near are one place
+SMALL_PART = 1e-3  # of where a search started: points that are nearer by far are not told apart
+SMALLEST = 1e-14  # of it: an unknown so near to its end, or to 0, is there
+NO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding
+RIVAL = 1e-2  # of the unit of the objective: so near to the best value searches are finished
+MOST_PLACES = 12  # that are told apart
+LOOSE = 1e-7  # a residual above it is that of a kink, or of a search that has not arrived
+DESCENTS = 6  # from a saddle to the next
 ALIKE = 1e-12  # relative: bounds so near to each other leave one value
 SNAP = 1e-10  # of its way: so near to a bound an unknown is put there
 
@@ -47,13 +61,30 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
     if fixed:
         return _with(problem, fixed, minimise(without(problem, fixed), starts, seed))
     found = best(problem, starts, seed)
-    return explained(problem, best) if found is None else found
+    if found is None:
+        way = fall(problem, middle(problem.low, problem.high), np.inf, seed)
+        if way is not None:
+            return _falling(problem, way)
+        found = explained(problem, best, seed)
+    if not found.feasible or proved(found):
+        return found
+    return replace(found, fall=fall(problem, found.x, found.value, seed))
+
+
+def _falling(problem: Problem, way: Fall) -> Solution:
+    """A solution that is nothing but points further and further out."""
+    nothing = np.zeros(len(problem.constraints)), np.zeros(len(way.points[0]))
+    x, value = way.points[0], float(way.values[0])
+    return Solution(True, x, value, *nothing, nothing[1], residual=np.inf, agreed=0, fall=way)
 
 
 def settled(problem: Problem) -> dict[sp.Symbol, float]:
     """Unknowns to which the conditions leave one value; one unknown stays in any case."""
     low, high = problem.polytope.tightened
-    alike = np.isfinite(low) & (np.abs(high - low) <= ALIKE * np.maximum(1.0, np.abs(low)))
+    declared = np.where(np.isfinite(problem.high - problem.low), problem.high - problem.low, 0.0)
+    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), declared)
+    alike = np.isfinite(low) & np.isfinite(high)
+    alike[alike] = np.abs(high - low)[alike] <= ALIKE * size[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
     found = {symbol: value for symbol, value, fixed in ends if fixed}
     if len(found) == len(problem.unknowns):
@@ -69,83 +100,305 @@ def without(problem: Problem, fixed: Mapping[sp.Symbol, float]) -> Problem:
 
 def _with(problem: Problem, fixed: Mapping[sp.Symbol, float], found: Solution) -> Solution:
     """A solution with the unknowns that were settled, which are at both of their bounds."""
-    others = iter(zip(found.x, found.low, found.high, strict=True))
-    each = [(fixed[s], 0.0, 0.0) if s in fixed else next(others) for s in problem.unknowns]
-    x, low, high = (np.array(column, dtype=np.float64) for column in zip(*each, strict=True))
+    kept = np.array([symbol not in fixed for symbol in problem.unknowns])
+    values = np.array([fixed.get(symbol, 0.0) for symbol in problem.unknowns])
+
+    def whole(x: Array, rest: Array) -> Array:
+        filled = np.broadcast_to(rest, (*x.shape[:-1], len(rest))).copy()
+        filled[..., kept] = x
+        return filled
+
     names = [s.name for s in problem.unknowns if s in fixed]
-    return replace(found, x=x, low=low, high=high, at_low=(*found.at_low, *names))
+    nothing = np.zeros(len(kept))
+    way = found.fall
+    return replace(
+        found,
+        x=whole(found.x, values),
+        low=whole(found.low, nothing),
+        high=whole(found.high, nothing),
+        at_low=(*found.at_low, *names),
+        others=tuple(whole(x, values) for x in found.others),
+        flat=None if found.flat is None else whole(found.flat, values),
+        usual=None if found.usual is None else whole(found.usual, np.ones(len(kept))),
+        fall=None if way is None else replace(way, points=whole(way.points, values)),
+    )
 
 
-def best(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution | None:
-    """The best feasible point; None where there is none."""
+def best(
+    problem: Problem, starts: int | None = None, seed: int = 0, also: Sequence[Array] = ()
+) -> Solution | None:
+    """The best feasible point; None where none was found.
+
+    Args:
+        problem: the problem.
+        starts: how many searches; as many as it takes if not given.
+        seed: of the draws of the starts.
+        also: further points to start at.
+    """
     if starts is None and problem.convex:
         for length in LENGTHS:  # Newton's steps at the end are quicker than a long search
-            found = _best(problem, 1, seed, length)
+            found = _best(problem, 1, seed, length, ())
             if found is not None and proved(found):
                 return found
-        return _best(problem, STARTS, seed, LENGTHS[-1])
-    return _best(problem, starts or STARTS, seed, LENGTHS[-1])
+        return _best(problem, STARTS, seed, SHORT, also)
+    return _best(problem, starts or STARTS, seed, SHORT, also)
 
 
 def proved(solution: Solution) -> bool:
     """Whether the value is the least one, to rounding."""
-    return solution.gap is not None and solution.gap <= CLOSED * max(1.0, abs(solution.value))
+    rounding = ROUNDING * abs(solution.value)
+    return solution.gap is not None and solution.gap <= CLOSED * solution.unit + rounding
 
 
-def _best(problem: Problem, starts: int, seed: int, length: int) -> Solution | None:
+@dataclass(frozen=True)
+class _End:
+    """Where a search has ended.
+
+    Attributes:
+        x: the unknowns.
+        usual: the lengths of the unknowns where it started.
+        value: the objective there.
+    """
+
+    x: Array
+    usual: Array
+    value: float
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An optimum.
+
+    Attributes:
+        problem: in units that suit it.
+        point: in these.
+        end: the best of the searches that led there.
+        count: how many did.
+    """
+
+    problem: Problem
+    point: Point
+    end: _End
+    count: int
+
+    @property
+    def units(self) -> Units:
+        """Those of the problem."""
+        assert self.problem.units is not None
+        return self.problem.units
+
+    @property
+    def x(self) -> Array:
+        """Where it is, in the units of the expressions."""
+        return self.point.x * self.units.unknowns
+
+    @property
+    def value(self) -> float:
+        """The objective there, in its unit."""
+        return float(self.point.values[0]) * self.units.goal
+
+    def is_at(self, x: Array, usual: Array) -> bool:
+        """Whether another point, to which a search with these lengths has led, is this place."""
+        usual = SMALL_PART * np.minimum(usual, self.end.usual)
+        lengths = np.maximum(self.units.unknowns, usual)
+        return bool(np.max(np.abs(x - self.x) / lengths, initial=0.0) <= SAME_PLACE)
+
+
+def _best(
+    problem: Problem, starts: int, seed: int, length: int, also: Sequence[Array]
+) -> Solution | None:
     centre = problem.polytope.centre
     if centre is None:
         return None
-    begun = chosen_starts(problem, centre, starts, seed)
-    searched = [searched_from(problem, x, length) for x in begun]
-    met = [x for x in searched if x is not None and _nearly(problem, x)]
-    values = np.array([problem.functions.at(x)[0][0] for x in met])
-    for k in np.argsort(values):
-        end = _finished(problem, met[k])
-        if end.violation <= FEASIBLE:
-            agreed = int(np.sum(np.abs(values - values[k]) <= SAME * max(1.0, abs(values[k]))))
-            return replace(_solution(problem, end), starts=len(searched), agreed=agreed)
-    return None
+    begun = [*chosen_starts(problem, centre, starts, seed), *also]
+    searched = [_searched(problem, x, length) for x in begun]
+    met = [met for end in searched if end is not None for met in _feasible(problem, end)]
+    places = _places(problem, met)
+    if not places:
+        return None
+    if starts > 1 or not problem.convex:
+        places = _left_saddles(problem, places, length, seed)
+    limit = min(place.value for place in places) + _tolerance(places)
+    alike = [place for place in places if place.value <= limit]
+    best = min(alike, key=lambda place: float(np.linalg.norm(place.x)))
+    more = [place.x for place in alike if place is not best]
+    flat = around(best.problem, best.point, seed).alike
+    found = _solution(best.problem, best.point)
+    return replace(
+        found,
+        starts=len(searched),
+        agreed=best.count,
+        equal=sum(place.count for place in alike),
+        others=tuple(more),
+        flat=None if flat is None else flat * best.units.unknowns,
+        usual=best.end.usual,
+    )
+
+
+def _tolerance(places: Sequence[_Place]) -> float:
+    """By how much the values of equal optima may differ: beside the least of the units of the
+    objective, which are large where unknowns are."""
+    least = min(abs(place.value) for place in places)
+    return SAME * min(place.units.goal for place in places) + ROUNDING * least
+
+
+def _places(problem: Problem, ends: Sequence[_End]) -> list[_Place]:
+    """The feasible optima at which searches have ended, the lowest first; those that are far from
+    the lowest are left out."""
+    found: list[_Place] = []
+    for end in sorted(ends, key=lambda end: end.value):
+        same = [k for k, place in enumerate(found) if place.is_at(end.x, end.usual)]
+        if same:
+            found[same[0]] = replace(found[same[0]], count=found[same[0]].count + 1)
+            continue
+        least = min((place.value for place in found), default=np.inf)
+        near = [place for place in found if end.value <= least + RIVAL * place.units.goal]
+        if found and (not near or len(found) >= MOST_PLACES):
+            continue
+        place = _finished(problem, end)
+        if place.point.violation > FEASIBLE:
+            continue
+        same = [k for k, other in enumerate(found) if other.is_at(place.x, end.usual)]
+        if same:
+            found[same[0]] = replace(found[same[0]], count=found[same[0]].count + 1)
+        else:
+            found.append(place)
+    return sorted(found, key=lambda place: place.value)
+
+
+def _left_saddles(problem: Problem, places: list[_Place], length: int, seed: int) -> list[_Place]:
+    """The optima, and those to which searches lead from lower points around the best of them."""
+    for _ in range(DESCENTS):
+        best = min(places, key=lambda place: place.value)
+        lower = around(best.problem, best.point, seed).lowest
+        if lower is None:
+            break
+        start = lower * best.units.unknowns
+        end = _searched(problem, start, length)
+        value = float(problem.functions.at(start)[0][0])
+        ends = [_End(start, best.end.usual, value)]
+        ends += _feasible(problem, end) if end is not None else []
+        reached = [place for end in ends for place in _places(problem, [end])]
+        if not reached or min(p.value for p in reached) >= best.value - _tolerance(places):
+            break
+        places = sorted([*places, *reached], key=lambda place: place.value)
+    distinct: list[_Place] = []
+    for place in places:
+        if not any(other.is_at(place.x, place.end.usual) for other in distinct):
+            distinct.append(place)
+    return distinct
+
+
+def _searched(problem: Problem, start: Array, length: int) -> _End | None:
+    there = problem.in_units_at(start)
+    assert there.units is not None
+    usual = there.units.unknowns
+    found = searched_from(there, start / usual, length)
+    if found is None:
+        return None
+    x = found * usual
+    return _End(x, usual, float(problem.functions.at(x)[0][0]))
 
 
 def _solution(problem: Problem, end: Point) -> Solution:
-    """What is said of a feasible point."""
+    """What is said of a feasible point, in the units of the expressions.
+
+    Args:
+        problem: in units that suit the point.
+        end: the point.
+    """
+    assert problem.units is not None
+    units = problem.units
     at_low, at_high = at_bounds(problem, end.x)
     x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
     value = float(problem.functions.at(x)[0][0])
     room = gap(problem, end) if problem.convex else None
+    if room is not None:
+        room = (room + max(value - float(end.values[0]), 0.0)) * units.goal
     names = np.array([s.name for s in problem.unknowns])
-    held = [c.name for c, m in zip(problem.constraints, end.multipliers, strict=True)]
-    active = (end.multipliers > 0) & ~problem.equality
+    held = [c.name for c in problem.constraints]
+    active = (end.multipliers > WEAK) & ~problem.equality
     return Solution(
         feasible=True,
-        x=x,
-        value=value,
-        multipliers=end.multipliers,
-        low=end.low,
-        high=end.high,
+        x=x * units.unknowns,
+        value=value * units.goal,
+        multipliers=end.multipliers * units.goal / units.constraints,
+        low=end.low * units.goal / units.unknowns,
+        high=end.high * units.goal / units.unknowns,
         active=tuple(name for name, holds in zip(held, active, strict=True) if holds),
         at_low=tuple(names[at_low].tolist()),
         at_high=tuple(names[at_high].tolist()),
         violation=float(np.max(violations(problem, x), initial=0.0)),
         residual=end.residual,
         convex=problem.convex,
-        gap=None if room is None else room + max(value - float(end.values[0]), 0.0),
+        gap=room,
+        unit=units.goal,
     )
 
 
+def _feasible(problem: Problem, end: _End) -> Iterator[_End]:
+    """An end of a search, if it is nearly feasible or can be made so."""
+    if _nearly(problem, end.x):
+        yield end
+        return
+    x = repaired(problem, end.x)
+    if _nearly(problem, x):
+        yield _End(x, end.usual, float(problem.functions.at(x)[0][0]))
+
+
 def _nearly(problem: Problem, x: Array) -> bool:
-    values = problem.functions.at(x)[0]
-    met = np.max(violations(problem, x), initial=0.0) <= NEARLY
+    """Whether a point is nearly feasible, in units that suit it."""
+    there = problem.in_units_at(x)
+    assert there.units is not None
+    x = x / there.units.unknowns
+    values = there.functions.at(x)[0]
+    met = np.max(violations(there, x), initial=0.0) <= NEARLY
     return bool(np.isfinite(values).all() and met)
 
 
-def _finished(problem: Problem, x: Array) -> Point:
-    """A point at which a search ended, to rounding; what came near to a bound is put there.
+def _finished(problem: Problem, end: _End) -> _Place:
+    """The optimum at the end of a search, to rounding.
+
+    An unknown that has come much nearer to its end, or to 0, than where it started is either there,
+    or has a best value of another magnitude: both are tried.
+    """
+    low, high = problem.polytope.tightened
+    own = from_ends(end.x, low, high)
+    small = np.isinf(high - low) & (own > SMALLEST * end.usual) & (own < APART * end.usual)
+    lengths = [end.usual]
+    if small.any():
+        lengths.append(np.where(small, own, end.usual))
+    found = [_polished(problem, replace(end, usual=usual)) for usual in lengths]
+    found += [_polished(problem, pushed) for place in found for pushed in _pushed(problem, place)]
+    kept = [place for place in found if place.point.violation <= FEASIBLE] or found
+    least = min(kept, key=lambda place: place.value)
+    rounding = ROUNDING * (least.units.goal + abs(least.value))
+    return next(place for place in reversed(kept) if place.value <= least.value + rounding)
+
+
+def _pushed(problem: Problem, place: _Place) -> Iterator[_End]:
+    """Where unknowns are put at the bounds towards which the Lagrangian falls; nothing where it has
+    no slope."""
+    here, scaled = place.point, place.problem
+    slope = here.weights @ here.slopes
+    if not NO_SLOPE < here.residual < np.inf or not np.isfinite(slope).all():
+        return
+    down = (slope > NO_SLOPE) & np.isfinite(scaled.low) & ~scaled.steep[0]
+    up = (slope < -NO_SLOPE) & np.isfinite(scaled.high) & ~scaled.steep[1]
+    if down.any() or up.any():
+        x = np.where(down, problem.low, np.where(up, problem.high, place.x))
+        yield replace(place.end, x=x)
+
+
+def _polished(problem: Problem, end: _End) -> _Place:
+    """A point at which a search ended, polished; what came near to a bound is put there.
 
     A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
     bound is seen by the slope of the Lagrangian as near to it as numbers go.
     """
+    problem = problem.in_units_at(end.x, end.usual)
+    assert problem.units is not None
+    x = end.x / problem.units.unknowns
     spans, (low, high) = problem.spans, problem.inner
     reach = [np.where(steep, 2 * INSET, SNAP) * spans for steep in problem.steep]
     near_low, near_high = x - low <= reach[0], high - x <= reach[1]
@@ -154,4 +407,5 @@ def _finished(problem: Problem, x: Array) -> Point:
     weights = point(problem, x, steep_low | steep_high).weights
     slope = weights @ problem.functions.at(ends)[1]
     leaves = (steep_low & (slope <= 0)) | (steep_high & (slope >= 0))
-    return polished(problem, np.where(leaves, x, ends))
+    last = polished(problem, np.where(leaves, x, ends))
+    return _Place(problem, last if last.residual <= LOOSE else descended(problem, last), end, 1)

@@ -15,7 +15,7 @@ STEPS = 60  # of Newton's method at most
 LONGEST = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
 SMALL = 1e-3  # of its way: so near to a bound the way of a steep unknown changes by factors
 PATIENCE = 4, 25  # steps that bring nothing: usually; on the way to a bound with an infinite slope
-RISE = 1e-6  # relative: by so much a step may raise the value, as it meets the constraints
+RISE = 1e-6  # of the objective's unit: by so much a step may raise the value, as it meets the constraints
 ROUNDS = 6  # of a step in which unknowns turn out to go too far
 ROUNDING = 1e-12  # of the terms of a constraint
 DONE = 1e-14  # what rounding leaves of slopes
@@ -25,9 +25,13 @@ def polished(problem: Problem, x: Array) -> Point:
     """The point near x at which the conditions are met to rounding, by Newton's method.
 
     The way of a steep unknown to its bound changes by factors.
+
+    Args:
+        problem: in units that suit x.
+        x: where it starts.
     """
     best = here = point(problem, x)
-    limit = best.values[0] + RISE * max(1.0, abs(best.values[0]))  # no saddle
+    limit = best.values[0] + RISE + ROUNDING * abs(best.values[0])  # no saddle
     idle, patience = 0, PATIENCE[int(np.any(problem.steep))]
     for _ in range(STEPS):
         if best.wrong <= DONE or idle > patience or not np.isfinite(here.wrong):

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 NEAR = 1e-8  # of the terms of a condition: so near it is active
+NEGLIGIBLE = 1e-11  # a gap so small, in units that suit the place, is not made smaller
+WEAK = 1e-10  # a multiplier so small, in units that suit the place, is rounding
 AT = 1e-12  # of what an unknown may go: so near to a bound it is there
 
 
@@ -131,7 +133,7 @@ def _fitted(
 
 def held(problem: Problem, here: Point) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Numbers of the constraints that hold, and of the unknowns that are not at a bound."""
-    rows = np.flatnonzero(problem.equality | (here.multipliers > 0))
+    rows = np.flatnonzero(problem.equality | (here.multipliers > WEAK))
     at_low, at_high = at_bounds(problem, here.x)
     return rows, np.flatnonzero(~(at_low | at_high))
 
@@ -146,7 +148,7 @@ def gap(problem: Problem, here: Point) -> float | None:
     if not (np.isfinite(here.values).all() and np.isfinite(here.slopes).all()):
         return None
     found = _gap(problem, here, here.multipliers)
-    if found > NEAR * max(1.0, abs(float(here.values[0]))):
+    if found > NEGLIGIBLE:
         found = min(found, _gap(problem, here, _linear_multipliers(problem, here)))
     return max(found, 0.0) if np.isfinite(found) else None
 

@@ -11,11 +11,14 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
+from lawdsl.solving.several.units import power_of_two
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ROUNDS = 3  # of tightening bounds by constraints
 NOTHING = 1e-9  # a multiplier below it is rounding
+CROSSED = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,23 @@ class Polytope:
     offsets: Array
     equality: Mask
     rows: NDArray[np.int64]
+
+    def in_units(self, columns: Array, rows: Array) -> Polytope:
+        """The polytope with each unknown, and each constraint of the problem, in another unit.
+
+        Args:
+            columns: the units of the unknowns, shape (n,).
+            rows: those of all constraints of the problem, shape (constraints,).
+        """
+        own = rows[self.rows]
+        return Polytope(
+            self.low / columns,
+            self.high / columns,
+            self.slopes * columns / own[:, None],
+            self.offsets / own,
+            self.equality,
+            self.rows,
+        )
 
     @cached_property
     def tightened(self) -> tuple[Array, Array]:
@@ -60,48 +80,88 @@ class Polytope:
         """The rows that are no mere bound of one unknown."""
         return np.asarray((self.slopes != 0).sum(axis=1) != 1)
 
+    @cached_property
+    def natural(self) -> tuple[Array, Array]:
+        """Units in which lengths and slopes are about 1, of unknowns and rows: a linear programme is
+        solved to absolute tolerances."""
+        low, high = self.tightened
+        ends = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
+        with np.errstate(all="ignore"):
+            reach = np.abs(self.offsets[:, None] / self.slopes)
+        reach = np.max(reach, axis=0, initial=0.0, where=np.isfinite(reach))
+        between = np.isfinite(high - low) & (high > low)
+        with np.errstate(invalid="ignore"):
+            columns = power_of_two(np.where(between, high - low, np.maximum(ends, reach)))
+        return columns, power_of_two(np.max(np.abs(self.slopes * columns), axis=1, initial=0.0))
+
     def linprog(self, objective: Array, extra: Array | None = None) -> Any:
         """The least of a linear objective, as SciPy says it; `extra` is a column of a further
         unknown t >= 0, which is the objective's last."""
+        columns, rows = self.natural
+        if extra is not None:
+            columns = np.append(columns, 1.0)
         a = self.slopes if extra is None else np.column_stack([self.slopes, extra])
-        le, eq = ~self.equality, self.equality
+        a = a * columns / rows[:, None]
+        b = -self.offsets / rows
         bounds = np.column_stack([self.low, self.high])
         if extra is not None:
             bounds = np.vstack([bounds, [0.0, np.inf]])
-        return scipy.optimize.linprog(
-            objective,
-            *(a[le], -self.offsets[le], a[eq], -self.offsets[eq]),
-            bounds=bounds,
+        cost = objective * columns
+        size = float(power_of_two(np.array([np.max(np.abs(cost), initial=0.0)]))[0])
+        le, eq = ~self.equality, self.equality
+        found = scipy.optimize.linprog(
+            cost / size,
+            *(a[le], b[le], a[eq], b[eq]),
+            bounds=bounds / columns[:, None],
             method="highs-ds",
         )
+        if found.status == 0:
+            found.x, found.fun = found.x * columns, found.fun * size
+            found.ineqlin.marginals = found.ineqlin.marginals * size / rows[le]
+            found.eqlin.marginals = found.eqlin.marginals * size / rows[eq]
+            found.lower.marginals = found.lower.marginals * size / columns
+            found.upper.marginals = found.upper.marginals * size / columns
+        return found
 
     @cached_property
     def centre(self) -> Array | None:
         """A point as far as possible from all ends; None where nothing is left."""
         low, high = self.tightened
-        width = np.where(np.isfinite(high - low), high - low, 1.0)
-        if np.any(width < -1e-9 * (1 + np.abs(np.where(np.isfinite(low), low, 0.0)))):
+        if np.any(low - high > CROSSED * self._reach):
             return None
-        width = np.maximum(width, 0.0)
+        columns, rows = self.natural
+        a = self.slopes * columns / rows[:, None]
+        b = -self.offsets / rows
+        below, above = np.isfinite(low), np.isfinite(high)
+        low, high = low / columns, high / columns
+        with np.errstate(invalid="ignore"):
+            width = np.where(below & above, np.maximum(high - low, 0.0), 1.0)
         use = self.several & ~self.equality
-        reach = np.abs(self.slopes[use]) @ width
         n = len(low)
         eye, column = np.eye(n), width[:, None]
-        below, above = np.isfinite(low), np.isfinite(high)
-        a = np.vstack(
+        matrix = np.vstack(
             [
-                np.hstack([self.slopes[use], reach[:, None]]),
+                np.hstack([a[use], (np.abs(a[use]) @ width)[:, None]]),
                 np.hstack([-eye, column])[below],
                 np.hstack([eye, column])[above],
             ]
         )
-        b = np.concatenate([-self.offsets[use], -low[below], high[above]])
-        equal = np.column_stack([self.slopes, np.zeros(len(self.slopes))])[self.equality]
+        right = np.concatenate([b[use], -low[below], high[above]])
+        equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
         bounds = [(None, None)] * n + [(0.0, 0.5)]
         cost = np.append(np.zeros(n), -1.0)
-        right = -self.offsets[self.equality]
-        found = scipy.optimize.linprog(cost, a, b, equal, right, bounds=bounds, method="highs-ds")
-        return np.clip(found.x[:n], low, np.maximum(low, high)) if found.status == 0 else None
+        found = scipy.optimize.linprog(
+            cost, matrix, right, equal, b[self.equality], bounds=bounds, method="highs-ds"
+        )
+        if found.status != 0:
+            return None
+        return np.asarray(np.clip(found.x[:n], low, np.maximum(low, high)) * columns)
+
+    @cached_property
+    def _reach(self) -> Array:
+        """How large each unknown may be: rounding of its bounds is relative to it."""
+        ends = np.abs([self.low, self.high, *self.tightened])
+        return np.asarray(np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends)))
 
     def corners(self, count: int, rng: np.random.Generator) -> list[Array]:
         """Corners in random directions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -14,6 +14,7 @@ from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.solving.several.convexity import Curvature, curvatures
 from lawdsl.solving.several.polytopes import Polytope
+from lawdsl.solving.several.units import STEP, Units, lengths_at, power_of_two, variation
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -40,22 +41,49 @@ class Problem:
         unknowns: each with its least and greatest value, which may be infinite.
         constraints: what must hold beside these bounds.
         values: those of all other symbols.
+        units: of the numbers below; None where they are those of the expressions.
+        original: the same problem in the units of its expressions; None of that itself.
     """
 
     objective: sp.Expr
     unknowns: Mapping[sp.Symbol, tuple[float, float]]
     constraints: Sequence[Constraint] = ()
     values: Mapping[sp.Symbol, float] = field(default_factory=dict)
+    units: Units | None = None
+    original: Problem | None = None
+
+    def in_units_at(self, x: Array, usual: Array | None = None) -> Problem:
+        """The problem in units that suit a point.
+
+        Args:
+            x: the point, shape (n,), in the units of the expressions.
+            usual: the length of an unknown without two ends that is at its end, or at 0, or very
+                near; if not given, 1 for one that is just there.
+        """
+        whole = self.original or self
+        low, high = whole.polytope.tightened
+        lengths = lengths_at(x, low, high, whole.decades, usual)
+        n = len(x)
+        points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
+        points[each, each] = np.clip(x - STEP * lengths, low, high)
+        points[each, each + n] = np.clip(x + STEP * lengths, low, high)
+        slopes = whole.functions.on(points)[1]
+        behind, ahead = slopes[:, each, each], slopes[:, each, each + n]
+        sizes = power_of_two(variation(slopes[:, :, -1], ahead, behind, lengths))
+        units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
+        return replace(self, units=units, original=whole)
 
     @property
     def low(self) -> Array:
         """The least value of each unknown, shape (n,)."""
-        return np.array([low for low, _ in self.unknowns.values()], dtype=np.float64)
+        low = np.array([low for low, _ in self.unknowns.values()], dtype=np.float64)
+        return low if self.units is None else low / self.units.unknowns
 
     @property
     def high(self) -> Array:
         """The greatest value of each unknown, shape (n,)."""
-        return np.array([high for _, high in self.unknowns.values()], dtype=np.float64)
+        high = np.array([high for _, high in self.unknowns.values()], dtype=np.float64)
+        return high if self.units is None else high / self.units.unknowns
 
     @property
     def expressions(self) -> list[sp.Expr]:
@@ -75,11 +103,16 @@ class Problem:
     @cached_property
     def shapes(self) -> list[Curvature | None]:
         """What the objective and the constraints are on the box of the bounds."""
+        if self.original is not None:
+            return self.original.shapes
         return curvatures(self.expressions, self.unknowns, self.values)
 
     @cached_property
     def polytope(self) -> Polytope:
         """The bounds and the constraints that are affine."""
+        if self.original is not None and self.units is not None:
+            units = self.units
+            return self.original.polytope.in_units(units.unknowns, units.constraints)
         rows = np.array(
             [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"], dtype=int
         )
@@ -92,6 +125,8 @@ class Problem:
     def convex(self) -> bool:
         """Whether every local optimum is a global one, for certain: all is convex, and what must be
         equal is affine, where the bounds and the affine constraints leave anything."""
+        if self.original is not None:
+            return self.original.convex
         if self._all_convex(self.shapes):
             return True
         low, high = self.polytope.tightened
@@ -115,6 +150,8 @@ class Problem:
     @cached_property
     def steep(self) -> tuple[Mask, Mask]:
         """Which unknowns have an infinite slope, or no value, at their low and at their high end."""
+        if self.original is not None:
+            return self.original.steep
         low, high = self.polytope.tightened
         centre = self.polytope.centre
         centre = middle(low, high) if centre is None else centre
@@ -148,7 +185,10 @@ class Problem:
 
     @cached_property
     def reference(self) -> float:
-        """The largest slope of the objective amid the domain, over the lengths of the unknowns."""
+        """The largest slope of the objective amid the domain, over the lengths of the unknowns;
+        1 in units that suit the place."""
+        if self.units is not None:
+            return 1.0
         x = self.polytope.centre
         x = middle(*self.polytope.tightened) if x is None else x
         slopes = np.abs(self.functions.at(x)[1][0] * self.lengths(x))
@@ -174,6 +214,10 @@ class Functions:
         places = tuple(number[s] for s in by)
         self._slopes = _compiled(tuple(problem.expressions), tuple(inputs), places)
         self._given = np.array(list(problem.values.values()), dtype=np.float64)
+        self._units = problem.units
+        if problem.units is not None:
+            own = dict(zip(problem.unknowns, problem.units.unknowns.tolist(), strict=True))
+            self._by = np.array([own.get(symbol, 1.0) for symbol in by])
         self._last: tuple[bytes, tuple[Array, Array]] | None = None
 
     def at(self, x: Array) -> tuple[Array, Array]:
@@ -188,7 +232,12 @@ class Functions:
         """Values, (1 + constraints, points), and slopes, (1 + constraints, by, points), at many
         points, shape (n, points)."""
         given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
-        return self._slopes.values_and_gradients(np.concatenate([points, given]))
+        if self._units is None:
+            return self._slopes.values_and_gradients(np.concatenate([points, given]))
+        moved = points * self._units.unknowns[:, None]
+        values, slopes = self._slopes.values_and_gradients(np.concatenate([moved, given]))
+        rows = self._units.rows[:, None]
+        return values / rows, slopes * self._by[:, None] / rows[:, :, None]
 
 
 @lru_cache(maxsize=32)
@@ -206,6 +255,22 @@ def middle(low: Array, high: Array) -> Array:
     return np.where(
         a & b, start + (np.where(b, high, 0.0) - start) / 2, np.where(a, low + 1, start)
     )
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Feasible points along which the objective falls.
+
+    Attributes:
+        points: shape (points, n), further and further out.
+        values: of the objective there.
+        endless: whether it falls by as much in each decade as in the last one, so that it has no
+            least value; otherwise it comes nearer and nearer to a value that no point has.
+    """
+
+    points: Array
+    values: Array
+    endless: bool
 
 
 @dataclass(frozen=True)
@@ -243,9 +308,18 @@ class Solution:
         residual: how far the slopes are from vanishing, relative to those of the objective there
             or amid the domain.
         starts: how many searches there were.
-        agreed: how many of them led to this value.
+        agreed: how many of them led to this point.
+        equal: how many of them led to this value, here or at another point.
+        others: further points of the same value, each shape (n,).
+        flat: a point of the same value that belongs to no isolated optimum; None where none was
+            seen.
         convex: whether the problem is, for certain.
         gap: the value exceeds the least one by no more than this; None where that is not known.
+            Where nothing is feasible, that of the violation, relative to it.
+        unit: by how much the objective varies near x: what small differences are compared with.
+        usual: the lengths of the unknowns where the search started, shape (n,); None for 1.
+        fall: feasible points along which the objective falls for ever; None where none were seen.
+        excluded: where nothing is feasible, whether that is certain.
         conflict: where nothing is feasible, names of the conditions that exclude each other.
         shortfalls: of those of them that could give way alone.
     """
@@ -263,7 +337,14 @@ class Solution:
     residual: float = 0.0
     starts: int = 1
     agreed: int = 1
+    equal: int = 1
+    others: tuple[Array, ...] = ()
+    flat: Array | None = None
     convex: bool = False
     gap: float | None = None
+    unit: float = 1.0
+    usual: Array | None = None
+    fall: Fall | None = None
+    excluded: bool = False
     conflict: tuple[str, ...] = ()
     shortfalls: tuple[Shortfall, ...] = ()

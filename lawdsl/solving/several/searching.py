@@ -1,4 +1,4 @@
-"""Searches for a local optimum: where they start, in which coordinates they go, where they end."""
+"""A search for a local optimum: in which coordinates it goes, and where it ends."""
 
 from __future__ import annotations
 
@@ -14,41 +14,49 @@ from lawdsl.solving.several.problems import Problem
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-CORNERS = 6  # corners that starts lie between, at least
 INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
 PRECISION = 1e-15  # of the objective, relative to its slopes: where a search ends
 
 
-def chosen_starts(problem: Problem, centre: Array, count: int, seed: int) -> list[Array]:
-    """The centre, and points between it and corners of what the affine conditions leave."""
-    if count == 1:
-        return [centre]
-    rng = np.random.default_rng(seed)
-    corners = problem.polytope.corners(max(CORNERS, 2 * len(centre)), rng)
-    if not corners:  # unbounded
-        spread = rng.normal(size=(count - 1, len(centre))) * np.maximum(1.0, np.abs(centre))
-        return [centre, *np.clip(centre + spread, *problem.polytope.tightened)]
-    shares = rng.dirichlet(np.full(len(corners), 0.3), size=count - 1)
-    inside = rng.uniform(0.02, 0.5, size=(count - 1, 1))
-    return [centre, *((1 - inside) * (shares @ np.array(corners)) + inside * centre)]
-
-
 @dataclass(frozen=True)
 class _Coordinates:
-    """u = x/span, or u = log x for an unknown that may go over decades."""
+    """What a search moves: x/span between two ends, log x of an unknown that goes over decades, and
+    from or to an open end what is as x/span near the other one, or near 0, and as a logarithm far
+    away: log(1 + (x - low)/span), and the inverse of sinh.
+    """
 
     logs: Mask
     spans: Array
+    low: Array
+    high: Array
+
+    @property
+    def _open(self) -> tuple[Mask, Mask, Mask]:
+        """Which unknowns are open above only, below only, and on both sides."""
+        above, below = np.isinf(self.high), np.isinf(self.low)
+        return above & ~below, below & ~above, above & below
 
     def of(self, x: Array) -> Array:
-        return np.where(self.logs, np.log(np.where(self.logs, x, 1.0)), x / self.spans)
+        up, down, both = self._open
+        u = np.where(self.logs, np.log(np.where(self.logs, x, 1.0)), x / self.spans)
+        u = np.where(up, np.log1p(np.where(up, x - self.low, 0.0) / self.spans), u)
+        u = np.where(down, -np.log1p(np.where(down, self.high - x, 0.0) / self.spans), u)
+        return np.where(both, np.arcsinh(x / self.spans), u)
 
     def back(self, u: Array) -> Array:
-        return np.where(self.logs, np.exp(np.where(self.logs, u, 0.0)), u * self.spans)
+        up, down, both = self._open
+        x = np.where(self.logs, np.exp(np.where(self.logs, u, 0.0)), u * self.spans)
+        x = np.where(up, self.low + self.spans * np.expm1(np.where(up, u, 0.0)), x)
+        x = np.where(down, self.high - self.spans * np.expm1(np.where(down, -u, 0.0)), x)
+        return np.where(both, self.spans * np.sinh(np.where(both, u, 0.0)), x)
 
     def slopes(self, x: Array) -> Array:
         """How x changes with u."""
-        return np.where(self.logs, x, self.spans)
+        up, down, both = self._open
+        found = np.where(self.logs, x, self.spans)
+        found = np.where(up, self.spans + np.where(up, x - self.low, 0.0), found)
+        found = np.where(down, self.spans + np.where(down, self.high - x, 0.0), found)
+        return np.where(both, np.hypot(self.spans, x), found)
 
 
 def searched_from(problem: Problem, start: Array, length: int) -> Array | None:
@@ -56,7 +64,7 @@ def searched_from(problem: Problem, start: Array, length: int) -> Array | None:
     low, high = problem.polytope.tightened
     inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
-    to = _Coordinates(problem.decades, problem.spans)
+    to = _Coordinates(problem.decades, problem.spans, low, high)
     x = np.clip(start, low, high)
     values, slopes = problem.functions.at(x)
     if not np.isfinite(values).all():

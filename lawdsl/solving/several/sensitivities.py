@@ -34,7 +34,10 @@ def sensitivities(
     Returns:
         Symbol -> derivative of x, shape (n,), and of the value.
     """
-    here = point(problem, np.clip(solution.x, *problem.inner))
+    problem = problem.in_units_at(solution.x, solution.usual)
+    assert problem.units is not None
+    units = problem.units
+    here = point(problem, np.clip(solution.x / units.unknowns, *problem.inner))
     n = len(here.x)
     functions = Functions(problem, [*problem.unknowns, *symbols])
     by_symbols = functions.at(here.x)[1][:, n:]
@@ -50,4 +53,5 @@ def sensitivities(
         known = all(np.isfinite(part).all() for part in (own, mixed, first, right))
         found = solved(own, first, mixed, right)[: len(free)] if known else np.nan
         moved[free] = found * lengths[:, None]
+    moved, values = moved * units.unknowns[:, None], values * units.goal
     return {s: (moved[:, k], float(values[k])) for k, s in enumerate(symbols)}

@@ -1,0 +1,126 @@
+"""Points around one at which a search has ended: is any lower, is any as good?
+
+A search that follows slopes stays on a saddle, and creeps where the objective has a kink. Here the
+objective is looked at in many directions at many distances, along those in which it curves down
+first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from lawdsl.solving.several.newton import curvature_at
+from lawdsl.solving.several.optimality import Point, held, point
+from lawdsl.solving.several.problems import Problem
+
+Array = NDArray[np.float64]
+
+DIRECTIONS = 24  # random ones, each both ways
+STEPS = 2.0 ** np.arange(-26, 7)  # in units that suit the place
+LOWER = 1e-9  # of the objective's unit: so much lower is no rounding
+EQUAL = 1e-11  # of it: so little higher is as good
+FAR = 0.1  # in units of the unknowns: so far away a point as good is another one
+ROUNDS = 40  # of going on to the lowest point around
+KEPT = 1e-10  # of the terms of a constraint: by so much it may be violated around
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is around a point, in the units of its problem.
+
+    Attributes:
+        lowest: the lowest feasible point; None where none is lower.
+        alike: the furthest feasible point that is as good, which is FAR away; None without such.
+    """
+
+    lowest: Array | None
+    alike: Array | None
+
+
+def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -> Around:
+    """The objective around a feasible point.
+
+    Args:
+        problem: in units that suit the point.
+        here: the point.
+        seed: of the directions.
+        least: by so much a point has to be lower, in the objective's unit.
+    """
+    ways = _directions(problem, here, np.random.default_rng(seed))
+    steps = (ways[:, :, None] * STEPS).reshape(len(here.x), -1)
+    points = np.clip(here.x[:, None] + steps, problem.low[:, None], problem.high[:, None])
+    values, slopes = problem.functions.on(points)
+    over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
+    terms = np.einsum("kip,ip->kp", np.abs(_finite(slopes[1:])), np.abs(points))
+    kept = np.all(over <= KEPT * np.maximum(terms, 1.0), axis=0) & np.isfinite(values[0])
+    goal = np.where(kept, values[0], np.inf)
+    best = int(np.argmin(goal))
+    base = float(here.values[0])
+    rounding = 4 * EPS * abs(base)
+    lowest = points[:, best] if goal[best] < base - least - rounding else None
+    away = np.max(np.abs(points - here.x[:, None]), axis=0)
+    alike = (goal <= base + EQUAL + rounding) & (away >= FAR)
+    furthest = int(np.argmax(np.where(alike, away, -1.0)))
+    return Around(lowest, points[:, furthest] if alike.any() else None)
+
+
+def _finite(x: Array) -> Array:
+    return np.where(np.isfinite(x), x, 0.0)
+
+
+def _directions(problem: Problem, here: Point, rng: np.random.Generator) -> Array:
+    """Directions that keep the equations and what is active, or leave it inwards: shape (n, ways)."""
+    n = len(here.x)
+    drawn = rng.normal(size=(n, DIRECTIONS))
+    drawn /= np.linalg.norm(drawn, axis=0)
+    free = np.hstack([np.eye(n), drawn, _curving_down(problem, here)])
+    equations = _finite(here.slopes[1:][problem.equality])
+    active = _finite(here.slopes[1:][problem.equality | (here.multipliers > 0)])
+    found = [_within(free, equations)]
+    if len(active) > len(equations):
+        found.append(_within(free, active))
+    both = np.hstack(found)
+    return np.hstack([both, -both])
+
+
+def _within(ways: Array, rows: Array) -> Array:
+    """Directions made to change none of the functions with these slopes."""
+    if not len(rows):
+        return ways
+    room = scipy.linalg.null_space(rows)
+    found: Array = room @ (room.T @ ways)
+    return found
+
+
+def _curving_down(problem: Problem, here: Point) -> Array:
+    """Directions in which the Lagrangian curves down, within what is active: shape (n, ways)."""
+    rows, free = held(problem, here)
+    n = len(here.x)
+    if not len(free):
+        return np.zeros((n, 0))
+    second = curvature_at(problem, problem.functions, here, free)[free]
+    if not np.isfinite(second).all():
+        return np.zeros((n, 0))
+    room = scipy.linalg.null_space(_finite(here.slopes[1:][rows][:, free]))
+    room = room if len(rows) else np.eye(len(free))
+    if not room.shape[1]:
+        return np.zeros((n, 0))
+    sizes_of, ways = np.linalg.eigh(room.T @ ((second + second.T) / 2) @ room)
+    found = np.zeros((n, int(np.sum(sizes_of < 0))))
+    found[free] = room @ ways[:, sizes_of < 0]
+    return found
+
+
+def descended(problem: Problem, here: Point, seed: int = 0) -> Point:
+    """The point to which going on to the lowest point around leads, in the problem's units."""
+    for k in range(ROUNDS):
+        lowest = around(problem, here, seed + k, least=0.0).lowest
+        if lowest is None:
+            break
+        here = point(problem, lowest)
+    return here

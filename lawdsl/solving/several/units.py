@@ -1,0 +1,95 @@
+"""Units in which every number of a problem near a point is about 1.
+
+Whether a slope vanishes, a constraint is active or a linear system is singular is decided by
+comparison with numbers near 1. A goal in FLOP, a model size in parameters and a share are brought
+to such numbers here, once, so that no decision depends on the units that a question is written in.
+Units are powers of two: a change of units rounds nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+STEP = 1e-3  # of a unit: how far apart the slopes are from which curvature is computed
+APART = 1e-5  # of its usual length: an unknown so near to its bound has the usual length as unit
+SMALLEST, LARGEST = 2.0**-900, 2.0**900
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What 1 stands for.
+
+    Attributes:
+        goal: of the objective.
+        unknowns: of each unknown, shape (n,).
+        constraints: of each constraint, shape (constraints,).
+    """
+
+    goal: float
+    unknowns: Array
+    constraints: Array
+
+    @property
+    def rows(self) -> Array:
+        """Of the objective and the constraints, shape (1 + constraints,)."""
+        return np.append(self.goal, self.constraints)
+
+
+def power_of_two(size: Array) -> Array:
+    """The powers of two next below positive numbers; 1 for what is zero or not finite."""
+    usable = np.isfinite(size) & (size > 0)
+    exponent = np.frexp(np.where(usable, size, 1.0))[1] - 1
+    return np.clip(np.ldexp(1.0, exponent), SMALLEST, LARGEST)
+
+
+def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | None) -> Array:
+    """How far each unknown has to go to change much.
+
+    An unknown that goes over decades changes by factors; one between two ends has the distance of
+    these; any other its own distance from its end, or from 0.
+
+    Args:
+        x: where, shape (n,).
+        low, high: the bounds, which may be infinite.
+        decades: which unknowns go over decades.
+        usual: the length of an unknown that is at its end, or at 0, or very near; if not given, 1
+            for one that is just there.
+    """
+    between = np.isfinite(high - low) & (high > low)
+    ends = from_ends(x, low, high)
+    least = 0.0 if usual is None else APART * usual
+    own = np.where(np.isfinite(ends) & (ends > least), ends, 1.0 if usual is None else usual)
+    return np.where(decades, np.abs(x), np.where(between, high - low, own))
+
+
+def from_ends(x: Array, low: Array, high: Array) -> Array:
+    """How far unknowns are from the end that they have, or from 0."""
+    found: Array = np.where(
+        np.isfinite(low), x - low, np.where(np.isfinite(high), high - x, np.abs(x))
+    )
+    return found
+
+
+def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Array:
+    """By how much functions change over the lengths of the unknowns: by slope or by curvature.
+
+    Args:
+        slopes: at a point, shape (functions, n).
+        ahead, behind: their slopes by unknown i at STEP lengths of it to either side, shape
+            (functions, n).
+        lengths: shape (n,).
+
+    Returns:
+        Shape (functions,); 0 where it is not known.
+    """
+    first = np.abs(slopes * lengths)
+    second = np.abs((ahead - behind) * lengths) / (2 * STEP)
+    both = np.concatenate([first, second], axis=1)
+    found: Array = np.max(both, axis=1, initial=0.0, where=np.isfinite(both))
+    return found
