@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import mpmath
 import pytest
+from flint import arb
 from judging import Exact, Judge, bounds_of, draw_point, formula_of, inside
 from proving import decide, domain
 
+from lawdsl.compiling import intervals
+from lawdsl.compiling.intervals import Interval, as_interval, precision
 from lawdsl.proof.boxes.cutting import Covered, cover, sign_by_boxes
+from lawdsl.proof.boxes.products import negative, scaled
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE
@@ -164,3 +169,29 @@ def test_the_limit_on_pieces_is_kept():
         found = cover(box, e, limit=limit)
 
         assert found.sign == REAL and found.pieces <= limit
+
+
+@pytest.mark.parametrize(
+    ("exponent", "low", "high", "products"),
+    [(1, -1, 2, 0), (-1, -2, 1, 0), (2, -2, 4, 4), (-2, -4, 2, 4)],
+)
+def test_an_exponent_of_one_takes_no_product(
+    exponent: int, low: int, high: int, products: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Of what most formulas have, x and 1/x, the logarithm is multiplied by nothing."""
+    counted: list[object] = []
+    plain = intervals._times
+    monkeypatch.setattr(intervals, "_times", lambda a, b: counted.append(a) or plain(a, b))
+
+    found = scaled(Fraction(exponent), Interval(arb(-1), arb(2)))
+
+    assert (found.low, found.high, len(counted)) == (low, high, products)
+
+
+def test_the_ends_of_an_interval_stay_exact_when_its_sign_changes():
+    third = as_interval(Fraction(1, 3))
+    with precision(20):
+        found = negative(third)
+
+    assert found.low.is_exact() and found.high.is_exact()
+    assert found.low <= -third.high and found.high >= -third.low

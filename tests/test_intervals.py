@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 from flint import arb
 
+from lawdsl.compiling import intervals
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
 from lawdsl.compiling.tape import OPERATIONS as NAMES
@@ -185,3 +186,23 @@ def test_the_precision_of_others_is_left_alone():
     sign(x, x="1")
 
     assert flint.ctx.prec == before
+
+
+def test_intervals_without_negative_numbers_take_two_products(monkeypatch: pytest.MonkeyPatch):
+    """Most of those that proofs meet are such; the general case takes four."""
+    counted: list[object] = []
+    plain = intervals._times
+    monkeypatch.setattr(intervals, "_times", lambda a, b: counted.append(a) or plain(a, b))
+    for (a, b), (c, d), products in (
+        ((0, 2), (0, 3), 2),
+        ((0, 2), (1, 3), 2),
+        ((1, 2), (0, 3), 2),
+        ((-1, 2), (0, 3), 4),
+        ((0, 2), (-1, 3), 4),
+    ):
+        counted.clear()
+        found = intervals.multiply(
+            intervals.Interval(arb(a), arb(b)), intervals.Interval(arb(c), arb(d))
+        )
+        assert (found.low, found.high) == (min(a * c, a * d, b * c, b * d), b * d)
+        assert len(counted) == products

@@ -47,6 +47,11 @@ CASES = [
     ("x in [0, 1], y in [0, 1]", "1 - x - y", None),
     ("x in [0, 1), y in [0, 1)", "2 - x - y", None),  # it is positive, but 2 is one term
     ("x in (0, 1], y in (0, 1]", "1 + x - x*y - x^2*y", NONNEGATIVE),
+    # two good terms pay together, by their geometric mean, for a term that is positive
+    ("x > 0, y > 0", "x^2 + y^2 - x*y", POSITIVE),
+    ("x > 0, y > 0", "x^2 + y^2 - 2*x*y", NONNEGATIVE),
+    ("x > 0, y > 0", "x^2 + y^2 - 3*x*y", None),
+    ("x > 0, y >= 0", "x^2 + y^2 - x*y", None),  # y^2 may be 0
     # a variable range below 0
     ("x < -1", "x^2 + x", POSITIVE),
     ("x <= -1", "x^2 + x", NONNEGATIVE),

@@ -279,3 +279,14 @@ def test_symbols_without_a_range_are_any_real_number():
     law, box = domain("x > 0")
 
     assert Signs(box).sign(sp.Symbol("elsewhere", real=True)) == REAL
+
+
+def test_what_a_known_sign_rests_on_is_remembered_by_what_asks_for_it():
+    """Here -x*y is first looked at within a logarithm without a value, x within another."""
+    signs, x = on("x > 0; y > 0", "x")
+    _, y = on("x > 0; y > 0", "y")
+    assert signs.sign(sp.log(-x)) == signs.sign(sp.log(-x * y)) == Sign.UNKNOWN
+    assert signs.used() == frozenset()
+
+    assert signs.sign(-x * y) == NEGATIVE
+    assert signs.used() == {x, y}

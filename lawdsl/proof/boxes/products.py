@@ -282,7 +282,7 @@ def scaled(exponent: Exponent, x: Interval) -> Interval:
 
 
 def negative(x: Interval) -> Interval:
-    return Interval(-x.high, -x.low)
+    return Interval((-x.high).lower(), (-x.low).upper())  # also with fewer bits than its ends
 
 
 def _sum(x: Exponent, y: Exponent) -> Exponent:

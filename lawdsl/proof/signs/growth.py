@@ -83,9 +83,9 @@ class _Growing:
     def way(self, g: Growth) -> int | None:
         """1 where it grows without bound, 0 where it stays, -1 where it vanishes."""
         power = self._direction(g.power)
-        if power is None or power != 0:
-            return None if power is None else power * self.side
-        return self._direction(g.logs)
+        if power == 0:
+            return self._direction(g.logs)
+        return -power if power is not None and self.side < 0 else power
 
     def _direction(self, exponent: sp.Expr) -> int | None:
         if exponent.is_infinite:
