@@ -217,3 +217,17 @@ def _meets(law: Law, claim: object, point: dict[sp.Symbol, float]) -> bool:
             ]:
                 return False
     return True
+
+
+def test_a_condition_on_elements_is_one_without_a_bound_that_helps(tmp_path: Path):
+    """`parameter e > k[m] - …` is no bound that a law can be given."""
+    text = """\
+law example
+index j over training
+variable x[j] >= 0
+parameter k[j] >= 0
+parameter e > 0
+L = e + sum(k[j]*exp(-x[j]) for j)"""
+    (found,) = lawdsl.check(claimed(text, "e > k[m]", tmp_path), seconds=5).claims
+
+    assert (found.verdict, found.condition, found.remedy) == ("conditional", "k[m] < e", ())

@@ -33,6 +33,8 @@ def _read(declared: Declarations, bound: str) -> tuple[str, str, tree.Formula]:
     match document.statements:
         case (tree.Require(tree.Comparison(tree.Name(name), relation, limit), (), None),):
             symbol = declared.symbols.get(name)
+            if any(isinstance(node, (tree.Element, tree.Aggregate)) for node in tree.walk(limit)):
+                raise _refused("it names an element of what has subscripts", bound)
             if symbol is not None and symbol.kind == "parameter":
                 for used in sorted(_names(limit)):
                     known = declared.symbols.get(used)
