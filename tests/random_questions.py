@@ -19,7 +19,7 @@ import mpmath
 import numpy as np
 
 DIGITS = 50
-FAR = (20, 40, 80, 150, 300, 1000, 3000, 10_000)  # powers of ten at which a half-line is looked at
+FAR = (20, 40, 80, 150, 300, 1000)  # powers of ten at which a half-line is looked at
 CLOSE = 1e-9  # relative: values as near as this are the same
 
 Node = tuple[Any, ...]
@@ -37,7 +37,8 @@ class Question:
         fits: use -> parameters of its law.
         goal: what is made smallest, or largest if `maximize`.
         margins: what must not be below 0.
-        low, high: the ends of the range, which `open` may leave out.
+        low, high: the ends of the range, which `low_open` and `high_open` may leave out.
+        unit: the size of the unknown that the formulas are written for.
     """
 
     kind: str
@@ -50,7 +51,7 @@ class Question:
     high: float
     low_open: bool
     high_open: bool
-    unknown: str = "x"
+    unit: float = 1.0
     fits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
@@ -334,7 +335,7 @@ def question(rng: random.Random, kind: str) -> Question:
     goal_line = f"{'maximize' if maximize else 'minimize'} {text_of(goal)}"
     text = "\n".join(["question random", *given, f"choose {domain}", goal_line, *lines, ""])
     ends = low, high, low_open, high_open
-    return Question(kind, text, make.given, goal, maximize, tuple(margins), *ends)
+    return Question(kind, text, make.given, goal, maximize, tuple(margins), *ends, unit=make.unit)
 
 
 def _scaled_domain(low: float, high: float, low_open: bool, high_open: bool) -> str:
@@ -426,10 +427,15 @@ class Referee:
         return np.broadcast_to(np.asarray(found, dtype=np.float64), x.shape)
 
     def known(self, x: Any) -> tuple[Any, Any] | None:
-        """The goal and the least margin at a point in many digits; None where there is no value."""
+        """The goal and the least margin at a point in many digits; None where there is no value.
+
+        Far out as many digits cancel as the point has, several times.
+        """
+        size = abs(int(mpmath.log10(abs(x)))) if x else 0
         try:
-            goal = self.goal(x)
-            margins = [self._computed(m, x, True) for m in self.question.margins]
+            with mpmath.workdps(DIGITS + 6 * size):
+                goal = self.goal(x)
+                margins = [self._computed(m, x, True) for m in self.question.margins]
         except (ValueError, ZeroDivisionError, OverflowError, TypeError, MemoryError):
             return None
         values = [goal, *margins]
@@ -508,11 +514,12 @@ class Referee:
         q = self.question
         far = FAR if not any(f in q.text for f in ("exp(", "tanh(")) else (2, 3, 4)
         far = far if not any(f in q.text for f in ("sin(", "cos(")) else (6, 8, 12)
+        unit = mpmath.mpf(q.unit)
         for k in far:
             if math.isinf(q.high):
-                yield mpmath.mpf(10) ** k
+                yield unit * mpmath.mpf(10) ** k
             if math.isinf(q.low):
-                yield -(mpmath.mpf(10) ** k)
+                yield -unit * mpmath.mpf(10) ** k
             if q.low == 0 and not math.isinf(q.low) and q.low_open:
                 yield mpmath.mpf(10) ** -k if mpmath.mpf(10) ** -k < q.high else q.high / 2
 
@@ -542,7 +549,10 @@ class Referee:
         side = -1 if said.endswith("-> -oo") else 1
         if "-> oo" not in said and "-> -oo" not in said:
             return self._not_unbounded_at(said)
-        points = [side * mpmath.mpf(10) ** k for k in (3, 5, 8, 12, 20, 40, 300, 2000, 10**5)]
+        unit = mpmath.mpf(self.question.unit)
+        points = [side * unit * mpmath.mpf(10) ** k for k in (3, 5, 8, 12, 20, 40, 300, 1000, 3000)]
+        if any(f in self.question.text for f in ("exp(", "tanh(")):
+            points = points[:2]
         values = [known for p in points if (known := self.known(p)) is not None]
         if len(values) < 2:
             return None

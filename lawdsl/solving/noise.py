@@ -23,7 +23,7 @@ NOTHING = 1e-12  # relative: so narrow an interval is one of rounding
 
 def interval(value: float, half: float) -> Ends | None:
     """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
-    known = math.isfinite(half) and half > NOTHING * max(1.0, abs(value))
+    known = math.isfinite(half) and half > NOTHING * abs(value)
     return (value - half, value + half) if known else None
 
 
@@ -88,6 +88,8 @@ class Noise:
         variances, dofs = [], []
         for part in self.parts:
             own = np.sum([gradients[at] for at in part.at], axis=0).T
+            size = np.sum([np.abs(gradients[at]) for at in part.at], axis=0).T
+            own = np.where(np.abs(own) <= NOTHING * size, 0.0, own)  # what cancels to rounding
             errors = np.nan if part.spread is None else part.spread.errors(own)
             variances.append(np.where(np.any(own != 0, axis=1), errors**2, 0.0))
             dofs.append(1.0 if part.spread is None else part.spread.dof)

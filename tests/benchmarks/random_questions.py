@@ -47,6 +47,8 @@ def main() -> None:
             except Exception as error:  # a fault is a result
                 found, why = "fault", repr(error)
             counts[found] += 1
+            if i % 100 == 99:
+                print(f"{i + 1}: {dict(counts)}", file=sys.stderr, flush=True)
             kinds[question.kind, found] += 1
             if found in arguments.show.split(";"):
                 print(

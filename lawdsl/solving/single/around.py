@@ -27,17 +27,19 @@ def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensit
     active = found.active
     goal = found.best.kink[1] if found.best.kink else None
     for name, symbol in frame.posed.names.items():
-        if symbol not in frame.along.others:
+        partial = np.zeros(len(points.values))  # of each formula by the given, the unknown fixed
+        if symbol in frame.along.others:
+            partial = points.by_others[:, frame.along.others.index(symbol), 0]
+        elif not any(symbol in limit.free_symbols for _, limit in frame.unknown.bounds):
             continue
-        k = frame.along.others.index(symbol)
         moved = _end_moves(frame, symbol, found) if active is None else 0.0
         if found.best.kink:
             moved = _kink_moves(frame, symbol, found)
         if active is not None:
             with np.errstate(all="ignore"):  # a slope may be 0, or infinite
-                moved = -points.by_others[active, k, 0] / points.by_unknown[active, 0]
+                moved = -partial[active] / points.by_unknown[active, 0]
         with np.errstate(all="ignore"):
-            own = points.by_others[:, k, 0] + points.by_unknown[:, 0] * moved
+            own = partial + points.by_unknown[:, 0] * moved
         if goal is not None:  # on one side of the kink, which the other one agrees with
             own[0] = _derivative(goal, symbol, frame, found)
             own[0] += _derivative(goal, frame.unknown.symbol, frame, found) * moved

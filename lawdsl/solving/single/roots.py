@@ -88,6 +88,8 @@ def roots_between(
             return Roots((), (), always=function.sign(Interval(ONE, ONE)) == 0)
         inner = _without_ends(function, whole)
         found, unclear = _searched(function, inner)
+        if unclear:
+            unclear = _within_reach(function, whole, unclear)
         unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
         for end, closed in ((whole.low, low_closed), (whole.high, high_closed)):
             place = Interval(end, end)
@@ -109,6 +111,21 @@ def _without_ends(function: Function, whole: Interval) -> Interval:
             continue
         low, high = (near.place, high) if lower else (low, near.place)
     return Interval(low, high) if low < high else whole
+
+
+def _within_reach(function: Function, whole: Interval, pieces: list[Interval]) -> list[Interval]:
+    """Pieces without what lies so far out that the sign is that of the dominant term at infinity."""
+    for lower in (True, False):
+        beyond = Interval(MINUS_INFINITY if lower else whole.low, whole.high if lower else INFINITY)
+        near = function.ending(beyond, lower=lower)
+        if near is None or not near.sign:
+            continue
+        if lower:
+            left = [Interval(max(p.low, near.place), p.high) for p in pieces if p.high > near.place]
+        else:
+            left = [Interval(p.low, min(p.high, near.place)) for p in pieces if p.low < near.place]
+        pieces = left
+    return pieces
 
 
 def _searched(function: Function, whole: Interval) -> tuple[list[Interval], list[Interval]]:
