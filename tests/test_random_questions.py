@@ -11,7 +11,7 @@ from random_questions import Question, questions, verdict
 
 import lawdsl
 
-SEEDS = {"quick": (5, 60), "slow": (6, 500)}
+SEEDS = {"quick": (5, 30), "slow": (6, 500)}
 
 
 def judged(folder: Path, question: Question) -> tuple[str, str]:
@@ -59,6 +59,6 @@ def test_the_referee_knows_a_wrong_answer(tmp_path: Path):
         infeasible = replace(answer, status="infeasible")
         seen["infeasible"] += verdict(question, infeasible)[0] == "wrong certain"
 
-    assert seen["answers"] >= 15
+    assert seen["answers"] >= 10
     assert seen["value"] >= 0.9 * seen["answers"]
     assert seen["infeasible"] >= 0.9 * seen["answers"]
