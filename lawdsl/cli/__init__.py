@@ -8,6 +8,7 @@ tool, with a report; 130 and 143 interrupted.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -79,45 +80,101 @@ for room in (
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code; nothing a user does ends in a traceback."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    as_json = "--json" in arguments
-    name = next((a for a in arguments if not a.startswith("-")), "lawdsl")
     signal.signal(signal.SIGTERM, _stopped)
     signal.signal(signal.SIGINT, _stopped)
+    _mend_streams()
+    try:
+        code = _outcome(arguments)
+        sys.stdout.flush()
+    except OSError as error:
+        if not (isinstance(error, BrokenPipeError) and _reader_gone()):
+            _output_lost(error)
+        code = 0
+    raise SystemExit(code)
+
+
+def _outcome(arguments: list[str]) -> int:
+    """Run a command; its exit code, all messages said.
+
+    Raises:
+        OSError: the output cannot be written.
+    """
+    name = next((a for a in arguments if not a.startswith("-")), "lawdsl")
+    form = next((f for f in ("--sarif", "--json") if f in arguments), "")
+    form = "--json" if form == "--sarif" and name != "check" else form
     try:
         code = cli.main(arguments, prog_name="lawdsl", standalone_mode=False)
-        _leave(code if isinstance(code, int) else 0)
+        return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
-        _leave(stop.exit_code)
+        return stop.exit_code
+    except SystemExit:  # Click makes that of a broken pipe
+        if _reader_gone():
+            return 0
+        raise
     except click.UsageError as error:
-        if as_json:
-            _fail(name, [Diagnostic("C0001", error.format_message())], as_json)
+        if form:
+            _fail(name, [Diagnostic("C0001", error.format_message())], form)
         else:
             error.show()
-        _leave(2)
+        return 2
     except (KeyboardInterrupt, click.Abort):
         print("interrupted", file=sys.stderr)
-        _leave(130)
+        return 130
     except LawdslError as error:
-        _fail(name, list(error.diagnostics), as_json)
-        _leave(3)
-    except BrokenPipeError:
-        sys.stderr.close()
-        _leave(0)
-    except OSError as error:
-        message = f"the output cannot be written: {error.strerror}"
-        _fail(
-            name,
-            [Diagnostic("C0003", message, help="free some space, or write elsewhere")],
-            as_json=False,
-        )
-        os._exit(3)  # what could not be written must not be tried again on the way out
+        _fail(name, list(error.diagnostics), form)
+        return 3
+    except OSError:
+        raise
+    except MemoryError:
+        message = "the command needs more memory than there is"
+        help = "give it fewer rows, labels or claims at once, or a machine with more memory"
+        _fail(name, [Diagnostic("C0006", message, help=help)], form)
+        return 3
     except Exception:
-        _fail(name, [_fault()], as_json)
-        _leave(5)
+        _fail(name, [_fault()], form)
+        return 5
 
 
-def _fail(name: str, diagnostics: list[Diagnostic], as_json: bool) -> None:
-    if as_json:
+def _mend_streams() -> None:
+    """Streams that are open, and lose no message to letters that they cannot write."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started the command
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        with suppress(AttributeError):  # something else stands there in tests
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _reader_gone() -> bool:
+    """Whether who reads the output has closed it, having what it wanted; the rest goes nowhere."""
+    gone = False
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # it has no descriptor
+            poll = select.poll()
+            poll.register(stream.fileno(), 0)
+            if any(event & select.POLLERR for _, event in poll.poll(0)):
+                gone = True
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
+    return gone
+
+
+def _output_lost(error: OSError) -> NoReturn:
+    """Leave where the output cannot be written, to a full disk for example."""
+    message = f"the output cannot be written: {error.strerror}"
+    help = "free some space, or write elsewhere"
+    with suppress(OSError):
+        _fail("lawdsl", [Diagnostic("C0003", message, help=help)], "")
+    os._exit(3)  # what could not be written must not be tried again on the way out
+
+
+def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
+    """Say why a command failed: as the document that was asked for, or as text."""
+    if form == "--sarif":
+        from lawdsl.reporting.sarif import sarif
+
+        print(sarif((), diagnostics, __version__, whole=False))
+    elif form == "--json":
         from lawdsl.reporting.documents import document
 
         print(document(name, None, diagnostics, ok=False))
@@ -149,11 +206,3 @@ def _stopped(number: int, frame: FrameType | None) -> None:
         sys.stdout.flush()
     os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")
     os._exit(128 + number)
-
-
-def _leave(code: int) -> NoReturn:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        sys.stderr.close()
-    raise SystemExit(code)

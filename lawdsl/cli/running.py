@@ -270,11 +270,10 @@ def _following(
     plan: Plan, silent: bool
 ) -> Iterator[tuple[Callable[[Outcome], None], Callable[[int, int], None]]]:
     """What shows how far a sweep is: a bar in tokens on a terminal, and a line a run."""
-    from rich.console import Console
-
     from lawdsl.reporting.runs import outcome_line
+    from lawdsl.reporting.terminal import Stream
 
-    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    err = Stream(stderr=True, highlight=False, soft_wrap=True)
 
     def say(outcome: Outcome) -> None:
         if not silent and outcome.status not in ("stopped", "left"):

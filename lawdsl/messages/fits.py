@@ -359,6 +359,11 @@ COMMANDS: dict[str, Message] = {
         "The disk is full or the place is not writable. Nothing else was changed; free some space, "
         "or send the output elsewhere.",
     ),
+    "C0006": Message(
+        "memory that is used up",
+        "The command needs more memory than the machine has, or than a limit allows it. Give it fewer "
+        "rows, labels or claims at once, or run it on a machine with more memory.",
+    ),
     "C0005": Message(
         "a fault of lawdsl",
         "The tool itself has failed, whatever your input was. The report named in the message "

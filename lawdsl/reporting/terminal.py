@@ -39,16 +39,23 @@ LONGEST = 400  # characters of one line of a proof, half of them from its end
 ROUNDED = 1e-7  # relative: a gradient below is that of a minimum
 
 
+class Stream(Console):
+    """A console that leaves it to the command what a closed pipe means; Rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # Rich calls this where it handles the error
+
+
 def console() -> Console:
     """Standard output. Piped, it is as wide as its lines need, and without colour."""
     if sys.stdout.isatty():
-        return Console(highlight=False, soft_wrap=False)
-    return Console(highlight=False, width=200, color_system=None)
+        return Stream(highlight=False, soft_wrap=False)
+    return Stream(highlight=False, width=200, color_system=None)
 
 
 def say(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics to standard error, the first of them in full, the rest counted."""
-    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    err = Stream(stderr=True, highlight=False, soft_wrap=True)
     found = list(diagnostics)
     for diagnostic in found[:SHOWN]:
         head, _, rest = render(diagnostic).partition("\n")
