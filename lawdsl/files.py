@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
+import glob
 import json
 import math
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 LARGEST_JSON = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
+LEFTOVER = ".lawdsl-part"  # how the names of files end that are still being written
 
 
 def read_json(path: Path, *, limit: int = LARGEST_JSON, finite: bool = False) -> Any:
@@ -79,17 +83,43 @@ def write_bytes(path: Path, content: bytes) -> None:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "this is no regular file")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
+    _remove_leftovers(path)
+    file, temporary = _temporary(path)
+    with file:  # and its lock, until it has its name
+        try:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+            os.chmod(temporary, mode)
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _temporary(path: Path) -> tuple[IO[bytes], Path]:
+    """A new file beside another, locked: whoever wrote one that is not locked has died."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=LEFTOVER)
+        try:
+            file = os.fdopen(handle, "wb")
+        except BaseException:
+            os.close(handle)
+            os.unlink(name)
+            raise
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return file, Path(name)
+        file.close()  # another writer took it for a leftover before it was locked
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what writers of the same file have left that were killed; another may be at work."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{LEFTOVER}"):
+        with contextlib.suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def plain(value: Any) -> Any:

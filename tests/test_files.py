@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +88,41 @@ def test_json_that_can_be_read_is_plain_data(tmp_path: Path):
     assert files.read_json(path) == {"a": [1, 2.5, None], "limit": float("inf")}
     with pytest.raises(FileNotFoundError):
         files.read_json(tmp_path / "other.json")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from lawdsl import files
+os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
+files.write(Path(sys.argv[1]), "new")
+"""
+
+
+def test_what_a_killed_write_left_is_removed_by_the_next(tmp_path: Path):
+    path, other = tmp_path / "FIT [1].json", tmp_path / ".FIT [1].json.original"
+    path.write_text("old")
+    other.write_text("the user's own")
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+
+    assert len(os.listdir(tmp_path)) == 3  # the second killed write has removed what the first left
+    assert path.read_text() == "old"
+
+    files.write(path, "new")
+
+    assert sorted(os.listdir(tmp_path)) == [other.name, path.name]
+    assert path.read_text() == "new"
+
+
+def test_writers_at_once_leave_one_whole_file_and_nothing_else(tmp_path: Path):
+    path = tmp_path / "FIT.json"
+    program = "import sys; from pathlib import Path; from lawdsl import files\n"
+    program += "for _ in range(200): files.write(Path(sys.argv[1]), sys.argv[2] * 1000)"
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(path), letter]) for letter in "abcd"
+    ]
+
+    assert [r.wait() for r in running] == [0] * 4
+    assert os.listdir(tmp_path) == ["FIT.json"]
+    assert path.read_text() in [letter * 1000 for letter in "abcd"]

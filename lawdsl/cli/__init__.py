@@ -37,6 +37,7 @@ from lawdsl.cli import (
     validation,
 )
 from lawdsl.cli.options import LAST_WORDS
+from lawdsl.cli.swapped import swapped
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
 
@@ -103,6 +104,10 @@ def _outcome(arguments: list[str]) -> int:
     form = next((f for f in ("--sarif", "--json") if f in arguments), "")
     form = "--json" if form == "--sarif" and name != "check" else form
     try:
+        mistaken = swapped(arguments)
+        if mistaken is not None:
+            _fail(name, [mistaken], form)
+            return 2
         code = cli.main(arguments, prog_name="lawdsl", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:

@@ -359,6 +359,11 @@ COMMANDS: dict[str, Message] = {
         "The disk is full or the place is not writable. Nothing else was changed; free some space, "
         "or send the output elsewhere.",
     ),
+    "C0007": Message(
+        "a table where a law belongs",
+        "Commands take the law first, or the fit, and then the table, as in `lawdsl fit chinchilla "
+        "runs.csv`. Write them in this order.",
+    ),
     "C0006": Message(
         "memory that is used up",
         "The command needs more memory than the machine has, or than a limit allows it. Give it fewer "

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.proof.verdicts import Check, Verdict
@@ -63,7 +64,7 @@ def _result(rule: str, level: str, message: str, place: tuple[str, int] | None) 
     if place is not None:
         file, line = place
         location = {
-            "artifactLocation": {"uri": Path(file).as_posix()},
+            "artifactLocation": {"uri": quote(Path(file).as_posix())},
             "region": {"startLine": line},
         }
         result["locations"] = [{"physicalLocation": location}]

@@ -1,0 +1,52 @@
+"""A table written where a law belongs: told before the table is read as a law, line by line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from lawdsl.diagnostics import Diagnostic
+
+COMMANDS = ("fit", "trends", "measure", "compare", "pipeline", "predict", "check", "show")
+GROUP = ["mixtures", "select"]
+TABLES = (".csv", ".parquet", ".pq", ".sqlite", ".sqlite3", ".db")
+LAWS = (".law", ".json")
+FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syntax", "--latex")
+
+
+def swapped(arguments: Sequence[str]) -> Diagnostic | None:
+    """What is wrong with a command line whose table stands before its law, or alone in its place."""
+    start = 2 if list(arguments[:2]) == GROUP else 1
+    if not arguments or start == 1 and arguments[0] not in COMMANDS:
+        return None
+    places = [
+        i
+        for i, argument in enumerate(arguments[start:], start=start)
+        if not argument.startswith("-")
+        and "=" not in argument
+        and (not arguments[i - 1].startswith("-") or arguments[i - 1] in FLAGS)
+    ]
+    if not places or not _is_table(arguments[places[0]]):
+        return None
+    table = arguments[places[0]]
+    laws = [i for i in places[1:] if _is_law(arguments[i])]
+    if not laws:
+        help = f"`lawdsl {arguments[0]} --help` says what stands where"
+        return Diagnostic("C0007", f"{table} is a table, where a law or fit is expected", help=help)
+    right = [*arguments[: laws[-1] + 1], table, *arguments[laws[-1] + 1 :]]
+    del right[places[0]]
+    message = f"{table} is a table; write `lawdsl {shlex.join(right)}`"
+    help = "the law comes first, or the fit, and the table after it"
+    return Diagnostic("C0007", message, help=help)
+
+
+def _is_table(name: str) -> bool:
+    return Path(name).suffix.lower() in TABLES
+
+
+def _is_law(name: str) -> bool:
+    from lawdsl.library import shipped
+
+    known = (shipped(kind) for kind in ("law", "question", "pipeline"))
+    return Path(name).suffix.lower() in LAWS or any(name in names for names in known)
