@@ -459,10 +459,10 @@ def test_a_minimum_that_hardly_any_start_finds_is_a_caution():
     """A frequency has as many minima as periods; one of them is the deepest, and narrow."""
     law = law_of("variable x > 0\nparameter w in [1, 2000]\nL = 2 + sin(w*x)\nminimize squared(L)")
     x = np.linspace(1, 3, 200)
-    fit = lawdsl.fit(law, {"x": x, "L": 2 + np.sin(1234.5 * x)}, starts=12)
+    fit = lawdsl.fit(law, {"x": x, "L": 2 + np.sin(1234.5 * x)}, starts=12, seed=1)
 
     assert fit.agreement.agreed == 1 and fit.converged
-    assert codes(fit) == ["F0104", "F0119"] and fit.verdict == "caution"
+    assert codes(fit) == ["F0104"] and fit.verdict == "caution"
     assert fit.diagnostics[0].message == "only 1 of 12 starts reached the best minimum"
 
 
@@ -482,7 +482,7 @@ def test_exact_fits_agree_although_their_sums_are_rounding():
     ("law", "y"),
     [
         ("parameter a > 0\nL = -a*x", X),
-        ("parameter a > 0\nL = exp(exp(1000*a*x))", X),
+        ("parameter a > 0\nL = exp(exp(1000*x + a))", X),
     ],
 )
 def test_a_law_that_has_no_value_anywhere_is_refused(law: str, y: np.ndarray):

@@ -41,6 +41,47 @@ def compared(
     return expression, _numbers(law, linear), False
 
 
+def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
+    """The law with e^S in place of S wherever that makes it linear in more: exp(S + t*x) is e^S times
+    exp(t*x). The symbol S then stands for e^S, which is above 0.
+
+    Returns:
+        The expression, and the parameters that stand for their exponentials; None where no parameter
+        can.
+    """
+    if not law.expression.has(sp.exp):
+        return None
+    bound = {s for q in law.parameters for b in q.bounds for s in b.limit.free_symbols}
+    expression, found = law.expression, list[sp.Symbol]()
+    symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
+    with bounded(law.declarations):
+        for q in law.parameters:
+            if q.bounds or q.symbol in bound:
+                continue
+            made = expression.replace(
+                lambda node, s=q.symbol: isinstance(node, sp.exp) and _adds(node.args[0], s),
+                lambda node, s=q.symbol: s * sp.exp(node.args[0] - s),
+            )
+            if made != expression and {q.symbol, *found} <= _linear(made, symbols):
+                expression = made
+                found.append(q.symbol)
+    return (expression, tuple(found)) if found else None
+
+
+def _adds(argument: sp.Expr, symbol: sp.Symbol) -> bool:
+    """Whether a symbol is a term of a sum, and nowhere else in it."""
+    rest = argument - symbol
+    return symbol not in rest.free_symbols
+
+
+def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
+    """Numbers of the parameters in which an expression of a law is linear all at once, but for those
+    that are bounded on both sides."""
+    symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
+    with bounded(law.declarations):
+        return _numbers(law, _with_bounds(law, _linear(expression, symbols)))
+
+
 def linear_parameters(law: Law) -> tuple[int, ...]:
     """Numbers of the parameters in which a law is linear all at once."""
     with bounded(law.declarations):
@@ -71,6 +112,12 @@ def _with_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
             ):
                 left -= moved
     return left
+
+
+def has_logarithm(law: Law) -> bool:
+    """Whether a law is a product of powers and exponentials, all of them known to be positive."""
+    with bounded(law.declarations):
+        return logarithm(law.expression) is not None
 
 
 def logarithm(expression: sp.Expr) -> sp.Expr | None:

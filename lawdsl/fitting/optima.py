@@ -56,6 +56,22 @@ def several_optima(
     return [_finding(law, problem, theta, involved, predictions_differ)]
 
 
+def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
+    """Which of other points predict the same on the rows, as far as an objective of the same value
+    lets them differ.
+
+    Args:
+        problem: the fit.
+        free: a point, shape (parameters,).
+        others: shape (points, parameters).
+    """
+    residual = problem.residuals(np.concatenate([free[None], others]))
+    near = NEAR * _rms(residual[0]) + 10 * ROUNDING * _size(problem)
+    away = np.sqrt(np.mean((residual[1:] - residual[0]) ** 2, axis=1))
+    alike: Mask = away <= near
+    return alike
+
+
 def _difference(problem: Problem, here: Array, there: Array) -> tuple[float, Mask] | None:
     """How far predictions differ at most and which parameters do; None for the same optimum."""
     with np.errstate(all="ignore"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from lawdsl.choices import MOST_STARTS, is_whole
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
+from lawdsl.fitting.optima import predicts_alike
+from lawdsl.fitting.posing import of_logarithms, with_solved_factors
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement
 from lawdsl.fitting.search import POLISHED, Descent, descend, finely, from_one, polish
@@ -24,6 +26,9 @@ Starts = int | str | Mapping[str, float] | Array
 AUTO = "auto"
 ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
 ENOUGH = 5  # starts that agree on the best minimum
+FURTHER = 600  # evaluations of the best start, where it has not settled
+FLAT = 1e-12  # of the measurements: what moves them less has no effect
+LOGARITHMIC = 6  # starts for the logarithm of the law
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
 POLISH, POLISH_LONG = 12, 2  # steps at most
 LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
@@ -104,14 +109,16 @@ def _optimum(
         free, outside = declared_starts(law, sample)
         reached = descend(sample, free, progress)
     else:
-        reached = _by_chosen(law, sample, _rounds(starts), seed, progress)
+        reached = _by_chosen(law, sample, _rounds(starts), seed, progress, starts == AUTO)
     losses = np.array([d.loss for d in reached])
     best = reached[int(np.argmin(losses))]
     if not np.isfinite(best.loss):
         message = "the law has no value on these data wherever the search goes"
         help = "declare starts in the law, or domains that keep it defined"
         raise LawdslError(Diagnostic("F0107", message, help=help))
-    agreement = Agreement(len(reached), _agreed(sample, losses))
+    agreement = Agreement(len(reached), _agreed(sample, reached))
+    if not best.converged:
+        best = _followed(sample, best)
     if sample is not problem:
         there, _, settled = finely(problem, best.free[None])
         loss = problem.losses(there)
@@ -120,6 +127,14 @@ def _optimum(
     theta = to_parameters(problem.transforms, best.free[None])[0]
     end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
     return Optimum(theta, best.free, float(problem.losses_at(theta[None])[0]), *end)
+
+
+def _followed(problem: Problem, best: Descent) -> Descent:
+    """From where Newton's method ran out of steps: a trust region goes on along a curved valley."""
+    further = from_one(problem, best.free, FURTHER)
+    if further.loss < best.loss * (1 - POLISHED) or further.converged and further.loss <= best.loss:
+        return further
+    return best
 
 
 def _polished(problem: Problem, best: Descent, steps: int) -> Descent:
@@ -131,9 +146,30 @@ def _polished(problem: Problem, best: Descent, steps: int) -> Descent:
     return best
 
 
-def _agreed(problem: Problem, losses: Array) -> int:
-    best = float(np.min(losses))
-    return int(np.sum(losses <= best + max(SAME * abs(best), problem.exact)))
+def _agreed(problem: Problem, reached: Sequence[Descent]) -> int:
+    """How many starts led to the best minimum: to its objective and to its predictions. Where the law
+    is flat in all its parameters a start shows nothing but itself."""
+    best = min(reached, key=lambda d: d.loss)
+    limit = best.loss + max(SAME * abs(best.loss), problem.exact)
+    equal = [d for d in reached if d.loss <= limit]
+    if not np.isfinite(best.loss) or _is_flat(problem, best.free):
+        return min(len(equal), 1)
+    ends = {id(d): d for d in equal}  # starts of one basin share their end
+    alike = predicts_alike(problem, best.free, np.stack([d.free for d in ends.values()]))
+    same = {number for number, one in zip(ends, alike, strict=True) if one}
+    return sum(id(d) in same for d in equal)
+
+
+def _is_flat(problem: Problem, free: Array) -> bool:
+    """Whether no parameter that is searched for moves the predictions at a point."""
+    moving = [i for i in range(problem.parameters) if i not in problem.linear]
+    if not moving:
+        return False
+    theta = to_parameters(problem.transforms, free[None])
+    slopes = problem.slopes(theta)[1][0][:, moving]
+    size = 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
+    unit = np.maximum(np.abs(theta[0, moving]), 1.0)
+    return not np.any(np.abs(slopes) * unit > FLAT * size)
 
 
 def _rounds(starts: Starts) -> tuple[int, ...]:
@@ -152,17 +188,36 @@ def _by_chosen(
     rounds: tuple[int, ...],
     seed: int,
     progress: Callable[[int, int], None] | None,
+    more: bool,
 ) -> list[Descent]:
-    """Descents of starts that the engine chooses, until several of them agree."""
+    """Descents of starts that the engine chooses, until several of them agree; with more that the
+    logarithm of the law gives, where they cost nearly nothing."""
+    form = with_solved_factors(law, problem) or problem
     reached: list[Descent] = []
     for number, count in enumerate(rounds):
-        free = chosen_starts(law, problem, count, seed + number)
+        free = chosen_starts(law, form, count, seed + number)
         if len(free):
-            reached += descend(problem, free, progress)
-        if reached and _agreed(problem, np.array([d.loss for d in reached])) >= ENOUGH:
+            reached += descend(form, free, progress)
+        if number == 0 and more:
+            reached += _by_logarithms(law, problem, seed)
+        if reached and _agreed(problem, reached) >= ENOUGH:
             break
     if not reached:
         message = f"`{law.name}` has no value on these data at any start"
         help = "declare starts in the law: `start A = 1, alpha = 0.5`"
         raise LawdslError(Diagnostic("F0107", message, help=help))
     return reached
+
+
+def _by_logarithms(law: Law, problem: Problem, seed: int) -> list[Descent]:
+    """Descents from where the logarithm of the law fits that of the data best: it is linear in more
+    parameters, and what is alike in logarithms is nearly so in the law."""
+    logs = of_logarithms(law, problem)
+    if logs is None:
+        return []
+    free = chosen_starts(law, logs, LOGARITHMIC, seed)
+    best = min(descend(logs, free), key=lambda d: d.loss, default=None) if len(free) else None
+    if best is None or not np.isfinite(best.loss):
+        return []
+    start = polish(logs, best.free)
+    return descend(problem, start[None]) if np.isfinite(problem.losses(start[None])[0]) else []

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from lawdsl.compiling.array_model import ArrayModel
 from lawdsl.compiling.indexed import Indexed
 from lawdsl.compiling.leaves import Leaves, rest_of
-from lawdsl.compiling.linearity import linear_in
+from lawdsl.compiling.linearity import linear_in as linear_on_arrays
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.parts import MOST_SECOND, parts_of
 from lawdsl.compiling.tape import Tape
-from lawdsl.fitting.linear_in import compared
+from lawdsl.fitting.linear_in import compared, has_logarithm, linear_in, with_factors
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import transforms_of
+from lawdsl.fitting.transforms import Limit, Transform, Transforms, transforms_of
 from lawdsl.language.printing import with_subscripts
 from lawdsl.language.resolving import Objective
 from lawdsl.law import Law
@@ -42,10 +42,57 @@ def problem_of(
     if on_arrays(law):
         model = array_model(law, columns)
         return Problem(model, transforms_of(law), target, objective, weights)
+    rests = rest_shares(law)
+    form = compared(law, objective, tuple(rests))
+    return _posed(law, form, rests, columns, target, objective, weights)
+
+
+def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
+    """The same fit for a search, with e^S solved for where the law is linear in e^S.
+
+    Its free numbers are those of the fit itself. None where there is no such parameter.
+    """
+    if law.declarations.schema is not None or problem.exponential:
+        return None
+    made = with_factors(law)
+    if made is None:
+        return None
+    expression, factors = made
+    form = (expression, linear_in(law, expression), False)
+    posed = _posed(
+        law, form, {}, problem.columns, problem.target, problem.objective, problem.weights
+    )
+    each = zip(law.parameters, problem.transforms, strict=True)
+    transforms = Transforms(
+        Transform(t.name, Limit(0.0), None) if q.symbol in factors else t for q, t in each
+    )
+    return replace(posed, transforms=transforms)
+
+
+def of_logarithms(law: Law, problem: Problem) -> Problem | None:
+    """The fit of the logarithm, where that is linear in more than the law; None where it is not."""
+    if problem.objective.log or law.declarations.schema is not None:
+        return None
+    if not np.all(problem.target > 0) or not has_logarithm(law):
+        return None
+    objective = replace(problem.objective, log=True)
+    posed = problem_of(law, problem.columns, problem.target, objective, problem.weights)
+    return replace(posed, transforms=problem.transforms) if posed.exponential else None
+
+
+def _posed(
+    law: Law,
+    form: tuple[sp.Expr, tuple[int, ...], bool],
+    rests: dict[str, list[str]],
+    columns: Array,
+    target: Array,
+    objective: Objective,
+    weights: Array | None,
+) -> Problem:
+    """The problem of fitting a form of a law that `compared` gives."""
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
-    rests = rest_shares(law)
-    expression, linear, exponential = compared(law, objective, tuple(rests))
+    expression, linear, exponential = form
     known = len(variables)
     for name, others in rests.items():
         numbers = [variables.index(law.symbols[other]) for other in others]
@@ -96,7 +143,7 @@ def array_model(law: Law, columns: Array) -> ArrayModel:
         tuple(q.name for q in law.parameters),
         {q.name: q.value for q in law.settings if q.value is not None},
     )
-    return ArrayModel(Indexed(leaves), columns, linear_in(leaves))
+    return ArrayModel(Indexed(leaves), columns, linear_on_arrays(leaves))
 
 
 def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:

@@ -111,7 +111,7 @@ GIVEN_UP = "another start had found better"
 ENDS = {True: "no step leads lower", False: "the limit of steps was reached"}
 
 
-def from_one(problem: Problem, free: Array) -> Descent:
+def from_one(problem: Problem, free: Array, evaluations: int = EVALUATIONS) -> Descent:
     """Follow one start, of shape (parameters,), downhill, and no further than it leads.
 
     Trust-region reflective least squares with the exact Jacobian and tolerances at rounding level:
@@ -140,7 +140,7 @@ def from_one(problem: Problem, free: Array) -> Descent:
                 ftol=EXACTLY,
                 xtol=EXACTLY,
                 gtol=EXACTLY,
-                max_nfev=EVALUATIONS,
+                max_nfev=evaluations,
             )
     except (ValueError, np.linalg.LinAlgError):
         return Descent(free, np.inf, False, "the law has no value there")

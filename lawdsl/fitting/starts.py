@@ -17,6 +17,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.linear import solved
 from lawdsl.fitting.posing import on_arrays
 from lawdsl.fitting.problem import Points, Problem
+from lawdsl.fitting.sizes import in_terms
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
 from lawdsl.language.resolving import read_target, spread
@@ -50,6 +51,8 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
         near = [np.abs(c[c != 0]) for c in problem.columns if np.any(c != 0)]
         near += [1 / column for column in near]
         theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
+        sized = in_terms(law, problem.columns, theta, np.random.default_rng((seed, 1)))
+        theta = theta if sized is None else np.concatenate([theta, sized])
     if problem.linear:
         theta, _ = solved(problem, Points(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)

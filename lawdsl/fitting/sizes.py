@@ -1,0 +1,229 @@
+"""Values for a search to begin with, in the sizes of a law's terms on the data.
+
+In exp(a + b*x) only b times the spread of x matters, in exp(-((x - d)/w)^2) a peak lies where the data
+are and is not wider than they reach. So the formula is read from the inside: a term inside a function
+is given a size of order 1, whatever that makes its coefficient, and a place is drawn among the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.law import Law, Quantity
+
+Array = NDArray[np.float64]
+
+ROWS = 64  # on which terms are measured
+SMALL, LARGE = 0.03, 30.0  # spread of a term inside a function, over the rows
+MANY = 5.0  # the largest spread of a sum of many terms
+ALIKE = 1e-9  # relative: sums of terms that move less are left alone
+CENTRE = 3.5  # the middle of what an exponential is taken of lies within ± this
+FUNCTIONS = (sp.exp, sp.tanh, sp.atan, sp.sin, sp.cos)
+
+
+def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) -> Array | None:
+    """Values of the parameters in the sizes of the law's terms.
+
+    Args:
+        law: the law, without index sets that are computed on arrays.
+        columns: its variables, shape (variables, rows).
+        values: of the parameters where the formula says nothing of sizes, shape (draws, parameters).
+        rng: of the draws.
+
+    Returns:
+        Values of the same shape; None where the formula says nothing of any.
+    """
+    signed = frozenset(q.symbol for q in law.parameters if not q.bounds)
+    if not _tells(law.expression, frozenset(q.symbol for q in law.parameters), signed):
+        return None
+    rows = rng.permutation(columns.shape[1])[:ROWS]
+    reading = _Reading(law, columns[:, rows], values.copy(), rng)
+    reading.visit(law.expression)
+    return reading.values if reading.settled else None
+
+
+@lru_cache(maxsize=256)
+def _tells(
+    expression: sp.Expr, parameters: frozenset[sp.Symbol], signed: frozenset[sp.Symbol]
+) -> bool:
+    """Whether a formula says anything of sizes: by functions, exponents that depend on the data, or
+    places among these, of parameters of any sign."""
+    for node in sp.preorder_traversal(expression):
+        symbols = node.free_symbols
+        if isinstance(node, FUNCTIONS) and symbols & parameters:
+            return True
+        if isinstance(node, sp.Pow) and node.exp.free_symbols - parameters:
+            if node.exp.free_symbols & parameters:
+                return True
+        if isinstance(node, sp.Add) and node != expression and symbols & signed:
+            return True
+    return False
+
+
+class _Reading:
+    """A formula, read from the inside; some parameters have got their values."""
+
+    def __init__(self, law: Law, columns: Array, values: Array, rng: np.random.Generator) -> None:
+        self.values, self.rng, self.settled = values, rng, set[sp.Symbol]()
+        self.numbers = {q.symbol: i for i, q in enumerate(law.parameters)}
+        self.quantities = law.parameters
+        settings = [(q.symbol, q.value) for q in law.settings if q.value is not None]
+        self.inputs = [q.symbol for q in law.variables] + [symbol for symbol, _ in settings]
+        self.known = [*columns, *(np.array(value) for _, value in settings)]
+
+    def visit(self, node: sp.Basic) -> None:
+        """Settle the parameters in a part of the formula."""
+        if not node.free_symbols & self.numbers.keys():
+            return
+        if isinstance(node, FUNCTIONS):
+            self._argument(node.args[0])
+            return
+        if isinstance(node, sp.Pow) and self._is_involved(node.exp):
+            self.visit(node.base)
+            self._argument(node.exp)
+            return
+        for part in node.args:
+            self.visit(part)
+        if isinstance(node, sp.Add):
+            self._place(node)
+
+    def _is_involved(self, exponent: sp.Expr) -> bool:
+        """Whether an exponent depends on parameters and on the data."""
+        symbols = exponent.free_symbols
+        return bool(symbols & self.numbers.keys() and symbols - self.numbers.keys())
+
+    def _argument(self, argument: sp.Expr) -> None:
+        """Settle the coefficients of the terms inside a function."""
+        terms, constants = list(sp.Add.make_args(argument)), []
+        functions: dict[sp.Symbol, sp.Expr] = {}
+        for term in terms:
+            factor, symbol = term.as_independent(*self.numbers, as_Add=False)
+            if symbol in self.numbers and not factor.free_symbols:
+                constants.append((symbol, term))
+                continue
+            self.visit(term)
+            if self._is_function_of_data(term):
+                functions[symbol_of(term, self.numbers)] = term
+            else:
+                self._coefficient(term)
+        self._together(functions)
+        for symbol, term in constants:
+            if symbol in self.settled:
+                continue
+            others = np.mean(self._on_rows(argument - term), axis=1)
+            middle = self.rng.uniform(-CENTRE, CENTRE, len(self.values))
+            self._settle(symbol, (middle - others) / float(sp.diff(term, symbol)))
+
+    def _is_function_of_data(self, term: sp.Expr) -> bool:
+        """Whether a term is a parameter, with no value yet, times a function of the data alone."""
+        symbols = term.free_symbols & self.numbers.keys() - self.settled
+        if len(symbols) != 1 or symbols != term.free_symbols & self.numbers.keys():
+            return False
+        rest = sp.diff(term, *symbols)
+        return bool(rest.free_symbols) and not rest.free_symbols & self.numbers.keys()
+
+    def _together(self, functions: dict[sp.Symbol, sp.Expr]) -> None:
+        """Give the sum of several functions of the data a size: alike ones, as log(x) and its square,
+        would else be drawn large and cancel by chance alone."""
+        if len(functions) < 2:
+            for term in functions.values():
+                self._coefficient(term)
+            return
+        columns = [self._on_rows(sp.diff(term, s))[0] for s, term in functions.items()]
+        basis = np.stack(columns, axis=1)
+        basis = basis - np.mean(basis, axis=0)
+        scale = np.std(basis, axis=0)
+        if not np.all(np.isfinite(scale)) or not np.all(scale > 0):
+            return
+        _, widths, turn = np.linalg.svd(basis / scale, full_matrices=False)
+        kept = widths > ALIKE * widths[0]
+        draws, count = len(self.values), int(kept.sum())
+        size = np.exp(self.rng.uniform(np.log(SMALL), np.log(MANY), (draws, 1)))
+        along = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
+        values = (along / widths[kept]) @ turn[kept] / scale
+        for symbol, value in zip(functions, values.T, strict=True):
+            self._settle(symbol, value)
+
+    def _coefficient(self, term: sp.Expr) -> None:
+        """Give a term a size by one of its factors."""
+        for factor in sp.Mul.make_args(term):
+            symbol, power = factor.as_base_exp()
+            if symbol not in self.numbers or symbol in self.settled or not power.is_number:
+                continue
+            rest = term / factor
+            if symbol in rest.free_symbols or not rest.free_symbols - self.numbers.keys():
+                continue
+            spread = np.std(self._on_rows(rest), axis=1)
+            order = float(power)
+            size = np.exp(self.rng.uniform(np.log(SMALL), np.log(LARGE), len(spread)))
+            with np.errstate(all="ignore"):
+                value = spread ** (-1 / order) * size ** np.sign(order)
+            if order % 2:
+                value = value * self.rng.choice([-1.0, 1.0], len(spread))
+            self._settle(symbol, value)
+            return
+
+    def _place(self, total: sp.Add) -> None:
+        """Settle what is compared with the data: d in x - d."""
+        data, pure = sp.S.Zero, []
+        for term in total.args:
+            factor, symbol = term.as_independent(*self.numbers, as_Add=False)
+            if not term.free_symbols & self.numbers.keys():
+                data += term
+            elif symbol in self.numbers and factor.is_number:
+                pure.append((symbol, factor))
+            else:
+                return
+        if len(pure) != 1 or pure[0][0] in self.settled or not data.free_symbols:
+            return
+        symbol, factor = pure[0]
+        on_rows = self._on_rows(data)
+        low, high = np.min(on_rows), np.max(on_rows)
+        if np.isfinite(low + high) and low < high:
+            self._settle(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
+
+    def _on_rows(self, formula: sp.Expr) -> Array:
+        """A part of the formula for all draws, shape (draws, rows)."""
+        tape = compile_tape([formula], [*self.inputs, *self.numbers])
+        inputs = [*self.known, *(column[:, None] for column in self.values.T)]
+        shape = (len(self.values), self.known[0].shape[0] if self.known else 1)
+        return np.broadcast_to(evaluate(tape, inputs)[0], shape)
+
+    def _settle(self, symbol: sp.Symbol, value: Array) -> None:
+        """Take values where they lie in the domain."""
+        number = self.numbers[symbol]
+        value = _mirrored(self.quantities[number], value)
+        kept = np.isfinite(value) & _inside(self.quantities[number], value)
+        self.values[kept, number] = value[kept]
+        self.settled.add(symbol)
+
+
+def symbol_of(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
+    """The one parameter in a term."""
+    (symbol,) = term.free_symbols & parameters.keys()
+    return symbol
+
+
+def _mirrored(q: Quantity, value: Array) -> Array:
+    """Values of a sign that the domain has, where it has one alone."""
+    if any(b.lower and b.limit.is_nonnegative for b in q.bounds):
+        return np.abs(value)
+    if any(not b.lower and b.limit.is_nonpositive for b in q.bounds):
+        return -np.abs(value)
+    return value
+
+
+def _inside(q: Quantity, value: Array) -> NDArray[np.bool_]:
+    inside = np.ones(len(value), dtype=bool)
+    for b in q.bounds:
+        if b.limit.is_number:
+            limit = float(b.limit)
+            inside &= value > limit if b.lower else value < limit
+    return inside
