@@ -76,3 +76,12 @@ def test_too_little_memory_is_said(
         cli.main(["check", "chinchilla"])
 
     assert left.value.code == 3 and "error[C0006]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "code"), [("printf 'law a\\xff\\n'", "L0312"), ("cat /dev/zero", "L0103")]
+)
+def test_standard_input_is_untrusted_too(source: str, code: str, tmp_path: Path):
+    said = run(tmp_path, "fmt", "-", shell=source + " | {}; echo $?")
+
+    assert said.startswith(f"3\n|error[{code}]")

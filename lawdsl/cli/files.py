@@ -184,7 +184,7 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
     changed: list[str] = []
     lines: list[str] = []
     for name in files:
-        before = sys.stdin.read() if name == "-" else read(Path(name)).text
+        before = _standard_input() if name == "-" else read(Path(name)).text
         document, mistakes = parse(before, name)
         if any(d.severity == "error" for d in mistakes):
             raise LawdslError(mistakes)
@@ -209,6 +209,21 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
 
     ok = not (changed and (check or diff))
     return finish("fmt", {"changed": changed}, (), ok=ok, as_json=as_json, show=printed)
+
+
+def _standard_input() -> str:
+    """The text on standard input, as much of it as a file may have and one byte more.
+
+    Raises:
+        LawdslError: it is not UTF-8.
+    """
+    from lawdsl.language import limits
+
+    try:
+        return sys.stdin.buffer.read(limits.BYTES + 1).decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"standard input is not UTF-8 (byte {error.start})"
+        raise LawdslError(Diagnostic("L0312", message, help="give UTF-8 text")) from None
 
 
 @click.command("explain")
