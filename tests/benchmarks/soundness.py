@@ -28,7 +28,7 @@ def main() -> int:
     arguments.add_argument("--seconds", type=float, default=0.3, help="CPU time for one claim")
     given = arguments.parse_args()
     counts: Counter[str] = Counter()
-    wrong, took = 0, 0.0
+    wrong, took, referee = 0, 0.0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "example.law"
         for number in range(given.count):
@@ -47,10 +47,16 @@ def main() -> int:
             for objection in objections(case, verdict.to_json(), seed=number):
                 wrong += 1
                 print(f"--- {given.seed}:{number}: {objection}\n{case.text()}{verdict}", flush=True)
-            counts["seconds of the referee"] += round(time.process_time() - began)
+            referee += time.process_time() - began
+            if (number + 1) % 50 == 0:
+                print(
+                    f"{number + 1} laws, {wrong} wrong: {dict(counts)}", file=sys.stderr, flush=True
+                )
     for what, count in sorted(counts.items()):
         print(f"{what:24} {count}")
-    print(f"{given.count} laws, {took:.0f} s of CPU in the checks, {wrong} wrong")
+    print(
+        f"{given.count} laws, {took:.0f} s of CPU in the checks, {referee:.0f} s in the referee: {wrong} wrong"
+    )
     return 1 if wrong else 0
 
 
