@@ -253,7 +253,7 @@ def _range(rng: random.Random, positive: bool) -> tuple[float, float, bool, bool
         if kind < 0.55:
             strict = rng.random() < 0.5 or low == 0
             return low, math.inf, strict, True, f"x {'>' if strict else '>='} {low:g}"
-        high = low + rng.choice((0.5, 1.0, 3.0, 20.0, 1e4))
+        high = float(f"{low + rng.choice((0.5, 1.0, 3.0, 20.0, 1e4)):g}")
         opened = rng.random() < 0.5 or low == 0, rng.random() < 0.3
         left, right = "(["[not opened[0]], ")]"[not opened[1]]
         return low, high, *opened, f"x in {left}{low:g}, {high:g}{right}"
@@ -551,12 +551,15 @@ class Referee:
             return self._not_unbounded_at(said)
         unit = mpmath.mpf(self.question.unit)
         points = [side * unit * mpmath.mpf(10) ** k for k in (3, 5, 8, 12, 20, 40, 300, 1000, 3000)]
-        if any(f in self.question.text for f in ("exp(", "tanh(")):
-            points = points[:2]
+        near = any(f in self.question.text for f in ("exp(", "tanh("))
+        if near:
+            points = points[:2]  # mpmath cannot go further out, where it may be allowed only
         values = [known for p in points if (known := self.known(p)) is not None]
         if len(values) < 2:
             return None
-        if values[-1][1] < -abs(values[-1][1]) * CLOSE:
+        if values[-1][1] < 0 and near:
+            return None
+        if values[-1][1] < 0:
             return f"{said}: x = {_short(points[len(values) - 1])} is not allowed"
         last = values[-1][0]
         if "nearer" in said:
@@ -573,7 +576,7 @@ class Referee:
         end = mpmath.mpf(said.split("-> ")[1])
         q = self.question
         side = 1 if float(end) == q.low else -1
-        steps = [side * mpmath.mpf(10) ** -k for k in (3, 10, 100, 1000)]
+        steps = [side * q.unit * mpmath.mpf(10) ** -k for k in (12, 20, 100, 1000)]
         values = [known[0] for s in steps if (known := self.known(end + s)) is not None]
         falling = all(b < a for a, b in zip(values, values[1:], strict=False))
         return None if falling else f"{said}, but it does not fall there"
@@ -590,7 +593,7 @@ class Referee:
         ):
             return f"x = {x} is outside the range"
         known = self.known(x)
-        room = self._rounding(x, known)
+        room = max(self._rounding(x, known), CLOSE * abs(value) * 1e-3)
         if known is not None:
             if known[1] < -self._margin_rounding(x):
                 return f"x = {x} is not allowed: {_short(known[1])}"

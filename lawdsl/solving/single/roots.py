@@ -89,7 +89,7 @@ def roots_between(
         inner = _without_ends(function, whole)
         found, unclear = _searched(function, inner)
         if unclear:
-            unclear = _within_reach(function, whole, unclear)
+            unclear = _searched_again(function, _within_reach(function, whole, unclear), found)
         unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
         for end, closed in ((whole.low, low_closed), (whole.high, high_closed)):
             place = Interval(end, end)
@@ -111,6 +111,21 @@ def _without_ends(function: Function, whole: Interval) -> Interval:
             continue
         low, high = (near.place, high) if lower else (low, near.place)
     return Interval(low, high) if low < high else whole
+
+
+def _searched_again(
+    function: Function, pieces: list[Interval], found: list[Interval]
+) -> list[Interval]:
+    """What stays undecided of pieces that each are cut up anew; roots are added to those found."""
+    left: list[Interval] = []
+    for piece in _joined(pieces):
+        if len(left) > PIECES or not (piece.low.is_finite() and piece.high.is_finite()):
+            left.append(piece)
+            continue
+        places, unclear = _searched(function, piece)
+        found += places
+        left += unclear
+    return left
 
 
 def _within_reach(function: Function, whole: Interval, pieces: list[Interval]) -> list[Interval]:
