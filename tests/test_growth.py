@@ -36,6 +36,39 @@ CASES = [
     ("x > 0", "x*exp(1/x)", "0", "oo"),
     ("x > 0", "x*exp(1/x)", "oo", "oo"),
     ("x > 0", "exp(x - log(x)^2)", "oo", "oo"),
+    # bases and exponents that both move
+    ("x > 0", "x^(1/x)", "oo", "1"),
+    ("x > 0", "x^(1/x)", "0", "0"),
+    ("x > 0", "x^x", "0", "1"),
+    ("x > 0", "x^x", "oo", "oo"),
+    ("x > 0", "x^(-x)", "oo", "0"),
+    ("x > 0", "(1 + x)^(1/x)", "0", "exp(1)"),
+    ("x > 0", "log(x)^x", "oo", None),  # negative for x < 1
+    # leading powers that cancel
+    ("x > 0", "sqrt(x^2 + x) - x", "oo", "1/2"),
+    ("x > 0; parameter a > 0", "sqrt(x^2 + a*x) - x", "oo", "a/2"),
+    ("x > 0", "sqrt(x^2 + 1) - x", "oo", "0"),
+    ("x > 0", "x*(sqrt(x^2 + 1) - x)", "oo", "1/2"),
+    ("x > 0", "(x^3 + x^2)^(1/3) - x", "oo", "1/3"),
+    ("x > 0", "sqrt(1/x^2 + 1/x) - 1/x", "0", "1/2"),
+    ("x > 0", "sqrt(x^4 + x^3) - x^2", "oo", "oo"),
+    ("x > 0", "sqrt(x + sqrt(x)) - sqrt(x)", "oo", "1/2"),
+    # functions like their argument at 0, and bounded ones
+    ("x > 0", "sin(x)/x", "0", "1"),
+    ("x > 0", "sin(x)/x", "oo", "0"),
+    ("x > 0", "tanh(2*x)/x", "0", "2"),
+    ("x > 0", "(1 - cos(x))/x^2", "0", "1/2"),
+    ("x > 0", "x*sin(1/x)", "oo", "1"),
+    ("x > 0", "x*sin(1/x)", "0", "0"),
+    ("x > 0", "1 + exp(-x)*cos(x)^2", "oo", "1"),
+    ("x > 0", "x*sin(x)", "oo", None),
+    ("x > 0", "sin(x)", "oo", None),
+    # factors that may be 0
+    ("x > 0; parameter a >= 0", "a*x*exp(-x)", "oo", "0"),
+    ("x > 0; parameter a >= 0", "(a*x + 1)/(x + 1)", "oo", "a"),
+    ("x > 0; parameter a", "a*log(x)/x", "oo", "0"),
+    ("x > 0; parameter a >= 0", "a*x", "oo", None),  # 0 for a = 0
+    ("x > 0; parameter a >= 0", "1 + a*x/log(1 + x)", "oo", None),
     # what cancels is known by its slope
     ("x > 0", "(exp(x) - 1)/x", "0", "1"),
     ("x > 0", "(1 - exp(-x))/x", "0", "1"),
@@ -75,7 +108,7 @@ CASES = [
     ("x > 0", "exp(x) - exp(2*x)", "oo", None),  # both are beyond every power
     ("x > 0", "exp(log(x)^2)/x", "oo", None),  # between powers and exponentials
     ("x > 0", "x*sin(x)", "oo", None),
-    ("x > 0", "(1 + 1/x)^x", "oo", None),  # 1^oo
+    ("x > 0", "(1 + 1/x)^x", "oo", "exp(1)"),  # 1^oo
     ("x", "x*exp(1/x)", "0", None),  # it is 0 from below, oo from above
     ("x", "(exp(x) - 1)/x", "0", None),  # inside of a range
 ]

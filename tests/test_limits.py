@@ -20,7 +20,7 @@ CASES = [
     ("x > 0, y > 0", "x*exp(-y)", {"x": "oo", "y": "oo"}, None),  # oo·0
     ("x > 0, y > 0", "x/y", {"x": "oo", "y": "oo"}, None),
     ("x > 0, y > 0", "1/(x*y)", {"x": "oo", "y": "oo"}, "0"),
-    ("x > 0; parameter a > 0", "(1 + a/x)^x", {"x": "oo"}, None),  # 1^oo
+    ("x > 0; parameter a > 0", "(1 + a/x)^x", {"x": "oo"}, "exp(a)"),  # 1^oo
     ("x > 0; parameter a > 1", "a^x", {"x": "oo"}, "oo"),
     ("x > 0; parameter a > 1", "a^(-x)", {"x": "oo"}, "0"),
     ("x > 0; parameter a in (0, 1)", "a^x", {"x": "oo"}, "0"),
@@ -46,7 +46,7 @@ CASES = [
     ("x > 0; parameter a > 0", "x^a", {"x": "0"}, "0"),
     ("x > 0; parameter a > 0", "x^(-a)", {"x": "0"}, "oo"),
     ("x > 0; parameter a", "x^a", {"x": "0"}, None),
-    ("x > 0", "x^x", {"x": "0"}, None),  # 0^0
+    ("x > 0", "x^x", {"x": "0"}, "1"),  # 0^0
     ("x > 0", "x*log(x)", {"x": "0"}, "0"),
     ("x > 0, y > 0", "x*log(y)", {"x": "0", "y": "0"}, None),  # 0·oo
     ("x", "1/x", {"x": "0"}, None),  # from either side

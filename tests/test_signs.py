@@ -92,8 +92,8 @@ CASES = [
     # one of the cases of a maximum, minimum or modulus
     ("x >= 1", "max(x, 1) - 1", NONNEGATIVE),
     ("x > 2", "min(x, 2) - 1", POSITIVE),
-    ("x > 0", "abs(x - 1) + x - 1", REAL),  # it is not negative; the case x - 1 forgets x >= 1
-    ("x", "abs(x) + x", REAL),
+    ("x > 0", "abs(x - 1) + x - 1", NONNEGATIVE),  # the larger of 0 and 2*(x - 1)
+    ("x", "abs(x) + x", NONNEGATIVE),
     # between the ends of a symbol in which it is affine
     ("x in [0, 1]", "1 - x", NONNEGATIVE),
     ("x in [0, 1)", "1 - x", POSITIVE),
@@ -117,7 +117,7 @@ CASES = [
     ("x >= 0", "x - log(1 + x)", NONNEGATIVE),
     ("x > 0", "x - log(1 + x)", POSITIVE),
     ("x < 0", "exp(x) - 1 - x", POSITIVE),
-    ("x", "exp(x) - 1 - x", REAL),  # it is nonnegative, and rises on one side only
+    ("x", "exp(x) - 1 - x", NONNEGATIVE),  # it falls before 0 and rises after it
     ("x > 0", "log(1 + 1/x) - 1/(1 + x)", POSITIVE),  # it falls to its limit 0
     ("x >= 0", "tanh(x) - 1", NEGATIVE),
     ("x", "exp(x) - 1", REAL),

@@ -9,8 +9,9 @@ derivatives vanish; c + a·x^b is known by its derivatives) is refuted at a veri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import sympy as sp
 
@@ -23,6 +24,7 @@ from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign
 
+MATCHES = 5000  # parts of two formulas that are compared with each other
 MARGIN = 1e-9  # below which a float64 value may be nothing but rounding
 
 Values = dict[sp.Symbol, sp.Expr]
@@ -61,16 +63,28 @@ def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> Choice | str:
     """
     shape = _in_symbols_of(law, target, target.expression)
     shared = frozenset(law.symbols[q.name] for q in target.variables if q.name in law.symbols)
+    parameters = {q.symbol for q in target.parameters}
+    guess = _as_written(shape, e, parameters, frozenset(v.symbol for v in law.variables))
+    if guess is not None:
+        chosen = _admitted(signs, e, shape, law, target, guess)
+        if isinstance(chosen, Choice):
+            return chosen
     own, theirs = _terms(signs, e, shared), _terms(signs, shape, shared)
     if isinstance(own, str) or isinstance(theirs, str):
         return own if isinstance(own, str) else f"{target.name} is no sum of powers"
-    parameters = {q.symbol for q in target.parameters}
     values: Values = {}
     for term in theirs:
         same = [t for t in own if t.variables == term.variables]
         given = same[0] if len(same) == 1 else _Term(sp.S.Zero, term.powers, term.variables)
         if len(same) > 1 or not _match(term, given, parameters, values):
             return f"the term {text(term.coefficient)} of {target.name}"
+    return _admitted(signs, e, shape, law, target, values)
+
+
+def _admitted(
+    signs: Signs, e: sp.Expr, shape: sp.Expr, law: Law, target: Law, values: Values
+) -> Choice | str:
+    """The choice, if the target has these values of its parameters, and they give the law."""
     for q in target.parameters:
         if q.symbol not in values:
             return f"{q.name} of {target.name}"
@@ -86,6 +100,54 @@ def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> Choice | str:
     if not _vanishes(signs, shape.xreplace(values) - e):
         return text(e)
     return Choice(tuple((q.symbol, values[q.symbol]) for q in target.parameters))
+
+
+def _as_written(
+    shape: sp.Expr, e: sp.Expr, parameters: set[sp.Symbol], variables: frozenset[sp.Symbol]
+) -> Values | None:
+    """Parameters of the target that make its formula, part by part, the one that is given.
+
+    Only a guess: whoever asks puts them in and compares.
+    """
+    tried = 0
+
+    def matched(pattern: sp.Expr, given: sp.Expr, values: Values) -> Iterator[Values]:
+        nonlocal tried
+        tried += 1
+        if tried > MATCHES:
+            return
+        if pattern in parameters:
+            if pattern in values:
+                yield from [values] if values[pattern] == given else []
+            elif not given.free_symbols & variables:
+                yield {**values, pattern: given}
+            return
+        if not pattern.free_symbols & parameters:
+            yield from [values] if pattern == given else []
+            return
+        left = [s for s in pattern.free_symbols & parameters if s not in values]
+        share = sp.cancel(pattern.xreplace(values) / left[0]) if len(left) == 1 else None
+        if share is not None and not share.free_symbols & parameters:  # a known multiple of one
+            yield from matched(left[0], given / share, values)
+        elif pattern.is_Pow and given.is_Pow:
+            yield from together(pattern.args[::-1], given.args[::-1], values)
+        elif pattern.func == given.func and len(pattern.args) == len(given.args):
+            orders = [given.args]
+            if pattern.is_Add or pattern.is_Mul:
+                orders = list(permutations(given.args)) if len(given.args) <= 4 else orders
+            for order in orders:
+                yield from together(pattern.args, order, values)
+
+    def together(
+        patterns: Sequence[sp.Expr], given: Sequence[sp.Expr], values: Values
+    ) -> Iterator[Values]:
+        if not patterns:
+            yield values
+            return
+        for first in matched(patterns[0], given[0], values):
+            yield from together(patterns[1:], given[1:], first)
+
+    return next(matched(shape, e, {}), None)
 
 
 def _in_symbols_of(law: Law, target: Law, e: sp.Expr) -> sp.Expr:

@@ -19,11 +19,12 @@ from lawdsl.formulas import text
 from lawdsl.functions import ROWS
 from lawdsl.proof.box import Box, End, Range
 from lawdsl.proof.search.glance import Glance
+from lawdsl.proof.signs.cases import by_cases, by_order, by_sides
 from lawdsl.proof.signs.faces import Face, faces_of, without
+from lawdsl.proof.signs.ladders import by_ladder
 from lawdsl.proof.signs.monotone import (
     between_bounds,
     between_ends,
-    by_cases,
     by_common_factor,
     by_end_points,
     by_end_points_of_one,
@@ -33,8 +34,11 @@ from lawdsl.proof.signs.monotone import (
 )
 from lawdsl.proof.signs.payment import paid
 from lawdsl.proof.signs.relations import by_relations, relations_of
+from lawdsl.proof.signs.polynomials import by_orders, by_shares
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
 from lawdsl.proof.signs.squares import by_factors, by_square
+from lawdsl.proof.signs.stationary import by_stationary
+from lawdsl.proof.signs.turns import PERIODIC, by_half_turns
 
 STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
@@ -44,7 +48,7 @@ WIDE = 3  # symbols of a sum that is looked at piece by piece
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
-AFFINE_RULES: tuple[Rule, ...] = (by_relations, between_ends, between_bounds)
+AFFINE_RULES: tuple[Rule, ...] = (by_shares, by_relations, between_ends, between_bounds)
 SUM_RULES: tuple[tuple[Rule, int], ...] = (
     (by_common_factor, 3),
     (by_cases, 3),
@@ -56,9 +60,17 @@ SUM_RULES: tuple[tuple[Rule, int], ...] = (
     (by_logarithm, 2),
     (by_exponential, 2),
     (by_factors, 1),
+    (by_orders, 2),
+    (by_stationary, 2),
+    (by_ladder, 2),
+    (by_order, 1),
+    (by_sides, 1),
 )
 """What is tried on a sum that is not of one sign already, and on one with terms of both signs, down
 to which depth of rules within rules; each may say None."""
+
+MOVING = {between_ends, paid, by_end_points, by_end_points_of_one, by_scale, by_stationary, by_ladder}
+"""Rules that move a symbol through its range, whatever the others are."""
 
 
 class Signs:
@@ -72,6 +84,8 @@ class Signs:
         blame: the smallest sub-expression found whose sign is not known although its parts' are.
         depth: of rules on sums that are under way; at `DEPTH` there are none.
         pieces: of boxes, that may still be looked at where no rule says more.
+        moving: of rules under way that look at points beyond the domain, though in the box: what is
+            declared of several symbols at once (shares sum to 1) may not hold there.
         peeled: faces that the box has been given without; there are exponentially many sets of them.
     """
 
@@ -94,7 +108,9 @@ class Signs:
         self.depth = self._outermost = depth
         self.pieces = pieces
         self._cut: dict[sp.Expr, Sign] = {}
+        self.moving = 0
         self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
+        self._known_anywhere = {} if box.tied else self._known
         self._used: list[set[sp.Symbol]] = [set()]
         self._steps = 0
         self._fixed = box.fixed() | self.given
@@ -103,8 +119,9 @@ class Signs:
 
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
-        if e in self._known:
-            found, used = self._known[e]
+        known = self._known_anywhere if self.moving else self._known
+        if e in known:
+            found, used = known[e]
             self._used[-1] |= used
             return found
         self._steps += 1
@@ -117,7 +134,7 @@ class Signs:
             used = frozenset(self._used.pop())
         open_question = found in (Sign.REAL, Sign.UNKNOWN)
         if not open_question or self.depth == self._outermost:
-            self._known[e] = found, used  # deeper failures may only be for want of depth
+            known[e] = found, used  # deeper failures may only be for want of depth
         if open_question and self.depth == self._outermost:
             self._blame(e)
         if found != Sign.UNKNOWN:
@@ -229,7 +246,7 @@ class Signs:
         if found.settled or found == Sign.UNKNOWN or self.depth >= DEPTH:
             return found
         if found in (Sign.NONNEGATIVE, Sign.NONPOSITIVE):
-            return self._off_its_faces(e, found)
+            return by_shares(self, e) or self._off_its_faces(e, found)
         self.depth += 1
         try:
             for rule in AFFINE_RULES:
@@ -247,7 +264,15 @@ class Signs:
     def off(self, faces: list[Face]) -> Signs:
         """Signs on the box without some of its faces, by plain rules only."""
         box, peeled = without(self.box, faces), self.peeled + len(faces)
-        return Signs(box, valued=bool(self.given), depth=DEPTH - 1, peeled=peeled)
+        inner = Signs(box, valued=bool(self.given), depth=DEPTH - 1, peeled=peeled)
+        inner.moving = self.moving
+        return inner
+
+    def inside(self, box: Box) -> Signs:
+        """Signs on a part of the box, with the rules that are left at this depth."""
+        inner = Signs(box, valued=bool(self.given), depth=self.depth)
+        inner.moving = self.moving
+        return inner
 
     def _off_its_faces(self, e: sp.Expr, found: Sign) -> Sign:
         """A sum of terms of one sign is not 0 where they vanish on different faces: x and 1 - x."""
@@ -290,7 +315,12 @@ class Signs:
     def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
         """A rule's answer; one that fails has used nothing."""
         before = set(self._used[-1])
-        found = rule(self, e)
+        moves = rule in MOVING
+        self.moving += moves
+        try:
+            found = rule(self, e)
+        finally:
+            self.moving -= moves
         if found is None:
             self._used[-1] = before
         return found
@@ -334,6 +364,8 @@ class Signs:
             return Sign.UNKNOWN
         if row.divides_by and not self.sign(row.divides_by(x)).within(Sign.NONZERO):
             return Sign.UNKNOWN
+        if isinstance(e, PERIODIC):
+            return by_half_turns(self, e)
         if row.steps is not None:
             found = Sign.NONE
             for side, value in zip((Sign.NEGATIVE, Sign.POSITIVE), row.steps, strict=True):

@@ -58,11 +58,15 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
     if not signs.finite(inner):
         return None
     wanted = inner if outside == Sign.POSITIVE else -inner
-    found = (
-        _by_payment(signs, wanted, strict)
-        or _by_coefficient(signs, wanted, strict)
-        or _by_least(signs, wanted, strict)
-    )
+    signs.moving += 1  # each of these moves variables through their ranges
+    try:
+        found = (
+            _by_payment(signs, wanted, strict)
+            or _by_coefficient(signs, wanted, strict)
+            or _by_least(signs, wanted, strict)
+        )
+    finally:
+        signs.moving -= 1
     if found is None or found.positive.free_symbols & box.variables:
         return None
     if signs.sign(found.positive).within(Sign.NONPOSITIVE if found.strict else Sign.NEGATIVE):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEPTH = 2  # of slopes within slopes
 
+_LIKE_ITS_ARGUMENT = (sp.sin, sp.tan, sp.atan, sp.tanh)  # f(0) = 0 and f'(0) = 1: f(u) ~ u at 0
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -115,8 +117,47 @@ class _Growing:
                 best = Growth(total, best.power, best.logs)
         if best is None or self.signs.sign(best.coefficient).definite:
             return best
-        stays = self.way(Growth(sp.S.One, best.power, best.logs)) == 0
-        return self._difference(e) if stays and best.coefficient.is_zero else None
+        if not best.coefficient.is_zero:
+            return None
+        if self.way(Growth(sp.S.One, best.power, best.logs)) == 0:
+            return self._difference(e)
+        return self._cancelling(e)
+
+    def _cancelling(self, e: sp.Expr) -> Growth | None:
+        """Leading terms that cancel: sqrt(x^2 + x) - x = x·(sqrt(1 + 1/x) - 1).
+
+        With the leading power taken out, what remains goes to 0 and is known by its slope.
+        """
+        parts = [self._leading(term) for term in e.args]
+        powers = [part[0] for part in parts if part is not None]
+        if len(powers) < len(e.args):
+            return None
+        first = max(powers, key=lambda p: self.side * p)
+        rest = sp.Add(*(part[1] * self.x ** (part[0] - first) for part in parts if part))
+        found = self._difference(merge_powers(rest)) if rest.is_Add else None
+        if found is None:
+            return None
+        return Growth(found.coefficient, found.power + first, found.logs)
+
+    def _leading(self, e: sp.Expr) -> tuple[sp.Rational, sp.Expr] | None:
+        """(p, rest) with e = x^p·rest, p taken out of sums that are under powers, too."""
+        if self.x not in e.free_symbols:
+            return sp.S.Zero, e
+        if e == self.x:
+            return sp.S.One, sp.S.One
+        if not (e.is_Mul or e.is_Add or e.is_Pow and e.exp.is_Rational):
+            return None
+        parts = [self._leading(part) for part in ((e.base,) if e.is_Pow else e.args)]
+        if any(part is None for part in parts):
+            return None
+        known = [part for part in parts if part is not None]
+        if e.is_Mul:
+            return sp.Add(*(p for p, _ in known)), sp.Mul(*(rest for _, rest in known))
+        if e.is_Pow:  # (x^p·r)^q = x^(p·q)·r^q for x > 0
+            ((p, rest),) = known
+            return p * e.exp, rest**e.exp
+        first = max((p for p, _ in known), key=lambda p: self.side * p)
+        return first, sp.Add(*(rest * self.x ** (p - first) for p, rest in known))
 
     def _difference(self, e: sp.Expr) -> Growth | None:
         """What goes to 0 because its terms cancel there is known by its slope.
@@ -150,7 +191,7 @@ class _Growing:
     def _power(self, e: sp.Expr) -> Growth | None:
         base, exponent = e.args
         if self.x in exponent.free_symbols:
-            if self.x in base.free_symbols or self.signs.sign(base) != Sign.POSITIVE:
+            if self.signs.sign(base) != Sign.POSITIVE:
                 return None
             return self._exponential(exponent * sp.log(base))
         found = self.of(base)
@@ -209,6 +250,8 @@ class _Growing:
         way = None if inner is None else self.way(inner)
         if inner is None or row is None or way is None or row.steps is not None:
             return None
+        if way == -1 and isinstance(e, _LIKE_ITS_ARGUMENT):
+            return inner
         if way == 1:
             side = self.signs.sign(inner.coefficient)
             if not side.definite or not row.increasing:

@@ -42,8 +42,42 @@ def at_zero(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
 def limit(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
     """The limit of e as symbols go to values, or to ±oo, within the box."""
     found = _by_rules(signs, e, places)
-    if found is not None or len(places) != 1:
-        return found
+    if found is None and len(places) == 1:
+        found = _by_growth(signs, e, places)
+    return _by_parts(signs, e, places) if found is None else found
+
+
+def _by_parts(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+    """The limit of a sum of terms, each by itself, and of what is bounded times what goes to 0.
+
+    |b·f| <= B·|f| goes to 0 with f. A factor that does not move may be 0, if the rest of the
+    term has a finite limit.
+    """
+    moving = set(places)
+    if e.is_Mul:
+        fixed, rest = e.as_independent(*moving, as_Add=False)
+        if fixed != 1 and not rest.is_number:
+            value = limit(signs, rest, places) if signs.finite(fixed) else None
+            return None if value is None else _product(signs, [fixed, value])
+        bounded = [f for f in e.args if _is_bounded(signs, f)]
+        if bounded and limit(signs, sp.Mul(*(f for f in e.args if f not in bounded)), places) == 0:
+            return sp.S.Zero
+    terms = sp.Add.make_args(sp.expand_mul(e))
+    if len(terms) == 1:
+        return None
+    return _sum([limit(signs, term, places) for term in terms])
+
+
+def _is_bounded(signs: Signs, e: sp.Expr) -> bool:
+    """Whether it lies between two numbers on the whole box, by its form: sin(x), tanh(x)^2."""
+    if e.is_Pow and e.exp.is_Integer and e.exp.is_positive:
+        return _is_bounded(signs, e.base)
+    row = ROWS.get(type(e))
+    return row is not None and None not in row.range and signs.finite(e)
+
+
+def _by_growth(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+    """The limit by how fast the parts grow as one symbol moves."""
     ((symbol, to),) = places.items()
     if to == sp.oo or to.is_zero and signs.sign(symbol) == Sign.POSITIVE:
         return limit_of(signs, e, symbol, at_zero=to != sp.oo)

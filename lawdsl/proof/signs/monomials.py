@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
 TERMS = 200  # monomials of one sum
+LONG = 60  # operations of an exponent that is written as one fraction
 WHOLE = 4  # the greatest power of a sum that is multiplied out
 
 
@@ -33,7 +34,18 @@ def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
     exponents: dict[sp.Expr, list[sp.Expr]] = {}
     for base, exponent in _apart(signs, powers(merge_powers(e))):
         exponents.setdefault(base, []).append(exponent)
-    return sp.Mul(*(sp.Pow(b, sp.expand_mul(sp.Add(*x))) for b, x in exponents.items()))
+    return sp.Mul(*(sp.Pow(b, _exponent(x)) for b, x in exponents.items()))
+
+
+def _exponent(terms: list[sp.Expr]) -> sp.Expr:
+    """The sum of exponents; fractions with sums below the line are put together: a/(a + b) + b/(a + b)
+    is 1."""
+    total = sp.expand_mul(sp.Add(*terms))
+    if not total.is_Add or total.count_ops() > LONG:
+        return total
+    if any(p.exp.is_negative and p.base.is_Add for p in total.atoms(sp.Pow)):
+        return sp.cancel(total) if total.is_rational_function() else total
+    return total
 
 
 def _apart(

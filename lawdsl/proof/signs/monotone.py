@@ -56,6 +56,8 @@ _BOUNDED = tuple(known_as for known_as, row in ROWS.items() if None not in row.r
 
 def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Sign | None:
     """The sign of what lies between two values, each of which is only taken at a closed end."""
+    if one == other == Sign.ZERO:
+        return Sign.ZERO
     if one.within(Sign.NONPOSITIVE) and other.within(Sign.NONPOSITIVE):
         found = _between(-one, -other, one_closed, other_closed)
         return None if found is None else -found
@@ -65,20 +67,6 @@ def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Si
     strict = strict and (one == Sign.POSITIVE or not one_closed)
     strict = strict and (other == Sign.POSITIVE or not other_closed)
     return Sign.POSITIVE if strict else Sign.NONNEGATIVE
-
-
-def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
-    """A maximum or minimum is one of its arguments, |x| is x or -x: the sum is one of the cases."""
-    found = e.atoms(sp.Max, sp.Min, sp.Abs)
-    if not found:
-        return None
-    outermost = max(found, key=lambda part: (part.count_ops(), str(part)))
-    x = outermost.args[0]
-    cases = (x, -x) if isinstance(outermost, sp.Abs) else outermost.args
-    possible = Sign.NONE
-    for case in cases:
-        possible |= signs.sign(merge_powers(e.xreplace({outermost: case})))
-    return None if Sign.REAL.within(possible) else possible
 
 
 def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -115,18 +103,23 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
-    """A sum of logarithms has the sign of the product of what they are of, less 1."""
+    """A sum of logarithms has the sign of the product of what they are of, less 1.
+
+    Any other term x is the logarithm of exp(x).
+    """
     above, below = sp.S.One, sp.S.One
+    if not any(isinstance(term.as_coeff_Mul()[1], sp.log) for term in e.args):
+        return None
     for term in e.args:
         number, rest = term.as_coeff_Mul()
-        if rest == 1:
-            above *= sp.exp(number)
-            continue
+        positive = number > 0
         if isinstance(rest, sp.log) and signs.sign(rest.args[0]) == Sign.POSITIVE:
-            power = rest.args[0] ** abs(number)
-            above, below = (above * power, below) if number > 0 else (above, below * power)
-        else:
+            factor = rest.args[0] ** abs(number)
+        elif rest.has(sp.log) or not signs.finite(rest):
             return None
+        else:
+            factor = sp.exp(abs(number) * rest)
+        above, below = (above * factor, below) if positive else (above, below * factor)
     found = signs.sign(sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below)))
     return None if Sign.REAL.within(found) else found
 
@@ -175,9 +168,31 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _changes(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Whether a slope is 0 at the ends of the symbol's range at most: then it changes all the way."""
+    """Whether a slope is 0 at the ends of the symbol's range at most, or at isolated places: then it
+    changes all the way."""
+    if isolated_zeros(signs, slope, symbol):
+        return True
     ends = [face for face in faces_of(signs.box, symbol) if face.symbol == symbol]
     return bool(ends) and signs.off(ends).sign(slope).definite
+
+
+def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
+    """Whether an expression in one symbol is analytic on the whole line and not 0 everywhere."""
+    if e.free_symbols != {symbol} or not _analytic(e):
+        return False
+    samples = (sp.S.One, sp.Rational(1, 3))
+    return any(signs.sign(e.xreplace({symbol: at})).definite for at in samples)
+
+
+def _analytic(e: sp.Expr) -> bool:
+    """Whether an expression is analytic on the whole real line, by its form alone."""
+    if not e.args:
+        return True
+    plain = e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer and e.exp.is_positive)
+    return bool((plain or isinstance(e, _ANALYTIC)) and all(map(_analytic, e.args)))
+
+
+_ANALYTIC = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.atan)
 
 
 def _open(end: End | None) -> bool:

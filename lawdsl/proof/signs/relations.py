@@ -25,7 +25,7 @@ def by_relations(signs: Signs, e: sp.Expr) -> Sign | None:
 
     c·r + rest, with r > 0 and rest >= 0, is positive; only a rest without further rules is looked at.
     """
-    if not signs.box.tied:
+    if not signs.box.tied or signs.moving:
         return None
     whole = sp.expand(e)
     for relation, strict in signs.inequalities():

@@ -1,0 +1,138 @@
+"""Polynomials that are not negative where their variables are not: one order of them at a time.
+
+Successive difference substitution (Yang, Hou and Zeng, "Successive difference substitution based on
+column stochastic matrix", 2009): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1) + vi
+with v >= 0. If all coefficients in v are positive in each of the n! orders, the polynomial is not
+negative. Where some are not, the v are put in order in their turn.
+
+All of it is exact arithmetic on polynomials with rational coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+from flint import Ordering, fmpq, fmpq_mpoly_ctx
+
+from lawdsl.proof.signs.sign import Sign
+
+VARIABLES = 5  # that are put in order
+CONES = 800  # orders looked at for one polynomial
+TERMS = 400  # of a polynomial in one order
+
+Polynomial = Any  # fmpq_mpoly, of which python-flint has no annotations
+Rows = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Orthant:
+    """Points x >= 0 in so many dimensions.
+
+    Attributes:
+        positive: the variables that are not 0.
+        groups: sets of variables that are not all 0.
+    """
+
+    size: int
+    positive: frozenset[int] = frozenset()
+    groups: tuple[frozenset[int], ...] = ()
+
+    def meets(self, rows: Rows, face: Sequence[int]) -> bool:
+        """Whether x = rows·v lies in the orthant for some v >= 0 that is 0 but on a face."""
+        occupied = {i for i, row in enumerate(rows) if any(row[k] for k in face)}
+        return self.positive <= occupied and all(group & occupied for group in self.groups)
+
+
+def context(size: int) -> Any:
+    """Polynomials in so many variables."""
+    return fmpq_mpoly_ctx.get(tuple(f"v{i}" for i in range(size)), Ordering.degrevlex)
+
+
+def sign_on(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
+    """The sign of a polynomial on an orthant, and how many orders were looked at (0: none).
+
+    POSITIVE, NONNEGATIVE, their opposites and ZERO are certain; REAL says nothing.
+    """
+    if p.is_zero():
+        return Sign.ZERO, 0
+    for sense in (1, -1):
+        found, cones = _least_sign(orthant, p * sense)
+        if found != Sign.REAL:
+            return (found if sense == 1 else -found), cones
+    return Sign.REAL, 0
+
+
+def _least_sign(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
+    size = orthant.size
+    unit = tuple(tuple(int(i == k) for k in range(size)) for i in range(size))
+    if _plain(p):
+        return _strictly(orthant, unit, p), 0
+    if any(_at(p, point) < 0 for point in product((0, 1, 2), repeat=size) if any(point)):
+        return Sign.REAL, 0
+    degrees = {sum(exponents) for exponents in p.monoms()}
+    if len(degrees) > 1:  # one more variable, which is 1, makes all terms of one degree
+        p, unit = _homogeneous(p, max(degrees)), (*(row + (0,) for row in unit), (0,) * size + (1,))
+        orthant = Orthant(size + 1, orthant.positive | {size}, orthant.groups)
+    return _in_orders(orthant, unit, p) if orthant.size <= VARIABLES else (Sign.REAL, 0)
+
+
+def _in_orders(orthant: Orthant, unit: Rows, p: Polynomial) -> tuple[Sign, int]:
+    waiting, found, cones = [(unit, p)], Sign.POSITIVE, 0
+    while waiting:
+        rows, q = waiting.pop(0)
+        for there, inner in _ordered(rows, q):
+            cones += 1
+            if cones > CONES or len(inner) > TERMS:
+                return Sign.REAL, cones
+            if _plain(inner):
+                found |= _strictly(orthant, there, inner)
+            elif any(c < 0 and sum(map(bool, m)) == 1 for m, c in inner.terms()):
+                return Sign.REAL, cones  # negative where all but one of v are 0
+            else:
+                waiting.append((there, inner))
+    return found, cones
+
+
+def _ordered(rows: Rows, p: Polynomial) -> Iterator[tuple[Rows, Polynomial]]:
+    """The polynomial with its variables in each order, as differences."""
+    ring = p.context()
+    gens = ring.gens()
+    size = len(gens)
+    for order in permutations(range(size)):
+        places = [0] * size  # of each variable in the order, the greatest first
+        for place, i in enumerate(order):
+            places[i] = place
+        sums = [sum(gens[place:], start=ring.constant(0)) for place in places]
+        there = tuple(
+            tuple(sum(row[i] for i in range(size) if places[i] <= k) for k in range(size))
+            for row in rows
+        )
+        yield there, p.compose(*sums, ctx=ring)
+
+
+def _plain(p: Polynomial) -> bool:
+    """Whether no coefficient is negative."""
+    return all(c >= 0 for c in p.coeffs())
+
+
+def _strictly(orthant: Orthant, rows: Rows, p: Polynomial) -> Sign:
+    """POSITIVE, if on each face that meets the orthant there is a term that is not 0 on it."""
+    supports = [{k for k, power in enumerate(m) if power} for m in p.monoms()]
+    size = len(rows[0])
+    for chosen in product((False, True), repeat=size):
+        face = [k for k in range(size) if chosen[k]]
+        if orthant.meets(rows, face) and not any(s <= set(face) for s in supports):
+            return Sign.NONNEGATIVE
+    return Sign.POSITIVE
+
+
+def _at(p: Polynomial, point: Sequence[int]) -> fmpq:
+    return p(*map(fmpq, point))
+
+
+def _homogeneous(p: Polynomial, degree: int) -> Polynomial:
+    ring = context(len(p.context().gens()) + 1)
+    return ring.from_dict({(*map(int, m), degree - int(sum(m))): c for m, c in p.terms()})

@@ -1,0 +1,195 @@
+"""Sums that are least, or greatest, where their slope in one symbol is 0: a place that is found.
+
+The slope is a positive factor times what only rises with the symbol (or only falls). Then the sum
+falls before the place where that is 0, and rises after it; its value there bounds it. That value
+has one symbol less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.algebra import derivative, merge_powers
+from lawdsl.formulas import text
+from lawdsl.proof.signs.monomials import expanded, powers
+from lawdsl.proof.signs.sign import Sign
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs.calculus import Signs
+
+LONG = 80  # operations of a sum whose stationary place is looked for
+TERMS = 12  # of a slope
+KINKED = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside)
+
+
+def by_stationary(signs: Signs, e: sp.Expr) -> Sign | None:
+    """A sum is at least its value at the place where it stops falling and starts to rise."""
+    if e.count_ops() > LONG or e.has(*KINKED):
+        return None
+    for symbol in signs.movable(e):
+        core = _core(signs, derivative(e, symbol))
+        if core is None:
+            continue
+        for place in _places(signs, core, symbol):
+            found = _bounded(signs, e, symbol, core, place)
+            if found is not None:
+                return found
+    return None
+
+
+def _bounded(
+    signs: Signs, e: sp.Expr, symbol: sp.Symbol, core: sp.Expr, place: sp.Expr
+) -> Sign | None:
+    """The sign of e, if its slope changes sign at a place of the range, and only there."""
+    if not _within(signs, symbol, place):
+        return None
+    value = _tidy(signs, e.xreplace({symbol: place}))
+    at_place = signs.sign(value)
+    if not (at_place.within(Sign.NONNEGATIVE) or at_place.within(Sign.NONPOSITIVE)):
+        return None
+    if not signs.sign(_tidy(signs, core.xreplace({symbol: place}))) == Sign.ZERO:
+        return None
+    bend = signs.sign(derivative(core, symbol))
+    least = bend.within(Sign.NONNEGATIVE) and at_place.within(Sign.NONNEGATIVE)
+    greatest = bend.within(Sign.NONPOSITIVE) and at_place.within(Sign.NONPOSITIVE)
+    if not least and not greatest:
+        return None
+    signs.use(symbol)
+    if e in signs.telling:
+        bound = "least" if least else "greatest"
+        signs.notes.append(
+            f"{text(e)} is {bound} at {symbol} = {text(place)}, where its slope is 0: {text(value)}"
+        )
+    if at_place.definite:
+        return at_place
+    return Sign.NONNEGATIVE if least else Sign.NONPOSITIVE
+
+
+def _within(signs: Signs, symbol: sp.Symbol, place: sp.Expr) -> bool:
+    """Whether a place lies in the range of a symbol, for all values of the others."""
+    domain = signs.box.range(symbol)
+    room = [(domain.lower, 1), (domain.upper, -1)]
+    for end, side in room:
+        if end is None:
+            continue
+        allowed = Sign.NONNEGATIVE if end.closed else Sign.POSITIVE
+        if not signs.sign(merge_powers(side * (place - end.at))).within(allowed):
+            return False
+    return signs.finite(place)
+
+
+def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
+    """The slope without positive factors; of two terms of both signs, by their logarithms."""
+    if slope.is_Mul:
+        slope = sp.Mul(*(f for f in slope.args if signs.sign(f) != Sign.POSITIVE))
+    if not slope.is_Add:
+        return slope if signs.finite(slope) else None
+    if len(slope.args) > TERMS:
+        return None
+    found = expanded(signs, slope)
+    if found is None:
+        return None
+    terms = without_content(signs, found[1])
+    if len(terms) == 2:
+        logarithm = _logarithm_of_ratio(signs, terms)
+        if logarithm is not None:
+            return logarithm
+    core = sp.Add(*terms)
+    return core if signs.finite(core) else None
+
+
+def without_content(signs: Signs, terms: list[sp.Expr]) -> list[sp.Expr]:
+    """Terms divided by the powers of positive bases that they have in common."""
+    exponents = [dict(powers(term)) for term in terms]
+    common = set.intersection(*(set(own) for own in exponents)) if exponents else set()
+    factor = sp.S.One
+    for base in sorted(common, key=str):
+        if not base.free_symbols and base is not sp.E or signs.sign(base) != Sign.POSITIVE:
+            continue
+        own = [x[base] for x in exponents]
+        steps = [sp.expand_mul(x - own[0]) for x in own]
+        if all(step.is_number and step.is_real for step in steps):
+            factor *= sp.Pow(base, own[0] + min(steps))
+        elif len(set(own)) == 1:
+            factor *= sp.Pow(base, own[0])
+    return [merge_powers(term / factor) for term in terms]
+
+
+def _logarithm_of_ratio(signs: Signs, terms: list[sp.Expr]) -> sp.Expr | None:
+    """log(good/bad) for a positive and a negative term: of the sign of their sum."""
+    one, other = terms
+    good, bad = (one, -other) if signs.sign(one) == Sign.POSITIVE else (other, -one)
+    if signs.sign(good) != Sign.POSITIVE or signs.sign(bad) != Sign.POSITIVE:
+        return None
+    total = []
+    for base, exponent in powers(merge_powers(good / bad)):
+        if signs.sign(base) != Sign.POSITIVE:
+            return None
+        total.append(exponent * (sp.S.One if base is sp.E else sp.log(base)))
+    return sp.expand_mul(sp.Add(*total))
+
+
+def _places(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator[sp.Expr]:
+    """Where an expression may be 0: solved for the symbol, or one of a few usual places."""
+    seen = set()
+    solved = _solved(core, symbol)
+    usual = [sp.S.One, sp.S.Zero, *sorted(core.free_symbols - {symbol}, key=str)]
+    for place in [solved, *usual]:
+        if place is None or place in seen or place.has(sp.zoo, sp.nan, sp.oo, sp.I):
+            continue
+        seen.add(place)
+        if place is solved or _tidy(signs, core.xreplace({symbol: place})).is_zero:
+            yield place
+
+
+def _solved(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
+    """The place where an expression is 0, if it has the symbol in one part of one term only.
+
+    Sums, products, powers, exponentials and logarithms are inverted from the outside in.
+    """
+    if core.is_Add:
+        core = sp.collect(core, _parts_with(core, symbol))
+    right = sp.S.Zero
+    for _ in range(12):
+        if core == symbol:
+            return merge_powers(right)
+        if core.is_Add or core.is_Mul:
+            rest, inner = core.as_independent(symbol, as_Add=bool(core.is_Add))
+            if inner.is_Add and core.is_Add or inner.is_Mul and core.is_Mul:
+                return None
+            right = right - rest if core.is_Add else right / rest
+            core = inner
+        elif core.is_Pow and symbol not in core.exp.free_symbols:
+            right, core = right ** (1 / core.exp), core.base
+        elif core.is_Pow and symbol not in core.base.free_symbols:
+            right, core = sp.log(right) / sp.log(core.base), core.exp
+        elif isinstance(core, sp.exp):
+            right, core = sp.log(right), core.args[0]
+        elif isinstance(core, sp.log):
+            right, core = sp.exp(right), core.args[0]
+        else:
+            return None
+        if right.has(sp.zoo, sp.nan, sp.oo):
+            return None
+    return None
+
+
+def _parts_with(core: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
+    """The factors with a symbol, of which a sum may be one times a coefficient, plus a rest."""
+    found = {f for term in core.args for f in sp.Mul.make_args(term) if symbol in f.free_symbols}
+    return sorted(found, key=str)
+
+
+def _tidy(signs: Signs, e: sp.Expr) -> sp.Expr:
+    """Multiplied out and like terms merged, where that makes it shorter."""
+    e = merge_powers(e)
+    if not e.is_Add:
+        return e
+    found = expanded(signs, e)
+    if found is None:
+        return e
+    short = found[0] * sp.Add(*found[1])
+    return short if short.count_ops() < e.count_ops() else e

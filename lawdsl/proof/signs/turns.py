@@ -1,0 +1,48 @@
+"""Signs of sin, cos and tan of angles that stay within half a turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.proof.signs.sign import Sign, multiply
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs.calculus import Signs
+
+TURNS = 4  # half turns from 0 in which an angle is looked for, in either direction
+
+PERIODIC = (sp.sin, sp.cos, sp.tan)
+
+
+def by_half_turns(signs: Signs, e: sp.Expr) -> Sign:
+    """The sign of sin(u), cos(u) or tan(u) = sin(u)/cos(u), where u has a value.
+
+    For k·pi <= u <= (k + 1)·pi, sin(u) has the sign (-1)^k, and is 0 at the two ends only. cos(u)
+    is sin(u + pi/2).
+    """
+    u = e.args[0]
+    if isinstance(e, sp.sin):
+        return _of_sine(signs, u)
+    if isinstance(e, sp.cos):
+        return _of_sine(signs, u + sp.pi / 2)
+    return multiply(_of_sine(signs, u), _of_sine(signs, u + sp.pi / 2))
+
+
+def _of_sine(signs: Signs, u: sp.Expr) -> Sign:
+    above = None  # the greatest k with k·pi <= u, and whether that is strict
+    for k in range(TURNS, -TURNS - 1, -1):
+        found = signs.sign(u - k * sp.pi)
+        if found.within(Sign.NONNEGATIVE):
+            above = k, found
+            break
+    if above is None:
+        return Sign.REAL
+    k, beyond = above
+    short = signs.sign((k + 1) * sp.pi - u)
+    if not short.within(Sign.NONNEGATIVE):
+        return Sign.REAL
+    inside = beyond == Sign.POSITIVE and short == Sign.POSITIVE
+    found = Sign.POSITIVE if inside else Sign.NONNEGATIVE
+    return found if k % 2 == 0 else -found

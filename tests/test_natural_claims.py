@@ -1,0 +1,52 @@
+"""Claims that anybody would make of simple formulas: each has its verdict, in the default time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from judging import HERE
+from random_laws import Case, contradiction
+
+import lawdsl
+from lawdsl.language import tree
+from lawdsl.proof import Verdict
+from lawdsl.proof.checking import check
+
+FOLDER = HERE / "fixtures" / "natural"
+SLOWER = 5.0  # s of processor time a claim: machines that run tests are busy
+
+
+def verdicts(path: Path) -> list[Verdict]:
+    return list(check(path, seconds=SLOWER).claims)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.law")), ids=lambda path: path.stem)
+def test_every_claim_has_the_expected_verdict(path: Path):
+    for found in verdicts(path):
+        assert found.verdict == found.expect, found
+        assert found.verdict != "proved" or 0 < len(found.proof) <= 5
+
+
+SAMPLED = [
+    Case(law, claim, law.declarations.text.text)
+    for law in map(lawdsl.load, sorted(FOLDER.glob("*.law")))
+    for claim in law.claims
+    if not law.indexed and not isinstance(claim.claim, (tree.Reduction, tree.Finite))
+]
+
+
+@pytest.mark.parametrize("case", SAMPLED, ids=[f"{c.law.name}: {c.shown}" for c in SAMPLED])
+def test_what_is_proved_stands_up_to_sampling(case: Case):
+    assert contradiction(case, Verdict("", case.claim.expect)) is None or (
+        case.claim.expect == "refuted"
+    )
+
+
+def test_how_many_of_them_are_decided():
+    """The score: of all claims, of which two in three must be decided, and none wrongly."""
+    laws = map(lawdsl.load, sorted(FOLDER.glob("*.law")))
+    expected = [claim.expect for law in laws for claim in law.claims]
+
+    assert len(expected) >= 53
+    assert expected.count("undecided") < len(expected) / 3
