@@ -7,10 +7,14 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from proving import decide, sign_of
+from proving import decide, on, sign_of
 
+from lawdsl.proof.signs.calculus import MOVING
+from lawdsl.proof.signs.ladders import by_ladder
+from lawdsl.proof.signs.monotone import by_end_points
 from lawdsl.proof.signs.orderings import Orthant, context, sign_on
 from lawdsl.proof.signs.sign import Sign
+from lawdsl.proof.signs.stationary import by_stationary
 
 POSITIVE, NONNEGATIVE, REAL = Sign.POSITIVE, Sign.NONNEGATIVE, Sign.REAL
 
@@ -130,6 +134,10 @@ SHARES = "law shares\nindex j over {a, b, c}\nvariable r[j] in simplex\nL = r[a]
         ("r[a]*r[b]*r[c] <= 1/27", "proved"),
         ("r[a]*r[b]*r[c] <= 0.037", "refuted"),
         ("r[a]^2*r[b] <= 4/27", "proved"),
+        (
+            "r[a] - r[a]^2/2 - r[a]*r[b] + r[b] - 1/2 <= 0",
+            "refuted",
+        ),  # rises in r[a] on the simplex
         ("r[a]*r[b] + r[b]*r[c] + r[c]*r[a] <= 1/3", "proved"),
     ],
 )
@@ -141,6 +149,17 @@ def test_polynomials_in_shares(claim: str, expected: str):
     law, (stated,) = claims_on(SHARES, claim)
 
     assert check_labelled(law, stated, seconds=5).verdict == expected
+
+
+def test_what_is_declared_of_several_symbols_does_not_hold_where_one_is_moved():
+    """1 - x - y > 0 is declared, and x*(1 - x - y) > 0: not at x = 1, whatever y is."""
+    signs, e = on("parameter x in (0, 1), y > 0, y < 1 - x", "1 - x - y")
+    there = signs.sign(e)
+    signs.moving += 1
+
+    assert there == POSITIVE
+    assert signs.sign(e) in (POSITIVE, REAL)  # POSITIVE where the bound is a slack of its own
+    assert MOVING >= {by_end_points, by_ladder, by_stationary}
 
 
 def test_random_polynomials_on_orthants():

@@ -33,8 +33,8 @@ from lawdsl.proof.signs.monotone import (
     by_scale,
 )
 from lawdsl.proof.signs.payment import paid
-from lawdsl.proof.signs.relations import by_relations, relations_of
 from lawdsl.proof.signs.polynomials import by_orders, by_shares
+from lawdsl.proof.signs.relations import by_relations, relations_of
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
 from lawdsl.proof.signs.squares import by_factors, by_square
 from lawdsl.proof.signs.stationary import by_stationary
@@ -69,7 +69,15 @@ SUM_RULES: tuple[tuple[Rule, int], ...] = (
 """What is tried on a sum that is not of one sign already, and on one with terms of both signs, down
 to which depth of rules within rules; each may say None."""
 
-MOVING = {between_ends, paid, by_end_points, by_end_points_of_one, by_scale, by_stationary, by_ladder}
+MOVING = {
+    between_ends,
+    paid,
+    by_end_points,
+    by_end_points_of_one,
+    by_scale,
+    by_stationary,
+    by_ladder,
+}
 """Rules that move a symbol through its range, whatever the others are."""
 
 
