@@ -123,7 +123,7 @@ OF_SHARES = [
     ("L = A", "1 - r[x] - r[y] >= 0", "proved"),
     ("L = A", "r[x] + r[y] <= 0.9", "refuted"),
     ("L = A", "r[x] + r[y] + r[z] <= 1", "proved"),
-    ("L = A + r[x]*r[y]", "L <= A + 0.25", "undecided"),
+    ("L = A + r[x]*r[y]", "L <= A + 0.25", "proved"),
     ("L = A + r[x]*r[y]", "L <= A + 0.24", "refuted"),
 ]
 LISTED = "law example\nindex j over {x, y, z}\nvariable r[j] in simplex\nparameter A > 0, t[j]\n"
