@@ -13,7 +13,7 @@ from lawdsl.law import Law
 
 Array = NDArray[np.float64]
 
-SPARE = 3  # rows beyond the parameters: fewer cannot test a law
+SPARE = 2  # rows beyond the parameters: fewer cannot test a law
 CLEARLY = 1.2  # so many times the usual distance from the median
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
 RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
@@ -41,8 +41,8 @@ def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
 def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
-    Copies of a row count once. With one or two spare rows the noise, and every interval with it, is
-    known to a factor of several only, and no residual can be judged against the others. Further
+    Copies of a row count once. With one spare row the noise, and every interval with it, is known to
+    an order of magnitude only, and no residual can be judged against the others. Further
     measurements at the same settings tell the noise, not the form of the law.
 
     Args:
@@ -54,9 +54,7 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     settings = len(np.unique(problem.columns, axis=1).T)
     help = "measure more, or fit a smaller law"
     if rows - count < SPARE:
-        spare = {0: "no row is", 1: "1 row is"}.get(
-            max(rows - count, 0), f"{rows - count} rows are"
-        )
+        spare = "1 row is" if rows > count else "no row is"
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]

@@ -27,9 +27,9 @@ FITS: dict[str, Message] = {
     "F0102": Message(
         "too few rows to test the law",
         "With as many rows as parameters the law passes through every point whatever is measured, "
-        "and nothing is left to tell a right law from a wrong one. With one or two more the noise, "
-        "and each interval with it, is known to a factor of several only, and no row can be judged "
-        "by the others. Copies of a row count once; repeated measurements at as many settings as "
+        "and nothing is left to tell a right law from a wrong one. With one more the noise, and "
+        "each interval with it, is known to an order of magnitude only, and no row can be judged by "
+        "the others. Copies of a row count once; repeated measurements at as many settings as "
         "there are parameters tell the noise, but not whether the law is right. Measure more.",
         (HEAD + "".join(ROWS.splitlines(keepends=True)[i] for i in (0, 1, 2, 5, 8)),),
         GOOD,

@@ -74,7 +74,7 @@ def _show_step(step: StepResult, found: PipelineResult, out: Console) -> None:
         for group in step.groups
     ]
     labels = [*step.groups[0].labels]
-    names = dict.fromkeys(name for group in step.groups for name in group.parameters)
+    names = dict.fromkeys(name for group in step.groups for name in _parameters(group))
     ahead = [step.output, *([level] if found.draws else [])]
     headers = [*labels, "rows", *names, *(ahead if step.at else [])]
     show_rows(headers, [[row.get(h, "") for h in headers] for row in rows[:MOST]], out)
@@ -87,13 +87,36 @@ def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, st
     row = {name: printable(label) for name, label in group.labels.items()}
     row["rows"] = f"{group.rows:,}" if not group.left_out else "left out"
     errors = fit.intervals.errors if fit else {}
-    row |= {name: _with_error(x, errors.get(name)) for name, x in group.parameters.items()}
+    own = zip(_parameters(group), group.parameters.items(), strict=True)
+    row |= {header: _with_error(x, errors.get(name)) for header, (name, x) in own}
     if group.predicted is not None:
         row[output] = _with_error(group.predicted, group.error)
     if group.ends is not None:
         low, high = map(number, group.ends)
         row[level] = f"{low} to {high}"
     return row
+
+
+def _parameters(group: Group) -> list[str]:
+    """The parameters of a group as headers: without its own label, which stands in its row, so that
+    c[pile] and c[code] share a column c."""
+    headers = [_without(name, list(group.labels.values())) for name in group.parameters]
+    return headers if len(set(headers)) == len(headers) else list(group.parameters)
+
+
+def _without(name: str, labels: list[str]) -> str:
+    """A name without the subscripts that are among some labels, each taken once."""
+    base, bracket, subscripts = name.partition("[")
+    if not bracket:
+        return name
+    left = list(labels)
+    kept = []
+    for subscript in subscripts.rstrip("]").split(", "):
+        if subscript in left:
+            left.remove(subscript)
+        else:
+            kept.append(subscript)
+    return f"{base}[{', '.join(kept)}]" if kept else base
 
 
 def _with_error(value: float, error: float | None) -> str:

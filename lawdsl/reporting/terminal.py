@@ -34,6 +34,7 @@ STYLES = {
     "warning": "bold yellow",
 }
 
+WIDEST = 100_000  # columns of a line in a file or a pipe: no cell is cut off or folded
 WORD = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 LONGEST = 400  # characters of one line of a proof, half of them from its end
 ROUNDED = 1e-7  # relative: a gradient below is that of a minimum
@@ -50,7 +51,7 @@ def console() -> Console:
     """Standard output. Piped, it is as wide as its lines need, and without colour."""
     if sys.stdout.isatty():
         return Stream(highlight=False, soft_wrap=False)
-    return Stream(highlight=False, width=200, color_system=None)
+    return Stream(highlight=False, width=WIDEST, color_system=None)
 
 
 def say(diagnostics: Iterable[Diagnostic]) -> None:
