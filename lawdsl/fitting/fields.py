@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from lawdsl.choices import METHODS
 from lawdsl.data.measuring import Measured
@@ -28,6 +29,8 @@ from lawdsl.language.instances.instance import Instance
 
 SCHEMA = 2
 SEVERAL = "fits 1"  # the schema of a law with index sets
+Read = TypeVar("Read")
+
 VERDICTS = ("trusted", "caution", "not trusted")
 
 
@@ -39,44 +42,23 @@ def fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     if content["schema"] != SCHEMA:
         raise ValueError(f"schema {content['schema']!r}")
-    objective, metrics = content["objective"], content["metrics"]
-    data, agreement = content["data"], content["agreement"]
-    optimality = content["optimality"]
     return {
-        "parameters": {name: _parameter(p) for name, p in content["parameters"].items()},
-        "objective": ObjectiveValue(
-            str(objective["name"]),
-            _or_nan(objective["sum"]),
-            _or_nan(objective["mean"]),
-            _loss(objective["log"]),
-            _loss(objective["raw"]),
-        ),
-        "metrics": Metrics(*(_or_nan(metrics[name]) for name in ("r2", "r2_log", "mae"))),
-        "agreement": Agreement(int(agreement["starts"]), int(agreement["agreed"])),
-        "converged": bool(content["converged"]),
-        "stopped": str(content["stopped"]),
-        "verdict": _one_of(VERDICTS, content["verdict"]),
-        "diagnostics": tuple(_diagnostic(d) for d in content["diagnostics"]),
-        "law": _law(content["law"]),
-        "data": FittedData(
-            str(data["name"]),
-            str(data["digest"]),
-            int(data["rows"]),
-            int(data["dropped"]),
-            {name: str(column) for name, column in data["columns"].items()},
-            tuple(map(str, data["where"])),
-            {name: (_number(r[0]), _number(r[1])) for name, r in data["ranges"].items()},
-            None if data["weights"] is None else str(data["weights"]),
-            tuple(map(str, data["runs"])),
-            None if data["groups"] is None else int(data["groups"]),
-            tuple(map(inflected.read, data.get("inflections", ()))),
-        ),
-        "claims": tuple(_certificate(c) for c in content["claims"]),
-        "seed": int(content["seed"]),
-        "held": {name: _held(h) for name, h in content["held"].items()},
-        "optimality": Optimality(*(_or_nan(optimality[n]) for n in ("gradient", "curvature"))),
-        "intervals": _intervals(content["intervals"]),
-        "spread": _spread(content),
+        "parameters": _at(content, "parameters", _each(_parameter)),
+        "objective": _at(content, "objective", _objective),
+        "metrics": _at(content, "metrics", _metrics),
+        "agreement": _at(content, "agreement", _agreement),
+        "converged": _at(content, "converged", _flag),
+        "stopped": _at(content, "stopped", _text),
+        "verdict": _at(content, "verdict", partial(_one_of, VERDICTS)),
+        "diagnostics": _at(content, "diagnostics", _list(_diagnostic)),
+        "law": _at(content, "law", _law),
+        "data": _at(content, "data", _data),
+        "claims": _at(content, "claims", _list(_certificate)),
+        "seed": _at(content, "seed", _whole),
+        "held": _at(content, "held", _each(_held)),
+        "optimality": _at(content, "optimality", _optimality),
+        "intervals": _at(content, "intervals", _intervals),
+        "spread": _at({"spread": content.get("spread")}, "spread", _maybe(Spread.of_json)),
     }
 
 
@@ -89,14 +71,136 @@ def fields_of_several(content: Mapping[str, Any]) -> dict[str, Any]:
     if content["schema"] != SEVERAL:
         raise ValueError(f"schema {content['schema']!r}")
     return {
-        "law": _law(content["law"]),
-        "labels": _labels(content["labels"]),
-        "columns": {name: str(column) for name, column in content["columns"].items()},
-        "warnings": tuple(_diagnostic(d) for d in content["warnings"]),
-        "dropped": int(content["dropped"]),
-        "measured": _measured(content["measured"]),
-        "rests": {n: (_number(e[0]), _number(e[1])) for n, e in content["rests"].items()},
+        "law": _at(content, "law", _law),
+        "labels": _at(content, "labels", _labels),
+        "columns": _at(content, "columns", _each(_text)),
+        "warnings": _at(content, "warnings", _list(_diagnostic)),
+        "dropped": _at(content, "dropped", _whole),
+        "measured": _at(content, "measured", _measured),
+        "rests": _at(content, "rests", _each(_pair)),
     }
+
+
+class Misplaced(ValueError):
+    """A part of a file that is of another kind than a fit has there."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place, self.reason = place, reason
+
+
+WRONG = (ValueError, TypeError, LookupError, AttributeError, OverflowError)
+
+
+def _at(content: Mapping[str, Any], key: str, read: Callable[[Any], Read]) -> Read:
+    """A field as it is to be read.
+
+    Raises:
+        Misplaced: it is missing, or of another kind; with its place, `data.ranges.N`.
+    """
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{content!r:.40} has no fields")
+    if key not in content:
+        raise Misplaced(key, "it is missing")
+    return _placed(key, content[key], read)
+
+
+def _placed(key: str, value: Any, read: Callable[[Any], Read]) -> Read:
+    try:
+        return read(value)
+    except Misplaced as error:
+        raise Misplaced(f"{key}.{error.place}", error.reason) from None
+    except WRONG as error:
+        raise Misplaced(key, str(error)[:80]) from None
+
+
+def _each(read: Callable[[Any], Read]) -> Callable[[Any], dict[str, Read]]:
+    """Reads names and what each has."""
+
+    def every(value: Any) -> dict[str, Read]:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{value!r:.40} has no fields")
+        return {_text(name): _placed(str(name), own, read) for name, own in value.items()}
+
+    return every
+
+
+def _list(read: Callable[[Any], Read]) -> Callable[[Any], tuple[Read, ...]]:
+    """Reads a list."""
+
+    def every(value: Any) -> tuple[Read, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"{value!r:.40} is no list")
+        return tuple(_placed(str(i), own, read) for i, own in enumerate(value))
+
+    return every
+
+
+def _maybe(read: Callable[[Any], Read]) -> Callable[[Any], Read | None]:
+    """Reads null, or something."""
+    return lambda value: None if value is None else read(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.40} is no text")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r:.40} is neither true nor false")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{value!r:.40} is no whole number")
+    return value
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise ValueError(f"{value!r:.40} is no pair of numbers")
+    return _number(value[0]), _number(value[1])
+
+
+def _objective(content: Any) -> ObjectiveValue:
+    return ObjectiveValue(
+        _at(content, "name", _text),
+        _at(content, "sum", _or_nan),
+        _at(content, "mean", _or_nan),
+        _at(content, "log", _loss),
+        _at(content, "raw", _loss),
+    )
+
+
+def _metrics(content: Any) -> Metrics:
+    return Metrics(*(_at(content, name, _or_nan) for name in ("r2", "r2_log", "mae")))
+
+
+def _agreement(content: Any) -> Agreement:
+    return Agreement(*(_at(content, name, _whole) for name in ("starts", "agreed")))
+
+
+def _optimality(content: Any) -> Optimality:
+    return Optimality(*(_at(content, name, _or_nan) for name in ("gradient", "curvature")))
+
+
+def _data(content: Any) -> FittedData:
+    return FittedData(
+        _at(content, "name", _text),
+        _at(content, "digest", _text),
+        _at(content, "rows", _whole),
+        _at(content, "dropped", _whole),
+        _at(content, "columns", _each(_text)),
+        _at(content, "where", _list(_text)),
+        _at(content, "ranges", _each(_pair)),
+        _at(content, "weights", _maybe(_text)),
+        _at(content, "runs", _list(_text)),
+        _at(content, "groups", _maybe(_whole)),
+        _at({"inflections": (), **content}, "inflections", _list(inflected.read)),
+    )
 
 
 def _measured(content: Mapping[str, Any] | None) -> Measured | None:
@@ -113,95 +217,93 @@ def _measured(content: Mapping[str, Any] | None) -> Measured | None:
     return Measured(values, points)
 
 
-def _law(content: Mapping[str, Any]) -> FittedLaw:
+def _law(content: Any) -> FittedLaw:
     return FittedLaw(
-        str(content["name"]),
-        str(content["digest"]),
-        {name: str(text) for name, text in content["texts"].items()},
-        {name: _number(value) for name, value in content["settings"].items()},
-        tuple(map(str, content["dropped"])),
-        tuple(map(str, content["added"])),
-        tuple(map(str, content["held"])),
-        _instance(content.get("instance")),
+        _at(content, "name", _text),
+        _at(content, "digest", _text),
+        _at(content, "texts", _each(_text)),
+        _at(content, "settings", _each(_number)),
+        _at(content, "dropped", _list(_text)),
+        _at(content, "added", _list(_text)),
+        _at(content, "held", _list(_text)),
+        _at({"instance": None, **content}, "instance", _maybe(_instance)),
     )
 
 
-def _labels(content: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {str(over): tuple(map(str, labels)) for over, labels in content.items()}
+def _labels(content: Any) -> dict[str, tuple[str, ...]]:
+    return _each(_list(_text))(content)
 
 
-def _instance(content: Mapping[str, Any] | None) -> Instance | None:
-    if content is None:
-        return None
+def _instance(content: Any) -> Instance:
     return Instance(
-        _labels(content["labels"]),
-        {str(index): str(label) for index, label in content["at"].items()},
-        tuple(map(str, content["by_row"])),
-        {str(name): str(label) for name, label in content["left_out"].items()},
+        _at(content, "labels", _labels),
+        _at(content, "at", _each(_text)),
+        _at(content, "by_row", _list(_text)),
+        _at(content, "left_out", _each(_text)),
     )
 
 
-def _parameter(content: Mapping[str, Any]) -> Parameter:
-    at_bound = _one_of((None, "lower", "upper"), content["at_bound"])
-    return Parameter(_number(content["value"]), at_bound, bool(content["identified"]))
+def _parameter(content: Any) -> Parameter:
+    return Parameter(
+        _at(content, "value", _number),
+        _at(content, "at_bound", partial(_one_of, (None, "lower", "upper"))),
+        _at(content, "identified", _flag),
+    )
 
 
-def _intervals(content: Mapping[str, Any]) -> Intervals:
-    def end(value: Any, infinite: float) -> float:
-        return infinite if value is None else _number(value)
-
+def _intervals(content: Any) -> Intervals:
     return Intervals(
-        _one_of(METHODS, content["method"]),
-        _number(content["level"]),
-        _one_of(("rows", "runs"), content["by"]),
-        {name: _number(error) for name, error in content["errors"].items()},
-        {n: (end(e[0], -math.inf), end(e[1], math.inf)) for n, e in content["ends"].items()},
-        int(content["resamples"]),
-        int(content["failed"]),
+        _at(content, "method", partial(_one_of, METHODS)),
+        _at(content, "level", _number),
+        _at(content, "by", partial(_one_of, ("rows", "runs"))),
+        _at(content, "errors", _each(_number)),
+        _at(content, "ends", _each(_interval)),
+        _at(content, "resamples", _whole),
+        _at(content, "failed", _whole),
     )
 
 
-def _spread(content: Mapping[str, Any]) -> Spread | None:
-    """The spread of a fit; files written before there were any have none."""
-    found = content.get("spread")
-    return None if found is None else Spread.of_json(found)
+def _interval(value: Any) -> tuple[float, float]:
+    """Both ends; null where one is infinite."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise ValueError(f"{value!r:.40} is no pair of numbers")
+    low = -math.inf if value[0] is None else _number(value[0])
+    return low, math.inf if value[1] is None else _number(value[1])
 
 
-def _held(content: Mapping[str, Any]) -> Held:
-    formula = content["formula"]
-    return Held(_number(content["value"]), None if formula is None else str(formula))
+def _held(content: Any) -> Held:
+    return Held(_at(content, "value", _number), _at(content, "formula", _maybe(_text)))
 
 
-def _certificate(content: Mapping[str, Any]) -> Certificate:
+def _certificate(content: Any) -> Certificate:
     return Certificate(
-        str(content["claim"]),
-        _one_of(("certified", "refuted", "undecided"), content["verdict"]),
-        bool(content["failed"]),
-        None if content["face"] is None else str(content["face"]),
-        tuple((name, str(value)) for name, value in content["witness"].items()),
-        None if content["value"] is None else str(content["value"]),
+        _at(content, "claim", _text),
+        _at(content, "verdict", partial(_one_of, ("certified", "refuted", "undecided"))),
+        _at(content, "failed", _flag),
+        _at(content, "face", _maybe(_text)),
+        tuple(_at(content, "witness", _each(_text)).items()),
+        _at(content, "value", _maybe(_text)),
     )
 
 
-def _loss(content: Mapping[str, Any]) -> Loss:
-    return Loss(_or_nan(content["sum"]), _or_nan(content["mean"]))
+def _loss(content: Any) -> Loss:
+    return Loss(_at(content, "sum", _or_nan), _at(content, "mean", _or_nan))
 
 
-def _diagnostic(content: Mapping[str, Any]) -> Diagnostic:
-    help = content["help"]
+def _diagnostic(content: Any) -> Diagnostic:
     return Diagnostic(
-        str(content["code"]),
-        str(content["message"]),
-        _one_of(("error", "warning"), content["severity"]),
-        place=str(content["place"] or ""),
-        notes=tuple(map(str, content["notes"])),
-        help=None if help is None else str(help),
+        _at(content, "code", _text),
+        _at(content, "message", _text),
+        _at(content, "severity", partial(_one_of, ("error", "warning"))),
+        place=_at(content, "place", _maybe(_text)) or "",
+        notes=_at(content, "notes", _list(_text)),
+        help=_at(content, "help", _maybe(_text)),
     )
 
 
 def _one_of(known: tuple[Any, ...], value: Any) -> Any:
-    if value not in known:
-        raise ValueError(f"{value!r} is none of {known}")
+    if not isinstance(value, (str, type(None))) or value not in known:
+        raise ValueError(f"{value!r:.40} is none of {', '.join(map(str, known))}")
     return value
 
 
@@ -210,7 +312,9 @@ def _or_nan(value: Any) -> float:
 
 
 def _number(value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise ValueError(f"{value!r:.40} is no number")
     number = float(value)
-    if isinstance(value, (str, bool)) or not math.isfinite(number):
-        raise ValueError(f"{value!r} is no number")
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r:.40} is not finite")
     return number

@@ -35,6 +35,7 @@ from lawdsl.fitting.records import (
     Optimality,
     Parameter,
 )
+from lawdsl.fitting.stored import check_stored
 from lawdsl.language.declared import Objective
 from lawdsl.law import Law, unit_text
 
@@ -106,6 +107,7 @@ class Fit:
         spread = names if self.spread is None else set(self.spread.names)
         if not names <= spread <= names | set(self.held):
             raise altered("it says the errors of other parameters")
+        check_stored(self, law)
         return law
 
     def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:

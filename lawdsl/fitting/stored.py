@@ -1,0 +1,189 @@
+"""Whether what a stored fit says can be what a fit of its law has written.
+
+A file is edited, cut and copied. Its parameters must lie in the domains of the law, its sums must
+agree with each other, and its predictions with the range of the rows it says it was made from. One
+check serves all that use a fit: predictions, questions, proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.diagnostics import LawdslError
+from lawdsl.fitting.held import held_values
+from lawdsl.fitting.keeping import altered
+from lawdsl.fitting.posing import is_large, problem_of
+from lawdsl.fitting.records import ObjectiveValue
+from lawdsl.law import Bound, Law, Quantity
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.fitted import Fit
+
+Array = NDArray[np.float64]
+
+AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
+SAME = 1e-6  # relative: two sums of the same residuals differ by less
+EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
+POINTS = 64  # of the fitted ranges, at which the law is compared with the range of the output
+
+
+def check_stored(fit: Fit, law: Law) -> None:
+    """Refuse a fit that says what no fit of its law can say.
+
+    Args:
+        fit: as read from a file.
+        law: its law, read again.
+
+    Raises:
+        LawdslError: F0108, with each contradiction.
+    """
+    found = [*_domains(fit, law), *_held(fit, law), *_sums(fit), *_ends(fit)]
+    if not found:
+        found = [*_predictions(fit, law)]
+    if found:
+        raise LawdslError([d for why in found for d in altered(why).diagnostics])
+
+
+def _domains(fit: Fit, law: Law) -> Iterator[str]:
+    """Parameters outside of the domains that the law declares."""
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    point = {s.symbol: s.value for s in law.settings if s.value is not None}
+    point |= {law.symbols[name]: x for name, x in values.items() if name in law.symbols}
+    for q in law.parameters:
+        value = values[q.name]
+        for bound in q.bounds:
+            limit = _limit(bound, point)
+            if limit is not None and not _keeps(bound, value, limit):
+                shown = "" if bound.limit.is_number else f" = {limit:.6g}"
+                yield f"{q.name} = {value:.6g} lies outside the law's domain, {_text(q, bound)}{shown}"
+
+
+def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
+    """A bound as a number; None where it has no value there."""
+    try:
+        limit = float(bound.limit.xreplace({s: sp.Float(x, 17) for s, x in point.items()}))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return limit if math.isfinite(limit) else None
+
+
+def _keeps(bound: Bound, value: float, limit: float) -> bool:
+    """Whether a value keeps a bound, or lies on it as far as numbers tell."""
+    inwards = value - limit if bound.lower else limit - value
+    if limit == 0 and bound.relation in (">", "<"):
+        return inwards > 0
+    return inwards >= -AT_BOUND * abs(limit)
+
+
+def _text(q: Quantity, bound: Bound) -> str:
+    return f"{q.name} {bound.relation} {bound.text}"
+
+
+def _held(fit: Fit, law: Law) -> Iterator[str]:
+    """Parameters that are held, at another value than the law holds them."""
+    if is_large(law):
+        return
+    for name, known in held_values(law, fit.values).items():
+        stored = fit.held.get(name)
+        if stored is None:
+            yield f"it has no value of {name}, which the law holds"
+        elif not math.isclose(stored.value, known.value, rel_tol=SAME, abs_tol=1e-300):
+            yield f"{name} = {stored.value:.6g}, but the law holds it at {known.value:.6g}"
+
+
+def _sums(fit: Fit) -> Iterator[str]:
+    """Numbers about the residuals that contradict each other."""
+    objective, data = fit.objective, fit.data
+    for name, (low, high) in data.ranges.items():
+        if low > high:
+            yield f"the range of {name} is from {low:.6g} to {high:.6g}"
+    if data.rows < 1 or data.dropped < 0 or not 0 <= fit.agreement.agreed <= fit.agreement.starts:
+        yield "its counts of rows or starts are none"
+    totals = (objective, objective.log, objective.raw)
+    if any(total.sum < 0 or total.mean < 0 for total in totals) or fit.metrics.mae < 0:
+        yield "a sum of losses is below 0"
+    if max(fit.metrics.r2, fit.metrics.r2_log, -math.inf) > 1 + EXACT:
+        yield "an R² is above 1"
+    own = objective.log if objective.of_logs else objective.raw
+    least = _rounding(fit, objective)
+    if not _same(own.sum, objective.sum, least):
+        yield (
+            f"the objective is {objective.sum:.6g}, but that of its parameters is stored as "
+            f"{own.sum:.6g}"
+        )
+    if data.weights is None:
+        for total in totals:
+            if not _same(total.mean * data.rows, total.sum, least):
+                yield f"a mean of {total.mean:.6g} over {data.rows} rows is no sum of {total.sum:.6g}"
+
+
+def _rounding(fit: Fit, objective: ObjectiveValue) -> float:
+    """The sum of losses that is rounding."""
+    size = 1.0
+    if not objective.of_logs:
+        size = max((abs(end) for ends in fit.data.ranges.values() for end in ends), default=1.0)
+    return fit.data.rows * EXACT * max(size, size**2) * EXACT
+
+
+def _same(one: float, other: float, least: float) -> bool:
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return True  # it has no value, and so cannot contradict another
+    return abs(one - other) <= SAME * max(abs(one), abs(other)) + least
+
+
+def _ends(fit: Fit) -> Iterator[str]:
+    """Intervals that do not contain their parameter; those of resamples need not."""
+    known = fit.intervals
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    for name, (low, high) in known.ends.items():
+        value = values.get(name)
+        if value is None:
+            yield f"it has an interval of {name}, which is no parameter"
+            continue
+        least = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
+        if low > high or (known.method != "bootstrap" and not low - least <= value <= high + least):
+            yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
+
+
+@np.errstate(all="ignore")
+def _predictions(fit: Fit, law: Law) -> Iterator[str]:
+    """Parameters that cannot be those of rows with such ranges and errors.
+
+    No residual exceeds the mean absolute error times the rows. There is a row at each end of each
+    variable: of a law of one variable its prediction is known to that. Of others all predictions
+    within the ranges may not lie beyond the range of the output on one side.
+    """
+    data, names = fit.data, [q.name for q in law.variables]
+    known = law.output in data.ranges and math.isfinite(fit.metrics.mae)
+    if data.weights is not None or not names or not known or is_large(law):
+        return
+    if any("[" in name for name in names):
+        return
+    ends = np.array([data.ranges[name] for name in names])
+    low, high = data.ranges[law.output]
+    most = data.rows * fit.metrics.mae * (1 + SAME) + SAME * max(abs(low), abs(high))
+    drawn = np.random.default_rng(0).random((POINTS, len(names)))
+    points = np.column_stack([ends, ends[:, :1] + (ends[:, 1] - ends[:, 0])[:, None] * drawn.T])
+    values = fit.values
+    theta = np.array([[values[q.name] for q in law.parameters]])
+    problem = problem_of(law, points, np.ones(points.shape[1]), law.objective)
+    made = problem.predictions(theta)[0]
+    looked = made[:2] if len(names) == 1 else made
+    if not np.all(np.isfinite(looked)):
+        return
+    out = (looked > high + most) | (looked < low - most)
+    wrong = (
+        out.any() if len(names) == 1 else np.all(made > high + most) or np.all(made < low - most)
+    )
+    if wrong:
+        worst = looked[np.argmax(np.abs(looked - (low + high) / 2))]
+        yield (
+            f"its parameters give {law.output} = {worst:.6g} in the range of its rows, which have "
+            f"{low:.6g} to {high:.6g} and a mean absolute error of {fit.metrics.mae:.3g}"
+        )
