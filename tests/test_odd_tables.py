@@ -171,3 +171,44 @@ def test_a_prediction_far_outside_asks_for_the_unit():
 
     _, (near,) = fit.predict_with_warnings({"N": [16000.0], "D": [2e10]})
     assert near.help == "measure there before you rely on it"
+
+
+# ---- values that a law cannot give
+
+
+@pytest.mark.parametrize(
+    ("unit", "value"), [("", -2.5), ("unit nat/token", -2.5), ("unit nat/token", -0.01)]
+)
+def test_a_value_below_what_the_law_can_give_is_refused_by_row(unit: str, value: float):
+    law = law_of(
+        "variable r in [0, 1]\nparameter E, C, gamma, epsilon > 0\n"
+        f"L = E + C/(r + epsilon)^gamma {unit}\nminimize squared(L)"
+    )
+    r = np.linspace(0, 1, 12)
+    L = 2.3 + 0.15 / (r + 0.1) ** 0.74 + np.random.default_rng(0).normal(0, 1e-3, 12)
+    L[4] = value
+
+    with pytest.raises(lawdsl.LawdslError) as error:
+        lawdsl.fit(law, {"r": r, "L": L})
+    (told,) = error.value.diagnostics
+    fit = lawdsl.fit(law, {"r": r, "L": L}, drop_bad=True)
+
+    assert told.code == "D0124" and ":5 column L" in told.place
+    assert isinstance(fit, lawdsl.Fit) and fit.data.dropped == 1 and fit.verdict == "trusted"
+
+
+def test_noise_below_0_is_data_of_a_law_without_a_unit():
+    law = law_of("variable x > 0\nparameter A, k > 0\ny = A*exp(-k*x)\nminimize squared(y)")
+    x = np.linspace(0.1, 12, 40)
+    y = 2 * np.exp(-x) + np.random.default_rng(0).normal(0, 0.02, 40)
+
+    assert np.any(y < 0)
+    assert lawdsl.fit(law, {"x": x, "y": y}).verdict == "trusted"
+
+
+def test_a_law_that_may_be_negative_takes_negative_values():
+    law = law_of("variable x > 0\nparameter a, b\ny = a + b*x\nminimize squared(y)")
+    x = np.linspace(1, 5, 12)
+    y = 0.5 * x - 2 + np.random.default_rng(0).normal(0, 0.01, 12)
+
+    assert lawdsl.fit(law, {"x": x, "y": y}).diagnostics == ()

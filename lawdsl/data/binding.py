@@ -120,7 +120,7 @@ def bind(
         dropped += int(np.sum(~good))
         table = table.keep(good)
         values = {name: column[good] for name, column in values.items()}
-        problems = [p for p in problems if p.code not in ("D0107", "D0108", "D0109")]
+        problems = [p for p in problems if p.code not in ("D0107", "D0108", "D0109", "D0124")]
         if len(table) == 0 and not problems:
             help = "correct the table: there is nothing left to use"
             problems.append(Diagnostic("D0103", "every row is bad", place=table.name, help=help))
@@ -244,6 +244,9 @@ def _values(
         elif positive:
             why = "is not above 0, so it has no logarithm"
             checks.append((numbers > 0, "D0109", why, "fit raw residuals: --objective squared"))
+        elif np.any(numbers < 0):
+            why = f"is below 0, which `{law.name}` cannot give"
+            checks.append((_possible(law, numbers), "D0124", why, ""))
         fine = np.ones(len(table), dtype=bool)
         for passed, code, why, help in checks:
             if not (passed | ~fine).all():
@@ -252,6 +255,23 @@ def _values(
             fine &= passed
         good &= fine
     return values, problems, good
+
+
+def _possible(law: Law, numbers: Array) -> Mask:
+    """Which measured values the law can give, up to noise: all, unless declared signs prove that it
+    is never below 0.
+
+    No noise makes a cross-entropy negative; of other outputs what lies further below 0 than all
+    others lie apart is no noise either.
+    """
+    if not law.expression.is_nonnegative:
+        return np.ones(len(numbers), dtype=bool)
+    unit = law.declarations.output.unit
+    dimension = dict(size_and_dimension(unit.factors if unit else ())[1])
+    others = numbers[numbers >= 0]
+    noise = 0.0 if "nat" in dimension else float(np.ptp(others)) if len(others) else np.inf
+    possible: Mask = numbers >= -noise
+    return possible
 
 
 def _refused(

@@ -197,6 +197,13 @@ TABLES: dict[str, Message] = {
         (HEAD + ROWS.replace("1e8,", "100,").replace("1e9,", "1000,").replace("1e10,", "10000,"),),
         GOOD,
     ),
+    "D0124": Message(
+        "a measured value that the law cannot give",
+        "The declared signs prove that the law is never below 0, and the value is, by more than "
+        "noise: a loss in nats is never negative, and of other outputs it lies further below 0 than "
+        "all others lie apart. A sign was lost or a cell mixed up. Correct it, or leave such rows "
+        "out with --drop-bad.",
+    ),
     "D0130": Message(
         "a row without a label",
         "What a law measures for each domain, or fits for each, is told by a column of labels, called "
