@@ -36,6 +36,7 @@ NO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding
 RIVAL = 1e-2  # of the unit of the objective: so near to the best value searches are finished
 MOST_PLACES = 12  # that are told apart
 LOOSE = 1e-7  # a residual above it is that of a kink, or of a search that has not arrived
+REFITS, ALIKE_UNITS = 4, 3  # searches in other units, and powers of two that make no other unit
 DESCENTS = 6  # from a saddle to the next
 ALIKE = 1e-12  # relative: bounds so near to each other leave one value
 SNAP = 1e-10  # of its way: so near to a bound an unknown is put there
@@ -189,8 +190,11 @@ class _Place:
 
     @property
     def x(self) -> Array:
-        """Where it is, in the units of the expressions."""
-        return self.point.x * self.units.unknowns
+        """Where it is, in the units of the expressions; at a bound what is there to rounding."""
+        problem, x = self.problem, self.point.x
+        at_low, at_high = at_bounds(problem, x)
+        there = np.where(at_low, problem.low, np.where(at_high, problem.high, x))
+        return np.asarray(there * self.units.unknowns)
 
     @property
     def value(self) -> float:
@@ -256,7 +260,7 @@ def _places(problem: Problem, ends: Sequence[_End]) -> list[_Place]:
         if found and (not near or len(found) >= MOST_PLACES):
             continue
         place = _finished(problem, end)
-        if place.point.violation > FEASIBLE:
+        if place.point.violation > FEASIBLE or not _nearly(problem, place.x):
             continue
         same = [k for k, other in enumerate(found) if other.is_at(place.x, end.usual)]
         if same:
@@ -290,14 +294,23 @@ def _left_saddles(problem: Problem, places: list[_Place], length: int, seed: int
 
 
 def _searched(problem: Problem, start: Array, length: int) -> _End | None:
-    there = problem.in_units_at(start)
-    assert there.units is not None
-    usual = there.units.unknowns
-    found = searched_from(there, start / usual, length)
-    if found is None:
-        return None
-    x = found * usual
-    return _End(x, usual, float(problem.functions.at(x)[0][0]))
+    """Where a search leads; it goes on in other units where unknowns have become much smaller or
+    larger on the way."""
+    x, found = start, None
+    usual: Array | None = None
+    for _ in range(REFITS):
+        own = from_ends(x, *problem.polytope.tightened)
+        there = problem.in_units_at(x, usual if usual is None else np.where(own > 0, own, usual))
+        assert there.units is not None
+        before, usual = usual, there.units.unknowns
+        if before is not None and np.all(np.abs(np.log2(usual / before)) <= ALIKE_UNITS):
+            break
+        moved = searched_from(there, x / usual, length)
+        if moved is None:
+            break
+        x = moved * usual
+        found = _End(x, usual, float(problem.functions.at(x)[0][0]))
+    return found
 
 
 def _solution(problem: Problem, end: Point) -> Solution:
@@ -370,7 +383,14 @@ def _finished(problem: Problem, end: _End) -> _Place:
         lengths.append(np.where(small, own, end.usual))
     found = [_polished(problem, replace(end, usual=usual)) for usual in lengths]
     found += [_polished(problem, pushed) for place in found for pushed in _pushed(problem, place)]
+    one = np.maximum(end.usual, 1.0)
+    near = np.isinf(high - low) & (own > 0) & (own < APART * one)
+    near &= np.isfinite(low) | np.isfinite(high)
+    if near.any():
+        at_end = np.where(near, np.where(np.isfinite(low), low, high), end.x)
+        found.append(_polished(problem, _End(at_end, np.where(near, one, end.usual), end.value)))
     kept = [place for place in found if place.point.violation <= FEASIBLE] or found
+    kept = [place for place in kept if _nearly(problem, place.x)] or kept
     least = min(kept, key=lambda place: place.value)
     rounding = ROUNDING * (least.units.goal + abs(least.value))
     return next(place for place in reversed(kept) if place.value <= least.value + rounding)

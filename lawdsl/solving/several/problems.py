@@ -67,9 +67,11 @@ class Problem:
         points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
         points[each, each] = np.clip(x - STEP * lengths, low, high)
         points[each, each + n] = np.clip(x + STEP * lengths, low, high)
-        slopes = whole.functions.on(points)[1]
+        values, slopes = whole.functions.on(points)
         behind, ahead = slopes[:, each, each], slopes[:, each, each + n]
-        sizes = power_of_two(variation(slopes[:, :, -1], ahead, behind, lengths))
+        varied = variation(slopes[:, :, -1], ahead, behind, lengths)
+        # a constraint that is violated and does not vary here is violated by 1
+        sizes = power_of_two(np.where(varied > 0, varied, np.abs(values[:, -1])))
         units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
         return replace(self, units=units, original=whole)
 
