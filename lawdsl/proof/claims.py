@@ -166,6 +166,8 @@ def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
     used = Signs(box, valued=True)
     pairs = [(t, to) for t in moving if (to := limit(used, t, places)) is not None]
     shown = [(text(t.xreplace(box.meaning)), text(to.xreplace(box.meaning))) for t, to in pairs]
+    if not value.is_infinite and any(to.is_infinite for _, to in pairs):  # oo - oo says nothing
+        shown = [(text(e.xreplace(box.meaning)), text(value.xreplace(box.meaning)))]
     steps = [f"{term} -> {to} as {ways}" for term, to in shown]
     if value == target or sp.expand(value - target) == 0:
         return proved(steps, box.facts, used.used())
