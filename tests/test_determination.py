@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from planted import law_of
@@ -134,3 +136,91 @@ def test_shares_that_sum_to_1_are_not_taken_apart():
     fit = lawdsl.fit(law, {"p": p, "q": 1 - p, "L": L * noise(0, 40, 1e-5)})
 
     assert "F0131" not in told(fit)
+
+
+SURFACE = (
+    "variable N, D > 0\nparameter w0, w1, w2, w3, w4, w5\n"
+    "L = exp(w0 + w1*log(N) + w2*log(D) + w3*log(N)^2 + w4*log(D)^2 + w5*log(N)*log(D))\n"
+)
+SQUARED, LOGARITHMIC = "minimize squared(L)", "minimize squared(log(L))"
+
+
+def surface(N: np.ndarray, D: np.ndarray, unit: float) -> Columns:
+    n, d = np.log(N) - 20, np.log(D) - 24
+    L = np.exp(0.9 - 0.05 * n - 0.03 * d + 0.01 * n**2 + 0.005 * d**2 + 0.002 * n * d)
+    return {"N": N / unit, "D": D / unit, "L": L * noise(0, len(N), 0.002)}
+
+
+def scattered() -> tuple[np.ndarray, np.ndarray]:
+    N, D = np.random.default_rng(1).uniform(-0.5, 0.5, (2, 60)) * np.log(100)
+    return 5e8 * np.exp(N), 1e10 * np.exp(D)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+def test_a_regression_on_logarithms_is_identified_in_any_unit(unit: float):
+    """log(D) is far from 0 in its range: columns that are not centred are nearly collinear."""
+    names = ("r", "b", "D", "N")
+    pairs = list(itertools.combinations_with_replacement(names, 2))
+    terms = ["1", *(f"log({n})" for n in names), *(f"log({m})*log({n})" for m, n in pairs)]
+    law = law_of(
+        f"variable {', '.join(names)} > 0\n"
+        f"parameter {', '.join(f'w{i}' for i in range(len(terms)))}\n"
+        f"L = exp({' + '.join(f'w{i}*{term}' for i, term in enumerate(terms))})\n{SQUARED}"
+    )
+    centres, widths = [np.array(own) for own in ([-6.6, 12.4, 23.3, 19.3], [3.7, 4.2, 3.9, 2.8])]
+    z = (np.random.default_rng(5).uniform(-0.5, 0.5, (60, 4)) * widths).T
+    L = np.exp(0.9 - 0.03 * z[2] - 0.05 * z[3] + 0.02 * (z[0] + 0.3 * z[3]) ** 2)
+    L *= np.exp(0.015 * (z[1] - 0.3 * z[2]) ** 2) * noise(0, 60, 0.002)
+    table = dict(zip(names, np.exp(z + centres[:, None]) / unit, strict=True))
+    fit = lawdsl.fit(law, {**table, "L": L})
+
+    assert fit.verdict == "trusted"
+    assert fit.parameters.keys() == fit.intervals.ends.keys()
+
+
+def test_intervals_of_a_regression_on_logarithms_are_those_of_ordinary_least_squares():
+    table = surface(*scattered(), 1.0)
+    fit = lawdsl.fit(law_of(SURFACE + LOGARITHMIC), table)
+    n, d = np.log(table["N"]), np.log(table["D"])
+    columns = np.column_stack([np.ones(60), n - 20, d - 24, n * n, d * d, n * d])
+    columns[:, 3:] = np.column_stack([(n - 20) ** 2, (d - 24) ** 2, (n - 20) * (d - 24)])
+    squares = np.linalg.lstsq(columns, np.log(table["L"]))[1][0]
+    errors = np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)) * squares / 54)
+
+    assert [fit.intervals.errors[f"w{i}"] for i in (3, 4, 5)] == pytest.approx(errors[3:], rel=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+@pytest.mark.parametrize("width", [0.0, 1e-6, 1e-3])
+def test_a_regression_on_one_line_is_not_identified_in_any_unit(unit: float, width: float):
+    N, _ = scattered()
+    fit = lawdsl.fit(law_of(SURFACE + LOGARITHMIC), surface(N, 20 * N * noise(3, 60, width), unit))
+
+    assert fit.verdict == "not trusted"
+    (found,) = [d for d in fit.diagnostics if d.code == "F0101"]
+    assert "N in every row" in found.notes[-1]
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_an_exponential_that_underflows_between_the_rows_is_open_there(seed: int):
+    """exp(-800) moves with no parameter, its logarithm does."""
+    N, _ = scattered()
+    table = surface(N, 20 * N * noise(seed, 60, 0.01), 1e9)
+    fit = lawdsl.fit(law_of(SURFACE + SQUARED), table)
+
+    assert fit.verdict != "trusted"
+    assert "F0131" in told(fit) or "F0101" in told(fit)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.01])
+def test_a_polynomial_far_from_0_is_identified(size: float):
+    law = law_of(
+        "variable x\nparameter a, b, c, d\ny = a + b*x + c*x^2 + d*x^3\nminimize squared(y)"
+    )
+    x = np.linspace(2020, 2026, 30)
+    z = x - 2023
+    y = 3 + 0.5 * z + 0.1 * z**2 + 0.05 * z**3 + np.random.default_rng(0).normal(0, size, 30)
+    fit = lawdsl.fit(law, {"x": x, "y": y})
+
+    assert fit.verdict == "trusted"
+    assert all(p.identified for p in fit.parameters.values())

@@ -7,18 +7,17 @@ only the others are judged, with the linear ones following; and a prediction has
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.fitting.identifiability import causes_of, sums
+from lawdsl.fitting.causes import causes_of
+from lawdsl.fitting.corners import BLOCKS, at_corners, blocks_of, compared_between_rows
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.linear_in import linear_parameters
-from lawdsl.fitting.posing import on_arrays, problem_of
+from lawdsl.fitting.posing import on_arrays
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Transform
 from lawdsl.law import Law
@@ -29,8 +28,6 @@ LEVEL = 0.95  # of the intervals that are judged, whichever are asked for
 WIDE = np.log(10.0)  # half an interval, in logarithms: ends that differ by more than a factor 100
 OPEN = 0.25  # half an interval of a prediction, in units of the range of the output
 BEYOND = 3.0  # times as wide as any interval at a row: less is noise, not the design
-BLOCKS = 8  # blocks of variables that are recombined at most
-CORNERS = 256  # combinations of their extremes that are looked at
 
 
 @dataclass(frozen=True)
@@ -106,12 +103,12 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     law, problem, spread = fitted.law, fitted.problem, fitted.spread
     if on_arrays(law):
         return []  # one variable of many is of each label
-    blocks = _blocks(law, problem)
-    blocks = [own for own in blocks if np.any(np.ptp(problem.columns[own], axis=1) > 0)]
+    blocks = blocks_of(law, problem)
     if not 2 <= len(blocks) <= BLOCKS:
         return []
-    points = np.array(list(_corners(problem.columns, blocks))).T
-    corners = problem_of(law, points, np.ones(points.shape[1]), problem.objective)
+    problem = compared_between_rows(law, problem)
+    corners = at_corners(law, problem, blocks)
+    points = corners.columns
     factor = spread.quantile(LEVEL)
     at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
     half = factor * spread.errors(corners.slopes(fitted.theta[None])[1][0])
@@ -126,7 +123,8 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     low, high = values[worst] - half[worst], values[worst] + half[worst]
     if problem.objective.log:
         low, high = (values[worst] * np.exp(sign * half[worst]) for sign in (-1, 1))
-    shown = f"from {low:.3g} to {high:.3g}" if np.isfinite(half[worst]) else "anything"
+    known = np.isfinite(half[worst]) and low < high  # equal where both underflow
+    shown = f"from {low:.3g} to {high:.3g}" if known else "anything"
     message = (
         "predictions away from the rows are open, though each variable stays in its range: "
         f"{law.output} at {place} is {shown} ({100 * LEVEL:g} %)"
@@ -135,30 +133,3 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
         "measure at combinations that lie off the line of the rows, or predict near the rows only"
     )
     return [Diagnostic("F0131", message, "warning", help=help)]
-
-
-def _blocks(law: Law, problem: Problem) -> list[list[int]]:
-    """Variables that may be recombined: each by itself, but those with subscripts together, and
-    those with a constant sum, as the shares of a simplex and what is measured of one domain belong
-    together."""
-    names = [q.name for q in law.variables]
-    blocks = [{name} for name in names if "[" not in name]
-    tied = [{name for name in names if "[" in name}]
-    tied += [{symbol.name for symbol in total} for total, _ in sums(law, problem)]
-    for own in tied:
-        apart = [block for block in blocks if not block & own]
-        blocks = [*apart, own.union(*(block for block in blocks if block & own))]
-    return [sorted(map(names.index, block)) for block in blocks if block]
-
-
-def _corners(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:
-    """Points whose blocks come from rows at their extremes, shape (variables,) each."""
-    extremes: list[Mapping[int, None]] = []
-    for own in blocks:
-        ends = [int(end(columns[i])) for i in own for end in (np.argmin, np.argmax)]
-        extremes.append(dict.fromkeys(ends))
-    for rows in itertools.islice(itertools.product(*extremes), CORNERS):
-        point = columns[:, 0].copy()
-        for own, row in zip(blocks, rows, strict=True):
-            point[own] = columns[own, row]
-        yield point

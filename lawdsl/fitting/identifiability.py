@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.causes import Cause, causes, causes_of, ties, touching
+from lawdsl.fitting.corners import BLOCKS, at_corners, blocks_of, compared_between_rows
 from lawdsl.fitting.intervals.noise import noise_of
-from lawdsl.fitting.linear_in import linear_parameters
+from lawdsl.fitting.linear_in import coefficients, linear_parameters
 from lawdsl.fitting.posing import is_large, on_arrays
-from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.problem import ROUNDING, Problem
 from lawdsl.fitting.transforms import room
 from lawdsl.law import Law
 from lawdsl.symmetries import Freedom
@@ -28,11 +29,8 @@ SHARE_EXACT = 1e-4  # of one that is unseen exactly
 WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it says nothing
 ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
-SUMS = 100  # of so many variables, at most looked at
-EFFICIENT = np.sqrt(
-    2 / np.pi
-)  # noise, in units of the errors of a mean by least absolute residuals
-TIED = 1e-2  # relative: how far two variables that move together may be from their line
+TINY = 1e-300  # a width of 0 gives a long step, and no division by 0
+EFFICIENT = np.sqrt(2 / np.pi)  # noise, in errors of a mean by least absolute residuals
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,21 @@ class _Columns:
         return np.linalg.norm(self.jacobian, axis=0)
 
 
+@dataclass(frozen=True)
+class _Direction:
+    """A direction in parameter space that the rows may not see.
+
+    Attributes:
+        involved: numbers of the parameters in it.
+        width: the length of its effect on the predictions, columns being of length 1.
+        step: of all parameters, for an effect of length 1, shape (parameters,).
+    """
+
+    involved: frozenset[int]
+    width: float
+    step: Array
+
+
 def unseen(
     law: Law,
     problem: Problem,
@@ -69,6 +82,11 @@ def unseen(
     although the fit may have ended where that does not show. Of parameters in which the law is
     linear it is asked with the others as they are, and of those others with the linear ones
     following: so the answer does not depend on the units, on which A in A/N^alpha does.
+
+    The coefficients of a regression, w in exp(w0 + w1*log(D) + w2*log(D)^2), change with the units
+    of the variables, and their columns are nearly collinear wherever log(D) is large beside its range
+    (nonessential ill-conditioning; Marquardt 1980). Of a direction of such parameters it is asked
+    what hidden steps do within the ranges of the variables: see `_Box`.
 
     Args:
         law: the law.
@@ -100,11 +118,13 @@ def unseen(
         return _Columns(numbers, jacobian[:, numbers], size[numbers])
 
     linear, others = columns(is_linear), columns(~is_linear)
+    box = None if on_arrays(law) else _Box(law, problem, theta)
 
     def directions_of(noise: float) -> list[set[str]]:
         found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
-        found += _unseen_linear(linear, spread, noise)
-        found += _unseen_others(others, linear, spread, noise, law)
+        directions = _unseen_linear(linear, len(names), spread, noise)
+        directions += _unseen_others(others, linear, spread, noise, law)
+        found += [set(d.involved) for d in directions if box is None or box.is_open(d, noise)]
         return [{names[i] for i in direction} for direction in found]
 
     directions = directions_of(noise)
@@ -116,13 +136,13 @@ def unseen(
     count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
     seen = problem.parameters - unknowable.lost - max(len(directions), count)
     groups = _merged([*directions, *structural])
-    causes = _causes(law, problem) if groups and not is_large(law) else []
+    reasons = causes(law, problem) if groups and not is_large(law) else []
     findings = [
-        _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", causes)
+        _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", reasons)
         for group in groups
     ]
-    ties = [] if is_large(law) else _tied(law, problem)
-    return findings or ties, unknowable.parameters.union(*groups)
+    tied = [] if is_large(law) else _tied(law, problem)
+    return findings or tied, unknowable.parameters.union(*groups)
 
 
 def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
@@ -132,8 +152,61 @@ def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
     return {names.index(name): near for name, near in found.items()}
 
 
-def _unseen_linear(linear: _Columns, spread: float, noise: float) -> list[set[int]]:
-    """Directions of the linear parameters, the others being as they are."""
+class _Box:
+    """What steps along directions do within the ranges of the variables.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+    """
+
+    def __init__(self, law: Law, problem: Problem, theta: Array) -> None:
+        self.law, self.problem, self.theta = law, problem, theta
+        self.rounding = ROUNDING * (
+            1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
+        )
+
+    @cached_property
+    def coefficients(self) -> frozenset[int]:
+        """Numbers of the parameters that have no meaning of their own."""
+        return coefficients(self.law)
+
+    @cached_property
+    def compared(self) -> Problem:
+        """The fit as predictions between the rows are compared."""
+        return compared_between_rows(self.law, self.problem)
+
+    @cached_property
+    def slopes(self) -> Array | None:
+        """The Jacobian where extremes of the variables are combined, shape (points, parameters);
+        None where there are too many combinations."""
+        blocks = blocks_of(self.law, self.problem)
+        if len(blocks) > BLOCKS:
+            return None
+        corners = at_corners(self.law, self.compared, blocks)
+        with np.errstate(all="ignore"):
+            return corners.slopes(self.theta[None])[1][0]
+
+    def is_open(self, direction: _Direction, noise: float) -> bool:
+        """Whether the rows leave a direction open: parameters with a meaning of their own, or
+        predictions between the rows.
+
+        Coefficients are left open where the Jacobian is singular to rounding, or where a step that
+        noise hides in the rows changes a prediction within the ranges by more than the measured
+        values vary. Else only their extrapolation, to log(D) = 0, is uncertain.
+        """
+        if not direction.involved <= self.coefficients or direction.width < EXACT:
+            return True
+        if self.slopes is None:
+            return True
+        with np.errstate(all="ignore"):
+            change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
+        return not bool(np.max(change, initial=0.0) <= WIDE * _spread(self.compared))
+
+
+def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) -> list[_Direction]:
+    """Directions of the linear parameters, of `count` in all, the others being as they are."""
     if not len(linear.numbers):
         return []
     length = linear.length
@@ -144,13 +217,16 @@ def _unseen_linear(linear: _Columns, spread: float, noise: float) -> list[set[in
         step = np.max(np.abs(row) / (length * size)) * noise
         if width < FLAT or step > WIDE * width:
             share = SHARE_EXACT if width < EXACT else SHARE
-            found.append({int(linear.numbers[k]) for k in np.flatnonzero(np.abs(row) > share)})
+            involved = frozenset(map(int, linear.numbers[np.abs(row) > share]))
+            found.append(
+                _Direction(involved, float(width), _step(linear, row / length, width, count))
+            )
     return found
 
 
 def _unseen_others(
     others: _Columns, linear: _Columns, spread: float, noise: float, law: Law
-) -> list[set[int]]:
+) -> list[_Direction]:
     """Directions of the other parameters, the linear ones following each step as they can."""
     if not len(others.numbers):
         return []
@@ -163,17 +239,27 @@ def _unseen_others(
         able = np.maximum(others.size, spread / np.linalg.norm(left, axis=0))
     size = np.where(free, able, others.size)
     _, widths, rows = _directions(left / length)
+    count = len(law.parameters)
     found = []
     for width, row in zip(widths, rows, strict=True):
         move = row / length
         if not (width < FLAT or np.max(np.abs(move) / size) * noise > WIDE * width):
             continue
         share = SHARE_EXACT if width < EXACT else SHARE
-        involved = {int(others.numbers[k]) for k in np.flatnonzero(np.abs(row) > share)}
+        involved = set(map(int, others.numbers[np.abs(row) > share]))
         following = np.abs(follow @ (move / np.max(np.abs(move) / size)))
         far = following > ALONG * np.maximum(linear.size, spread / linear.length)
-        found.append(involved | {int(linear.numbers[k]) for k in np.flatnonzero(far)})
+        involved |= set(map(int, linear.numbers[far]))
+        step = _step(others, move, width, count) - _step(linear, follow @ move, width, count)
+        found.append(_Direction(frozenset(involved), float(width), step))
     return found
+
+
+def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
+    """A step of some parameters as one of all, with an effect of length 1."""
+    step = np.zeros(count)
+    step[columns.numbers] = move / max(width, TINY)
+    return step
 
 
 def _directions(columns: Array) -> tuple[Array, Array, Array]:
@@ -216,31 +302,14 @@ def _merged(sets: list[set[str]]) -> list[set[str]]:
     return groups
 
 
-def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[_Cause]) -> Diagnostic:
+def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[Cause]) -> Diagnostic:
     what = "told apart from" if involved[1:] else "determined from"
-    told = _touching(law, involved, causes)
+    told = touching(law, involved, causes)
     why = f": {'; '.join(cause.short for cause in told)}" if told else ""
     message = f"{_listed(involved)} cannot be {what} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"
     notes = (rank, *(cause.text for cause in told))
     return Diagnostic("F0101", message, notes=notes, help=help)
-
-
-def causes_of(law: Law, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
-    """Why the rows may not determine some parameters: what is special about the variables that
-    their effects depend on, in words."""
-    if is_large(law):
-        return ()
-    return tuple(cause.text for cause in _touching(law, involved, _causes(law, problem)))
-
-
-def _touching(law: Law, involved: Sequence[str], causes: Sequence[_Cause]) -> list[_Cause]:
-    """The causes about variables that the effects of some parameters depend on."""
-    if not causes:
-        return []
-    slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
-    touched = set().union(*slopes)
-    return [cause for cause in causes if cause.variables & touched]
 
 
 def _listed(names: list[str]) -> str:
@@ -268,70 +337,10 @@ def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
     return least, max(least, EFFICIENT * float(np.sqrt(noise_of(problem, residual, count).tau2)))
 
 
-@dataclass(frozen=True)
-class _Cause:
-    """Why data may not see a direction: something about the values of some variables."""
-
-    variables: frozenset[sp.Symbol]
-    short: str
-    text: str
-
-
-def _causes(law: Law, problem: Problem) -> list[_Cause]:
-    """Variables with few values, pairs of them that move together, and fixed sums."""
-    causes = []
-    for q, column in zip(law.variables, problem.columns, strict=True):
-        values = np.unique(column)
-        if len(values) < 3:
-            short = f"{q.name} has {'one value' if len(values) == 1 else 'two values'}"
-            shown = f"{short}: {', '.join(f'{v:g}' for v in values)}"
-            causes.append(_Cause(frozenset({q.symbol}), short, shown))
-    for pair, text in [*_ties(law, problem), *sums(law, problem)]:
-        causes.append(_Cause(frozenset(pair), text, text))
-    return causes
-
-
-def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
-    """Variables whose sum is the same in every row, as shares of a whole."""
-    moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
-    found = []
-    for count in range(2, len(moving) + 1):
-        for chosen in itertools.islice(itertools.combinations(moving, count), SUMS):
-            total = np.sum(problem.columns[list(chosen)], axis=0)
-            off = np.ptp(total)
-            if off < TIED * min(np.ptp(problem.columns[k]) for k in chosen):
-                names = [law.variables[k].name for k in chosen]
-                sign = "=" if off < 1e-9 * abs(total[0]) else "≈"
-                text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"
-                found.append(({law.variables[k].symbol for k in chosen}, text))
-    return found
-
-
-def _ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
-    """Pairs of variables of which one is a power of the other in every row."""
-    found = []
-    with np.errstate(all="ignore"):
-        logs = np.log(problem.columns)
-    for i, q in enumerate(law.variables):
-        for k in range(i):
-            x, y = logs[k], logs[i]
-            if not (np.all(np.isfinite(x + y)) and np.ptp(x) > TIED and np.ptp(y) > TIED):
-                continue
-            slope, height = np.polyfit(x - x.mean(), y, 1)
-            off = float(np.max(np.abs(y - height - slope * (x - x.mean()))))
-            if off < TIED * min(np.ptp(y), 1.0):
-                power = f"^{slope:.3g}" if abs(slope - 1) > TIED else ""
-                factor = np.exp(height - slope * x.mean())
-                sign = "=" if off < 1e-9 else "≈"
-                text = f"{q.name} {sign} {factor:.4g} {law.variables[k].name}{power} in every row"
-                found.append(({q.symbol, law.variables[k].symbol}, text))
-    return found
-
-
 def _tied(law: Law, problem: Problem) -> list[Diagnostic]:
     """A warning where only the law's form tells the effects of two variables apart."""
     found = []
-    for pair, cause in _ties(law, problem):
+    for pair, cause in ties(law, problem):
         slopes = {q.name: law.derivative(q.name).free_symbols for q in law.parameters}
         involved = [name for name, symbols in slopes.items() if symbols & pair]
         if len(involved) > 1:

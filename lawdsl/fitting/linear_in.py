@@ -92,6 +92,17 @@ def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
     return tuple(i for i, q in enumerate(law.parameters) if q.symbol in chosen)
 
 
+def coefficients(law: Law) -> frozenset[int]:
+    """Numbers of the parameters of any sign in which a law, or its logarithm, is linear all at once:
+    those of a regression, and of the exponential of one."""
+    symbols = [q.symbol for q in law.parameters if not q.bounds]
+    with bounded(law.declarations):
+        own = _linear(law.expression, symbols)
+        of = logarithm(law.expression)
+        logarithmic = set() if of is None else _linear(of, symbols)
+    return frozenset(_numbers(law, max(own, logarithmic, key=len)))
+
+
 def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]:
     chosen: set[sp.Symbol] = set()
     for symbol in symbols:
