@@ -210,6 +210,11 @@ LETS = "variable k > 0\nvariable q > 0\nparameter F, mu, w > 0\nlet K = 1/k + w*
         ("variable k > 0\nvariable q > 1\nlet K = k + q\nL = K^2 - K", "∂L/∂K > 0", "proved"),
         ("variable k > 0\nvariable q > 1\nlet K = k + q\nL = K^2 - 3*K", "∂L/∂K > 0", "refuted"),
         ("variable k > 0\nvariable q > 1\nlet K = k + q\nL = K", "L(K = K0) > 0.5", "proved"),
+        # K0 is any value of the let, not the one at the point of the other variables
+        ("variable k > 0\nlet K = k + 1\nL = 1/K", "L(K = K0) <= L", "undecided"),
+        ("variable k > 0\nlet K = k + 1\nL = 1/K", "L(K = K0) >= L", "undecided"),
+        ("variable k > 0\nvariable q > 0\nlet K = k + 1\nL = q/K", "L(K = K0) < q", "proved"),
+        ("variable k > 0\nvariable q > 0\nlet K = k + 1\nL = q/K", "L(K = K0) < k + q", "undecided"),
         # a let that may have either sign, with a condition on it
         ("variable k > 0\nvariable q\nlet K = 1/k + q\nL = 1/K", "∂L/∂K < 0", "undecided"),
         ("variable k > 0\nvariable q\nlet K = 1/k + q\nL = 1/K", "∂L/∂K < 0 for K > 0", "proved"),
@@ -219,6 +224,12 @@ LETS = "variable k > 0\nvariable q > 0\nparameter F, mu, w > 0\nlet K = 1/k + w*
 )
 def test_a_let_as_a_symbol_of_its_own(law: str, claim: str, verdict: str):
     assert decide(law, claim).verdict == verdict
+
+
+def test_a_claim_that_fails_at_equal_values_of_a_let_may_hold_at_others():
+    found = decide("variable k > 0\nlet K = k + 1\nL = 1/K", "L(K = K0) < L")
+
+    assert (found.verdict, found.never) == ("refuted", False)
 
 
 def test_a_witness_of_a_claim_on_a_let_is_one_of_the_laws_quantities():

@@ -54,6 +54,8 @@ class Box:
         settings: setting or fixed parameter -> its value. Proofs use its sign only, where that is
             enough.
         lets: let that stands for itself (∂L/∂K) -> its formula. Its range may be too large.
+        fresh: those of `lets` that a claim names (the K0 of `L(K = K0)`). They are values of the
+            formula at any point of the domain, not at the point of the other variables.
         relations: quantity -> the relations that its domain and the claim's conditions state.
         tied: whether some quantity has relations beyond its range or slack.
         ragged: whether the variables' domain changes with the parameters in a way that the ranges
@@ -67,6 +69,7 @@ class Box:
     variables: frozenset[sp.Symbol] = frozenset()
     settings: Mapping[sp.Symbol, Fraction] = field(default_factory=dict)
     lets: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    fresh: frozenset[sp.Symbol] = frozenset()
     relations: Mapping[sp.Symbol, tuple[Relation, ...]] = field(default_factory=dict)
     tied: bool = False
     ragged: bool = False
@@ -96,8 +99,41 @@ class Box:
         return e
 
     def declared(self, e: sp.Expr) -> sp.Expr:
-        """The expression in the law's own quantities: slacks and lets written out."""
+        """The expression in the law's own quantities: slacks and lets written out.
+
+        For points only: there a fresh symbol is given the value of its let at the same point.
+        """
         return e.xreplace(self.meaning).xreplace(self.lets)
+
+    def without_lets(self, e: sp.Expr) -> sp.Expr:
+        """The expression with lets written out, where it then has the same values on the domain.
+
+        A fresh symbol is written out only where its formula shares no variable with the rest of the
+        expression, and none that a relation ties to one of these.
+        """
+        e = e.xreplace({s: formula for s, formula in self.lets.items() if s not in self.fresh})
+        fresh = sorted(e.free_symbols & self.fresh, key=str)
+        tied = {s: self._tied_to(self.lets[s].free_symbols) for s in fresh}
+        apart = {}
+        for s in fresh:
+            rest = (e.free_symbols & self.variables) - self.fresh
+            rest |= {x for other in fresh if other != s for x in tied[other]}
+            if not tied[s] & rest:
+                apart[s] = self.lets[s]
+        return e.xreplace(apart)
+
+    def _tied_to(self, symbols: set[sp.Symbol]) -> set[sp.Symbol]:
+        """Those of the symbols that vary, and the variables whose values depend on theirs."""
+        found = symbols & self.variables
+        groups = [
+            {q, *(s for r in relations for s in r.positive.free_symbols)} & self.variables
+            for q, relations in self.relations.items()
+        ]
+        while True:
+            more = found.union(*(group for group in groups if group & found))
+            if more == found:
+                return found
+            found = more
 
     def contradiction(self) -> sp.Symbol | None:
         """A symbol to which its range leaves no value."""

@@ -182,8 +182,9 @@ def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
     """The most general first: lets as symbols, lets written out, settings at their values."""
     larger, quantity = goal.larger, goal.quantity
     yield _Reading(box, box.independent(larger), quantity)
-    if larger.free_symbols & set(box.lets):
-        larger, quantity = larger.xreplace(box.lets), quantity.xreplace(box.lets)
+    written = box.without_lets(larger)
+    if written != larger:
+        larger, quantity = written, box.without_lets(quantity)
         yield _Reading(box, box.independent(larger), quantity)
     within = larger.free_symbols | box.fixed()
     if within & set(box.settings):

@@ -48,7 +48,9 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
         formula = law.to_sympy(tree.Name(name))
         own = tuple(_stated(law, name))
         bounds = (*own, *narrowed.get(name, ()))
-        for symbol in (law.symbols[name], *(s for s, names in fresh.items() if name in names)):
+        standing_for_it = [s for s, names in fresh.items() if name in names]
+        found.fresh |= set(standing_for_it)
+        for symbol in (law.symbols[name], *standing_for_it):
             found.add_let(symbol, formula, bounds, share=bool(own))
     return found.box()
 
@@ -115,6 +117,7 @@ class _Collected:
         self.meaning: dict[sp.Symbol, sp.Expr] = {}
         self.relations: dict[sp.Symbol, tuple[Relation, ...]] = {}
         self.lets: dict[sp.Symbol, sp.Expr] = {}
+        self.fresh: set[sp.Symbol] = set()
         self.facts: dict[sp.Symbol, str] = {}
         self.variables: set[sp.Symbol] = set()
         self.tied = self.ragged = False
@@ -138,6 +141,7 @@ class _Collected:
             variables=frozenset(self.variables),
             settings=self.settings,
             lets=self.lets,
+            fresh=frozenset(self.fresh),
             relations=self.relations,
             tied=self.tied,
             ragged=self.ragged,

@@ -121,18 +121,22 @@ class _Growing:
             return None
         if self.way(Growth(sp.S.One, best.power, best.logs)) == 0:
             return self._difference(e)
-        return self._cancelling(e)
+        return self._cancelling(e, best)
 
-    def _cancelling(self, e: sp.Expr) -> Growth | None:
+    def _cancelling(self, e: sp.Expr, leading: Growth) -> Growth | None:
         """Leading terms that cancel: sqrt(x^2 + x) - x = x·(sqrt(1 + 1/x) - 1).
 
-        With the leading power taken out, what remains goes to 0 and is known by its slope.
+        With the leading power taken out, what remains goes to 0 and is known by its slope. The power
+        read off the form may be less than that of the terms: 0 for x/(sqrt(x^2 + x) - x), which
+        grows like 2·x. Then what remains need not go to 0, and nothing is known.
         """
         parts = [self._leading(term) for term in e.args]
         powers = [part[0] for part in parts if part is not None]
         if len(powers) < len(e.args):
             return None
         first = max(powers, key=lambda p: self.side * p)
+        if self.way(Growth(sp.S.One, first - leading.power, -leading.logs)) not in (0, 1):
+            return None
         rest = sp.Add(*(part[1] * self.x ** (part[0] - first) for part in parts if part))
         found = self._difference(merge_powers(rest)) if rest.is_Add else None
         if found is None:

@@ -125,7 +125,7 @@ class _Algebra:
         fraction = self._fraction(self.e)
         whole = Sign.NONE
         orders = 0
-        for sides in self._sides(fraction[0]):
+        for sides in self._sides(*fraction):
             orthant, places = self._places(sides)
             below, _ = self._of(fraction[1], orthant, places)
             above, cones = self._of(fraction[0], orthant, places)
@@ -191,9 +191,10 @@ class _Algebra:
 
     # From a polynomial in parts to one on an orthant
 
-    def _sides(self, p: Polynomial) -> Iterator[dict[sp.Expr, int]]:
-        """For each part that may have either sign, both: once where only even powers appear."""
-        degrees = p.monoms()
+    def _sides(self, above: Polynomial, below: Polynomial) -> Iterator[dict[sp.Expr, int]]:
+        """For each part that may have either sign, both: once where only even powers appear above
+        and below the line."""
+        degrees = [*above.monoms(), *below.monoms()]
         both = []
         for part, i in self.number.items():
             if self.signs.sign(part).within(Sign.NONNEGATIVE) or self._ends(part) is not None:
@@ -336,7 +337,7 @@ def shares_of(box: Box, e: sp.Expr) -> list[tuple[sp.Symbol, ...]]:
     for last, formula in box.lets.items():
         others = tuple(sorted(formula.free_symbols, key=str))
         inner = {s for t in others for s in box.slack.get(t, t).free_symbols} | {last}
-        if not others or not e.free_symbols & inner:
+        if last in box.fresh or not others or not e.free_symbols & inner:
             continue
         sums = sp.expand(formula - 1 + sp.Add(*others)) == 0
         if sums and all(_not_negative(box, s) for s in (*others, last)):
