@@ -93,7 +93,7 @@ CLAIMS = [
     ("variable x in [0, 1]\nL = x", "L > 0 for x > 2", "undecided"),
     ("setting s = 0.1\nvariable x >= s\nL = x - 0.5", "L >= 0 for x >= 1", "proved"),
     ("setting s = 0.1\nvariable x >= s\nL = x - 0.5", "L > 0 for x >= 0.5", "inside"),
-    ("parameter a > 2\nparameter b > a\nparameter b < 1\nL = b - a", "L > 0", "undecided"),
+    ("parameter a > 2\nparameter b > a\nL = b - a", "L > 0 for b < 1", "undecided"),
     ("variable k > 0\nvariable q > 1\nlet K = k + q\nL = K^2 - K", "∂L/∂K > 0", "proved"),
     ("variable k > 0\nvariable q\nlet K = 1/k + q\nL = 1/K", "∂L/∂K < 0", "undecided"),
     ("variable x\nL = x/x", "L > 0", "undecided"),
