@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from independent_laws import Case, Limit, Quantity, make, num, objections
+from independent_cases import Case, Limit, Quantity
+from independent_formulas import num
+from independent_laws import make
+from independent_referee import objections
 
 import lawdsl
 from lawdsl.diagnostics import LawdslError

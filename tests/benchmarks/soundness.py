@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from independent_laws import make, objections
+from independent_laws import make
+from independent_referee import objections
 
 import lawdsl
 from lawdsl.diagnostics import LawdslError
