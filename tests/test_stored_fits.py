@@ -160,3 +160,19 @@ def test_what_a_fit_writes_on_its_bounds_is_read(seed: int, options: Any, tmp_pa
     again = _one(lawdsl.load_fit(tmp_path / "fit.json"))
 
     assert np.all(np.isfinite(again.predict({"x": x})))
+
+
+def test_a_fit_of_rows_in_a_valley_is_read(tmp_path: Path):
+    """Runs that were all tuned have the least loss; most of the ranges of their settings has more."""
+    rng = np.random.default_rng(0)
+    law = law_of(
+        "variable x, z > 0\nparameter c, k > 0\ny = c + k*(log(x) + log(z))^2\nminimize squared(y)"
+    )
+    x = np.exp(np.linspace(-4, 4, 40))
+    z = np.exp(rng.normal(0, 0.05, 40)) / x
+    y = 1 + np.log(x * z) ** 2 + rng.normal(0, 5e-4, 40)
+    lawdsl.fit(law, {"x": x, "z": z, "y": y}).save(tmp_path / "fit.json")
+
+    again = _one(lawdsl.load_fit(tmp_path / "fit.json"))
+
+    assert again.predict({"x": [1.0], "z": [1.0]}) == pytest.approx([1.0], abs=1e-3)

@@ -30,7 +30,6 @@ Array = NDArray[np.float64]
 AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
 SAME = 1e-6  # relative: two sums of the same residuals differ by less
 EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
-POINTS = 64  # of the fitted ranges, at which the law is compared with the range of the output
 
 
 def check_stored(fit: Fit, law: Law) -> None:
@@ -151,13 +150,13 @@ def _ends(fit: Fit) -> Iterator[str]:
             yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
 
 
-@np.errstate(all="ignore")
 def _predictions(fit: Fit, law: Law) -> Iterator[str]:
     """Parameters that cannot be those of rows with such ranges and errors.
 
     No residual exceeds the mean absolute error times the rows. There is a row at each end of each
-    variable: of a law of one variable its prediction is known to that. Of others all predictions
-    within the ranges may not lie beyond the range of the output on one side.
+    variable: of a law of one variable its prediction is known to that. Of others some rows lie within
+    the ranges, wherever: the bounds of the law there, in interval arithmetic, may not both lie beyond
+    the range of the output on one side.
     """
     data, names = fit.data, [q.name for q in law.variables]
     known = law.output in data.ranges and math.isfinite(fit.metrics.mae)
@@ -165,25 +164,47 @@ def _predictions(fit: Fit, law: Law) -> Iterator[str]:
         return
     if any("[" in name for name in names):
         return
-    ends = np.array([data.ranges[name] for name in names])
+    ends = [data.ranges[name] for name in names]
     low, high = data.ranges[law.output]
     most = data.rows * fit.metrics.mae * (1 + SAME) + SAME * max(abs(low), abs(high))
-    drawn = np.random.default_rng(0).random((POINTS, len(names)))
-    points = np.column_stack([ends, ends[:, :1] + (ends[:, 1] - ends[:, 0])[:, None] * drawn.T])
-    values = fit.values
-    theta = np.array([[values[q.name] for q in law.parameters]])
-    problem = problem_of(law, points, np.ones(points.shape[1]), law.objective)
-    made = problem.predictions(theta)[0]
-    looked = made[:2] if len(names) == 1 else made
-    if not np.all(np.isfinite(looked)):
-        return
-    out = (looked > high + most) | (looked < low - most)
-    wrong = (
-        out.any() if len(names) == 1 else np.all(made > high + most) or np.all(made < low - most)
-    )
+    if len(names) == 1:
+        worst = max(_at_ends(fit, law, ends[0]), key=lambda y: max(low - y, y - high))
+        wrong, made = worst > high + most or worst < low - most, f"= {worst:.6g}"
+    else:
+        least, largest = _bounds(fit, law, ends)
+        wrong = least > high + most or largest < low - most
+        made = f"from {least:.6g} to {largest:.6g}"
     if wrong:
-        worst = looked[np.argmax(np.abs(looked - (low + high) / 2))]
         yield (
-            f"its parameters give {law.output} = {worst:.6g} in the range of its rows, which have "
+            f"its parameters give {law.output} {made} in the range of its rows, which have "
             f"{low:.6g} to {high:.6g} and a mean absolute error of {fit.metrics.mae:.3g}"
         )
+
+
+@np.errstate(all="ignore")
+def _at_ends(fit: Fit, law: Law, ends: tuple[float, float]) -> list[float]:
+    """The predictions at both ends of the one variable, where they are finite."""
+    theta = np.array([[fit.values[q.name] for q in law.parameters]])
+    problem = problem_of(law, np.array([ends]), np.ones(2), law.objective)
+    found = [float(y) for y in problem.predictions(theta)[0]]
+    return found if all(map(math.isfinite, found)) else [math.nan]
+
+
+def _bounds(fit: Fit, law: Law, ends: list[tuple[float, float]]) -> tuple[float, float]:
+    """Bounds of the law on the box of its variables' ranges; infinite where none are known."""
+    from lawdsl.compiling.certain import Prepared
+    from lawdsl.compiling.intervals import Interval, NoInterval, arb
+    from lawdsl.compiling.tape import compile_tape
+
+    fixed = {law.symbols[q.name]: fit.values[q.name] for q in law.parameters}
+    fixed |= {q.symbol: q.value for q in law.settings if q.value is not None}
+    variables = [q.symbol for q in law.variables]
+    boxes = [Interval(arb(low), arb(high)) for low, high in ends]
+    try:
+        tape = compile_tape([law.expression], [*variables, *fixed])
+        points = [Interval(arb(x), arb(x)) for x in fixed.values()]
+        known = dict(enumerate(points, start=len(variables)))
+        found = Prepared(tape, known).run([*boxes, *points])
+    except NoInterval:
+        return -math.inf, math.inf
+    return float(found.low), float(found.high)
