@@ -224,3 +224,11 @@ def test_a_polynomial_far_from_0_is_identified(size: float):
 
     assert fit.verdict == "trusted"
     assert all(p.identified for p in fit.parameters.values())
+
+
+def test_a_constant_is_tested_by_repeated_measurements():
+    fit = lawdsl.fit(
+        law_of("parameter c > 0\ny = c\nminimize squared(y)"), {"y": noise(0, 40, 0.05)}
+    )
+
+    assert "F0102" not in told(fit)

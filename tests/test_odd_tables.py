@@ -197,8 +197,10 @@ def test_a_value_below_what_the_law_can_give_is_refused_by_row(unit: str, value:
     assert isinstance(fit, lawdsl.Fit) and fit.data.dropped == 1 and fit.verdict == "trusted"
 
 
-def test_noise_below_0_is_data_of_a_law_without_a_unit():
-    law = law_of("variable x > 0\nparameter A, k > 0\ny = A*exp(-k*x)\nminimize squared(y)")
+@pytest.mark.parametrize("unit", ["", "unit nat/token"])
+def test_noise_below_0_is_data_where_other_values_are_near_0(unit: str):
+    """A loss is never negative, a difference of two may be measured so: both are in nats."""
+    law = law_of(f"variable x > 0\nparameter A, k > 0\ny = A*exp(-k*x) {unit}\nminimize squared(y)")
     x = np.linspace(0.1, 12, 40)
     y = 2 * np.exp(-x) + np.random.default_rng(0).normal(0, 0.02, 40)
 

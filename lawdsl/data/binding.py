@@ -261,15 +261,15 @@ def _possible(law: Law, numbers: Array) -> Mask:
     """Which measured values the law can give, up to noise: all, unless declared signs prove that it
     is never below 0.
 
-    No noise makes a cross-entropy negative; of other outputs what lies further below 0 than all
-    others lie apart is no noise either.
+    Noise takes a measurement below 0 only where others are near 0, and no further than they scatter:
+    a difference of two losses may be measured as -0.001 nat. Near 0 means nearer than all of them
+    lie apart.
     """
     if not law.expression.is_nonnegative:
         return np.ones(len(numbers), dtype=bool)
-    unit = law.declarations.output.unit
-    dimension = dict(size_and_dimension(unit.factors if unit else ())[1])
     others = numbers[numbers >= 0]
-    noise = 0.0 if "nat" in dimension else float(np.ptp(others)) if len(others) else np.inf
+    apart = float(np.ptp(others)) if len(others) else np.inf
+    noise = 0.0 if len(others) and np.min(others) > apart else apart
     possible: Mask = numbers >= -noise
     return possible
 

@@ -58,7 +58,7 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
-    if settings <= count:
+    if len(problem.columns) and settings <= count:  # a constant has no form to be tested
         message = f"{settings} settings of the variables, {count} parameters: none is left to test the law"
         help = "measure at more settings, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]

@@ -165,8 +165,10 @@ def _exchanged(found: Exchanged, runs: Runs) -> Diagnostic:
     more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
     one, other = (runs.bound[name] for name in found.names)
     which = f"row {listed} has" if len(numbers) == 1 else f"rows {listed}{more} have"
-    message = f"{which} columns {one} and {other} exchanged, as it seems"
-    notes = ("exchanged again they lie among the other rows, and the law describes them better",)
+    message = f"{which} columns {one} and {other} probably exchanged"
+    notes = (
+        "exchanged back, they match the design of the other rows, and the law fits as well or better",
+    )
     help = "look at these runs: correct them, or leave them out with --where, and compare"
     place = f"{runs.name}:{numbers[0]}"
     return Diagnostic("F0115", message, "warning", place=place, notes=notes, help=help)

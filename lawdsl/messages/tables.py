@@ -200,9 +200,8 @@ TABLES: dict[str, Message] = {
     "D0124": Message(
         "a measured value that the law cannot give",
         "The declared signs prove that the law is never below 0, and the value is, by more than "
-        "noise: a loss in nats is never negative, and of other outputs it lies further below 0 than "
-        "all others lie apart. A sign was lost or a cell mixed up. Correct it, or leave such rows "
-        "out with --drop-bad.",
+        "noise: no other value is near 0, or it lies further below 0 than all others lie apart. A "
+        "sign was lost or a cell mixed up. Correct it, or leave such rows out with --drop-bad.",
     ),
     "D0130": Message(
         "a row without a label",
