@@ -192,8 +192,10 @@ def _at_ends(fit: Fit, law: Law, ends: tuple[float, float]) -> list[float]:
 
 def _bounds(fit: Fit, law: Law, ends: list[tuple[float, float]]) -> tuple[float, float]:
     """Bounds of the law on the box of its variables' ranges; infinite where none are known."""
+    from flint import arb
+
     from lawdsl.compiling.certain import Prepared
-    from lawdsl.compiling.intervals import Interval, NoInterval, arb
+    from lawdsl.compiling.intervals import Interval, NoInterval
     from lawdsl.compiling.tape import compile_tape
 
     fixed = {law.symbols[q.name]: fit.values[q.name] for q in law.parameters}
