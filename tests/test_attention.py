@@ -91,7 +91,7 @@ def test_the_hidden_states_are_those_of_the_model_with_every_mask_written_out(na
 
 
 @pytest.mark.parametrize(
-    "name", ["qwen2", "mistral", *slow("llama", "gpt-neox", "gpt2, dropout", "opt")]
+    "name", ["qwen2", *slow("mistral", "llama", "gpt-neox", "gpt2, dropout", "opt")]
 )
 def test_compiled_as_eager_there_is_no_mask_where_attention_is_plainly_causal(name: str):
     loss = models.Loss(drawn(name)).train()
