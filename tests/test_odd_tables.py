@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,19 @@ def test_a_prediction_far_outside_asks_for_the_unit():
 
     _, (near,) = fit.predict_with_warnings({"N": [16000.0], "D": [2e10]})
     assert near.help == "measure there before you rely on it"
+
+
+@pytest.mark.parametrize("shown", [lambda y: y, lambda y: np.round(y, 5), lambda y: 100 * y])
+def test_accuracies_of_few_questions_may_be_equal_by_chance(shown: Callable[[Any], Any]):
+    rng = np.random.default_rng(0)
+    law = law_of("variable N > 0\nparameter a, b\ny = a + b*log(N)\nminimize squared(y)")
+    N = np.repeat(np.geomspace(1e8, 1e10, 8), 4)
+    y = np.rint(164 * (0.1 + 0.02 * np.log(N / 1e8) + rng.normal(0, 0.01, 32))) / 164
+    copied = np.r_[np.arange(32), np.full(12, 5)]
+
+    assert lawdsl.fit(law, {"N": N, "y": shown(y)}).verdict == "trusted"
+    found = lawdsl.fit(law, {"N": N[copied], "y": shown(y)[copied]}).diagnostics
+    assert "D0114" in [d.code for d in found]
 
 
 # ---- values that a law cannot give

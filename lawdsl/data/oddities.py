@@ -23,6 +23,7 @@ SHOWN = 3  # copied rows named
 GAP = 1e4  # two clouds of values further apart than this are two scales
 REPEATS = 0.25  # of the rows: so many copies are no measurements, however coarse the numbers are
 CHANCE = 1e-4  # that independent measurements agree in so many rows: copies are less likely
+SHARED = 2  # equal measurements at different settings: so many show that measurements are coarse
 QUIET = 1e-3  # relative: the noise that is supposed where no setting was measured twice
 
 
@@ -128,7 +129,8 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
     """How many rows are expected to repeat another one by rounding alone.
 
     Two measurements of one setting, each with noise of standard deviation s, are rounded to the same
-    multiple of a step, small beside s, with probability step/(2 s sqrt(pi)).
+    multiple of a step, small beside s, with probability step/(2 s sqrt(pi)). Values that also occur
+    at other settings show a step that is no decimal one, as the 1/164 of an accuracy.
 
     Args:
         seen: the different rows.
@@ -136,6 +138,9 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
         step: that the output is rounded to.
     """
     rows, output = pc.sum(seen["row_count"]).as_py(), names[-1]
+    values = np.unique(seen[output].to_numpy())
+    if seen.num_rows - len(values) >= SHARED:
+        step = max(step, float(np.min(np.diff(values), initial=np.inf)))
     if len(names) == 1:
         settings = pa.table({"mean": [0.0]})
         sizes, squares = np.array([float(rows)]), np.var(seen[output].to_numpy()) * seen.num_rows

@@ -164,8 +164,10 @@ def _exchanged(found: Exchanged, runs: Runs) -> Diagnostic:
     listed = ", ".join(map(str, numbers[:SHOWN]))
     more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
     one, other = (runs.bound[name] for name in found.names)
-    which = f"row {listed} has" if len(numbers) == 1 else f"rows {listed}{more} have"
-    message = f"{which} columns {one} and {other} probably exchanged"
+    which = f"row {listed} probably has"
+    if len(numbers) > 1:
+        which = f"rows {listed}{more} probably have"
+    message = f"{which} columns {one} and {other} exchanged"
     notes = (
         "exchanged back, they match the design of the other rows, and the law fits as well or better",
     )
