@@ -80,7 +80,7 @@ def keep_causal(model: PreTrainedModel) -> None:
 
 
 def sees_ahead(model: PreTrainedModel) -> bool:
-    """Whether a hidden state of a model in evaluation mode changes with tokens that come after it."""
+    """Whether a hidden state of a model in evaluation mode depends on later tokens."""
     tokens = some_tokens(model)
     changed = tokens.clone()
     changed[:, -1] = torch.where(tokens[:, -1] == 0, 1, 0)

@@ -163,7 +163,7 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
 def other_units(
     law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """A warning about columns whose header says no unit and whose numbers make no sense in the
+    """A warning about columns whose header says no unit and whose numbers are implausible in the
     law's: a model of 50 parameters, 300 tokens of training.
 
     Args:
@@ -194,7 +194,7 @@ def other_units(
         ]
         message = (
             f"column {bound[q.name]} has {q.name} from {low / size:g} to {high / size:g} {unit}, "
-            f"which makes no sense"
+            "which is implausible"
         )
         meant = f": {likely[0]}?" if likely else ""
         written = f"`{bound[q.name]} [{likely[0] if likely else 'UNIT'}]`"

@@ -82,7 +82,7 @@ def fields_of_several(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Misplaced(ValueError):
-    """A part of a file that is of another kind than a fit has there."""
+    """A field of a stored fit that is missing or has the wrong type."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
@@ -93,13 +93,13 @@ WRONG = (ValueError, TypeError, LookupError, AttributeError, OverflowError)
 
 
 def _at(content: Mapping[str, Any], key: str, read: Callable[[Any], Read]) -> Read:
-    """A field as it is to be read.
+    """The parsed value of a field.
 
     Raises:
-        Misplaced: it is missing, or of another kind; with its place, `data.ranges.N`.
+        Misplaced: it is missing or has the wrong type; with its path, `data.ranges.N`.
     """
     if not isinstance(content, Mapping):
-        raise ValueError(f"{content!r:.40} has no fields")
+        raise ValueError(f"{content!r:.40} is not an object")
     if key not in content:
         raise Misplaced(key, "it is missing")
     return _placed(key, content[key], read)
@@ -115,35 +115,35 @@ def _placed(key: str, value: Any, read: Callable[[Any], Read]) -> Read:
 
 
 def _each(read: Callable[[Any], Read]) -> Callable[[Any], dict[str, Read]]:
-    """Reads names and what each has."""
+    """A reader of objects: each value is parsed, by name."""
 
     def every(value: Any) -> dict[str, Read]:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{value!r:.40} has no fields")
+            raise ValueError(f"{value!r:.40} is not an object")
         return {_text(name): _placed(str(name), own, read) for name, own in value.items()}
 
     return every
 
 
 def _list(read: Callable[[Any], Read]) -> Callable[[Any], tuple[Read, ...]]:
-    """Reads a list."""
+    """A reader of lists: each item is parsed."""
 
     def every(value: Any) -> tuple[Read, ...]:
         if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{value!r:.40} is no list")
+            raise ValueError(f"{value!r:.40} is not a list")
         return tuple(_placed(str(i), own, read) for i, own in enumerate(value))
 
     return every
 
 
 def _maybe(read: Callable[[Any], Read]) -> Callable[[Any], Read | None]:
-    """Reads null, or something."""
+    """A reader that accepts null too."""
     return lambda value: None if value is None else read(value)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r:.40} is no text")
+        raise ValueError(f"{value!r:.40} is not text")
     return value
 
 
@@ -155,13 +155,13 @@ def _flag(value: Any) -> bool:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r:.40} is no whole number")
+        raise ValueError(f"{value!r:.40} is not an integer")
     return value
 
 
 def _pair(value: Any) -> tuple[float, float]:
     if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise ValueError(f"{value!r:.40} is no pair of numbers")
+        raise ValueError(f"{value!r:.40} is not a pair of numbers")
     return _number(value[0]), _number(value[1])
 
 
@@ -266,7 +266,7 @@ def _intervals(content: Any) -> Intervals:
 def _interval(value: Any) -> tuple[float, float]:
     """Both ends; null where one is infinite."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise ValueError(f"{value!r:.40} is no pair of numbers")
+        raise ValueError(f"{value!r:.40} is not a pair of numbers")
     low = -math.inf if value[0] is None else _number(value[0])
     return low, math.inf if value[1] is None else _number(value[1])
 
@@ -303,7 +303,7 @@ def _diagnostic(content: Any) -> Diagnostic:
 
 def _one_of(known: tuple[Any, ...], value: Any) -> Any:
     if not isinstance(value, (str, type(None))) or value not in known:
-        raise ValueError(f"{value!r:.40} is none of {', '.join(map(str, known))}")
+        raise ValueError(f"{value!r:.40} is not one of {', '.join(map(str, known))}")
     return value
 
 
@@ -313,7 +313,7 @@ def _or_nan(value: Any) -> float:
 
 def _number(value: Any) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise ValueError(f"{value!r:.40} is no number")
+        raise ValueError(f"{value!r:.40} is not a number")
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{value!r:.40} is not finite")

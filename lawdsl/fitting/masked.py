@@ -1,8 +1,9 @@
-"""Outliers that the fit follows, or that hide each other: found from the half of the rows that go
-together best (least trimmed squares; Rousseeuw and Van Driessen 2006), not from all of them.
+"""Outliers that the fit follows, or that mask each other: detected from the half of the rows that agree
+best (least trimmed squares; Rousseeuw and Van Driessen 2006), not from all of them.
 
-The test of what is found is the same as for other outliers, and exact: it does not matter how rows
-came to be suspected. It is made about the law fitted to the rest, not made linear at the fit to all.
+They are tested as other outliers are: the F test allows for the choice of the rows (Bonferroni, over
+all sets of as many), however they came to be suspected. It linearises the law at the fit to the other
+rows, not at the fit to all; so it is as good as that approximation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 SUBSETS = 300  # random subsets of as many rows as parameters, at most
 WORK = 2e8  # numbers in all subsets: fewer subsets of long tables
-FREEDOM = 5  # rows to spare: with fewer, half of the rows determine nothing
+FREEDOM = 5  # residual degrees of freedom: with fewer, half of the rows determine nothing
 COLUMNS = 20  # parameters: with more, random subsets without an outlier are too rare
 STEPS = 2  # of concentration, for each subset
 ROUNDS = 3  # of fits of the law itself
@@ -31,7 +32,7 @@ ROUNDS = 3  # of fits of the law itself
 def masked(
     law: Law, problem: Problem, theta: Array, seen: View, total: int
 ) -> tuple[View, Outliers] | None:
-    """Outliers about the law as it is fitted to the rows that go together best.
+    """Outliers about the law as it is fitted to the rows that agree best.
 
     Args:
         law: the law.

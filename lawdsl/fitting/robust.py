@@ -1,4 +1,4 @@
-"""Rows that make a fit fail: named by another fit, on which they have little pull."""
+"""Rows that make a fit fail, named by a robust fit, on which they have little influence."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 DELTA = 1e-3  # of Huber's loss, relative: least absolute residuals, but for rows that are met
-SPARE = 5  # rows beyond the parameters: with fewer no row can be told from the others
+SPARE = 5  # residual degrees of freedom: with fewer no row can be called an outlier
 FAR = 5.0  # times the range of all others: a value so far from them has its own cause
 FEW = 0.1  # of the rows: more are no slips
 LONGEST = 20_000  # rows: a second search of longer tables takes too long
 
 
 def is_robust(problem: Problem) -> bool:
-    """Whether the loss of a fit bounds the pull of a row by far less than the output varies."""
+    """Whether the loss of a fit bounds the influence of a row by far less than the output varies."""
     objective, target = problem.objective, problem.target
     if objective.loss != "huber":
         return False
@@ -36,7 +36,7 @@ def is_robust(problem: Problem) -> bool:
 
 def far_values(target: Array) -> Mask:
     """A few measurements that are so far from all others, as they are and in logarithms, that they
-    are most likely none, shape (rows,): one loss of 30 among losses of 2.5."""
+    are most likely errors, shape (rows,): one loss of 30 among losses of 2.5."""
     scales = [target, np.log(target)] if np.all(target > 0) else [target]
     found = [_apart(own) for own in scales]
     return np.logical_and.reduce(found)
@@ -59,7 +59,7 @@ def _apart(values: Array) -> Mask:
 def rows_that_spoil(
     law: Law, problem: Problem, runs: Runs, far: Mask, seed: int
 ) -> list[Diagnostic]:
-    """The rows that lie far from the law as the others tell it, if any.
+    """The rows that lie far from a robust fit to the others, if any.
 
     Args:
         law: the law.
@@ -83,5 +83,5 @@ def rows_that_spoil(
         if not np.all(np.isfinite(other.slopes(best.theta[None])[0])):
             return []
     told = residual_findings(law, other, best.theta, runs, far if far.any() else None)
-    note = "the law as the other rows tell it is compared; this fit follows them, or fails by them"
+    note = "residuals of a robust fit; this fit follows these rows, or fails because of them"
     return [replace(d, notes=(*d.notes, note)) for d in told if d.code == "F0115"]

@@ -73,7 +73,7 @@ def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
 
 
 def _keeps(bound: Bound, value: float, limit: float) -> bool:
-    """Whether a value keeps a bound, or lies on it as far as numbers tell."""
+    """Whether a value satisfies a bound, or lies on it up to rounding."""
     inwards = value - limit if bound.lower else limit - value
     if limit == 0 and bound.relation in (">", "<"):
         return inwards > 0
@@ -103,7 +103,7 @@ def _sums(fit: Fit) -> Iterator[str]:
         if low > high:
             yield f"the range of {name} is from {low:.6g} to {high:.6g}"
     if data.rows < 1 or data.dropped < 0 or not 0 <= fit.agreement.agreed <= fit.agreement.starts:
-        yield "its counts of rows or starts are none"
+        yield "its counts of rows or starts are impossible"
     totals = (objective, objective.log, objective.raw)
     if any(total.sum < 0 or total.mean < 0 for total in totals) or fit.metrics.mae < 0:
         yield "a sum of losses is below 0"

@@ -1,8 +1,8 @@
 """The least objective for one parameter held at a value, within bounds that depend on others.
 
-Where C > C0 and C0 depends on other parameters, the best point either keeps the bound without being
-asked, or lies on it. So it is looked for without the bound, and along it (C = C0), and the better of
-those that keep all bounds is taken: a search over the active sets (Nocedal and Wright 2006, ch. 16).
+Where C > C0 and C0 depends on other parameters, the constraint is either inactive at the constrained
+minimum or active. So the minimum is computed without the constraint, and on it (C = C0), and the best
+feasible point is taken: enumeration of the active sets (Nocedal and Wright 2006, ch. 16).
 """
 
 from __future__ import annotations
