@@ -66,7 +66,11 @@ def test_a_sum_is_unbounded_where_one_of_its_unknowns_is(tmp_path: Path):
 ATTAINED = [
     ("x >= 0", "minimize exp(-x)*x^5", 0, 0),
     ("x >= 0", "maximize exp(-x)*x^5", 5, 5**5 * math.exp(-5)),
-    ("x >= 0", "minimize sqrt(x^2 + 1) - x + 2*exp(-x)*x", None, None),
+    pytest.param(
+        *("x >= 0", "minimize sqrt(x^2 + 1) - x + 2*exp(-x)*x", None, None),
+        marks=pytest.mark.slow,
+    ),
+    ("x >= 0", "minimize exp(-x)", None, None),
     ("x >= 0", "minimize x*exp(-x)", 0, 0),
     ("x >= 1", "maximize log(x)/x", math.e, 1 / math.e),
     ("x >= 0", "minimize x^0.7 - x^0.3", (3 / 7) ** 2.5, (3 / 7) ** 1.75 - (3 / 7) ** 0.75),
@@ -150,9 +154,9 @@ def test_of_equal_optima_certain_are_those_that_are_proved_equal(
 
 
 UNDECIDED = [
-    ("x >= 0", "minimize x*sin(x)"),
+    pytest.param("x >= 0", "minimize x*sin(x)", marks=pytest.mark.slow),
     ("x >= 0", "minimize sin(x) + sin(1.4142135*x)"),
-    ("x in (0, 1]", "minimize sin(1/x) + 0.1*x"),
+    pytest.param("x in (0, 1]", "minimize sin(1/x) + 0.1*x", marks=pytest.mark.slow),
 ]
 
 
@@ -201,8 +205,14 @@ EXPRESSIONS: dict[str, float | None] = {
     "log(log(x + 3)) - log(log(x))": 0,
 }
 
+SLOW = {  # where mpmath needs very many digits
+    *("log(x)/x**0.01", "log(1 + x) - log(x)", "x*log(1 + 1/x) - 1", "atan(x) - pi/2"),
+    *("(x**3 + 1)**(1/3) - x", "log(log(x + 3)) - log(log(x))", "x*tanh(x) - x"),
+}
+TEXTS = [pytest.param(t, marks=pytest.mark.slow) if t in SLOW else t for t in EXPRESSIONS]
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_signs_and_limits_at_infinity_are_those_of_mpmath(text: str):
     """The sign holds from the place on that is told, not only in the limit."""
     expression = sp.sympify(text, locals={"x": x}, rational=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from random_questions import Question, questions, verdict
+from random_questions import Question, questions
+from refereeing import verdict
 
 import lawdsl
 

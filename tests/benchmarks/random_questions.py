@@ -14,7 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from random_questions import questions, verdict
+from random_questions import questions
+from refereeing import verdict
 
 import lawdsl
 
