@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy as sp
 
 import lawdsl
+from lawdsl.solving.several.certified import certain_gap
 from lawdsl.solving.several.minimising import minimise, proved
 from lawdsl.solving.several.problems import Constraint, Problem
 from lawdsl.solving.several.sensitivities import sensitivities
@@ -223,3 +225,31 @@ def test_a_margin_in_small_units_is_a_constraint_all_the_same():
     )
 
     assert found.x == pytest.approx([3.0, 0.0], abs=1e-6)
+
+
+CANCELLING = "(1e9 + x)^2 - 2e9*x - 1e18"  # x^2; float64 loses it among 1e18
+
+
+def test_a_constraint_that_float64_cannot_compute_is_not_called_kept(tmp_path: Path):
+    """x^2 + y^2 + 0.001 <= 0 has no solution, but is 0 at x = y = 0 to float64."""
+    lines = ("choose x in [0, 1]", "choose y in [0, 1]", "minimize x + y + exp(-0.1*x)")
+    answer = asked(tmp_path, *lines, f"subject to {CANCELLING} + y^2 + 0.001 <= 0").answer()
+
+    assert answer.status in ("infeasible", "undecided") and not answer.unknowns
+
+
+def test_a_gap_covers_the_rounding_of_float64():
+    """The bound of what is lost at a point holds where its slopes are off by cancellation."""
+    cancelling = (sp.Integer(10) ** 12 + x) ** 2 - 2 * sp.Integer(10) ** 12 * x
+    problem = Problem(cancelling + (x + y) ** 2, {x: (-1.0, 1.0), y: (-1.0, 1.0)})
+    for at in (0.1, 0.25, -0.6):
+        bound = certain_gap(problem, np.array([at, -at]), np.zeros(0))
+        assert bound is not None and bound >= at**2
+
+
+def test_equal_values_among_rounding_are_no_other_optimum(tmp_path: Path):
+    lines = ("choose x in [-1, 1]", "choose y in [-1, 1]")
+    goal = "minimize (1e7 + x)^2 - 2e7*x + (y - 0.3)^2 + (x + y)^2"
+    answer = asked(tmp_path, *lines, goal).answer()
+
+    assert answer.alternatives == () and answer["x"] == pytest.approx(-0.1, abs=1e-6)

@@ -96,7 +96,7 @@ def _known(step: Instruction, boxes: Sequence[Interval], arguments: list[Known])
     if step.op == "input":
         return _leaf(boxes[step.value])  # type: ignore[index]
     if step.op == "constant":
-        return _fixed(_constant(step.value))
+        return _fixed(constant_of(step.value))
     within = _range(step.op, arguments)
     if within is None:
         return Known(None)
@@ -115,7 +115,8 @@ def _fixed(within: Interval) -> Known:
     return Known(within, convex=True, concave=True, log_convex=bool(within.low > 0), fixed=True)
 
 
-def _constant(number: sp.Expr) -> Interval:
+def constant_of(number: sp.Expr) -> Interval:
+    """A number of a tape."""
     if number is sp.pi or number is sp.E:
         return hull(arb.pi() if number is sp.pi else arb(1).exp())
     exact = sp.Rational(number)

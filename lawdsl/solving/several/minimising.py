@@ -9,10 +9,19 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.solving.several.certified import certain_violations
 from lawdsl.solving.several.endless import fall
 from lawdsl.solving.several.infeasible import explained
 from lawdsl.solving.several.newton import polished
-from lawdsl.solving.several.optimality import WEAK, Point, at_bounds, gap, point, violations
+from lawdsl.solving.several.optimality import (
+    WEAK,
+    Point,
+    at_bounds,
+    gap,
+    point,
+    sizes,
+    violations,
+)
 from lawdsl.solving.several.probing import around, descended
 from lawdsl.solving.several.problems import Fall, Problem, Solution, middle
 from lawdsl.solving.several.searching import INSET, searched_from
@@ -260,7 +269,7 @@ def _places(problem: Problem, ends: Sequence[_End]) -> list[_Place]:
         if found and (not near or len(found) >= MOST_PLACES):
             continue
         place = _finished(problem, end)
-        if place.point.violation > FEASIBLE or not _nearly(problem, place.x):
+        if place.point.violation > FEASIBLE or not _is_kept(problem, place.x):
             continue
         same = [k for k, other in enumerate(found) if other.is_at(place.x, end.usual)]
         if same:
@@ -325,9 +334,8 @@ def _solution(problem: Problem, end: Point) -> Solution:
     at_low, at_high = at_bounds(problem, end.x)
     x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
     value = float(problem.functions.at(x)[0][0])
-    room = gap(problem, end) if problem.convex else None
-    if room is not None:
-        room = (room + max(value - float(end.values[0]), 0.0)) * units.goal
+    room = gap(problem, replace(end, x=x)) if problem.convex else None
+    room = None if room is None else room * units.goal
     names = np.array([s.name for s in problem.unknowns])
     held = [c.name for c in problem.constraints]
     active = (end.multipliers > WEAK) & ~problem.equality
@@ -367,6 +375,15 @@ def _nearly(problem: Problem, x: Array) -> bool:
     values = there.functions.at(x)[0]
     met = np.max(violations(there, x), initial=0.0) <= NEARLY
     return bool(np.isfinite(values).all() and met)
+
+
+def _is_kept(problem: Problem, x: Array) -> bool:
+    """Whether all constraints are nearly met, in units that suit the point, for certain."""
+    there = problem.in_units_at(x)
+    assert there.units is not None
+    terms = sizes(x / there.units.unknowns, there.functions.at(x / there.units.unknowns)[1][1:])
+    over = certain_violations(problem, x) / there.units.constraints
+    return _nearly(problem, x) and bool(np.all(over <= NEARLY * terms))
 
 
 def _finished(problem: Problem, end: _End) -> _Place:

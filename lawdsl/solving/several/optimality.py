@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
+from lawdsl.solving.several.certified import certain_gap
 from lawdsl.solving.several.polytopes import Polytope
 from lawdsl.solving.several.problems import Problem
 
@@ -16,7 +17,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 NEAR = 1e-8  # of the terms of a condition: so near it is active
-NEGLIGIBLE = 1e-11  # a gap so small, in units that suit the place, is not made smaller
+NEGLIGIBLE = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
 WEAK = 1e-10  # a multiplier so small, in units that suit the place, is rounding
 AT = 1e-12  # of what an unknown may go: so near to a bound it is there
 
@@ -139,27 +140,30 @@ def held(problem: Problem, here: Point) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def gap(problem: Problem, here: Point) -> float | None:
-    """By how much at most the value of a point exceeds the least one, if the problem is convex.
+    """By how much at most the value of a point exceeds the least one, for certain, if the problem
+    is convex; None where no bound is known.
 
-    Convex functions lie above their tangents, so that f + m c, with c <= 0, is at least what the
-    tangents at this point reach in the box (the bound of Frank and Wolfe, by duality). It holds
-    for any multipliers of the right signs; those of the best linear problem are tried too.
+    The bound holds for any multipliers of the right signs; those of the problem with all functions
+    replaced by their tangents are tried too.
     """
     if not (np.isfinite(here.values).all() and np.isfinite(here.slopes).all()):
         return None
     found = _gap(problem, here, here.multipliers)
-    if found > NEGLIGIBLE:
-        found = min(found, _gap(problem, here, _linear_multipliers(problem, here)))
-    return max(found, 0.0) if np.isfinite(found) else None
+    if found is None or found > NEGLIGIBLE:
+        other = _gap(problem, here, _linear_multipliers(problem, here))
+        found = min((g for g in (found, other) if g is not None), default=None)
+    return found
 
 
-def _gap(problem: Problem, here: Point, multipliers: Array) -> float:
-    low, high = problem.polytope.tightened
-    slope = here.slopes[0] + multipliers @ here.slopes[1:]
-    with np.errstate(invalid="ignore"):
-        ends = np.minimum(slope * (low - here.x), slope * (high - here.x))
-    reach = np.where(slope == 0, 0.0, ends)
-    return float(-np.sum(reach) - multipliers @ here.values[1:])
+def _gap(problem: Problem, here: Point, multipliers: Array) -> float | None:
+    """The certain gap, in the units of the problem."""
+    units = problem.units
+    signed = np.where(problem.equality, multipliers, np.maximum(multipliers, 0.0))
+    if units is None:
+        return certain_gap(problem, here.x, signed)
+    own = signed * units.goal / units.constraints
+    found = certain_gap(problem, here.x * units.unknowns, own)
+    return None if found is None else found / units.goal
 
 
 def _linear_multipliers(problem: Problem, here: Point) -> Array:

@@ -23,6 +23,7 @@ DIRECTIONS = 24  # random ones, each both ways
 STEPS = 2.0 ** np.arange(-26, 7)  # in units that suit the place
 LOWER = 1e-9  # of the objective's unit: so much lower is no rounding
 EQUAL = 1e-11  # of it: so little higher is as good
+TOLD = 1e-8  # of it: where rounding is more, equal values are no sign of equal optima
 FAR = 0.1  # in units of the unknowns: so far away a point as good is another one
 ROUNDS = 40  # of going on to the lowest point around
 KEPT = 1e-10  # of the terms of a constraint: by so much it may be violated around
@@ -64,7 +65,7 @@ def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -
     rounding = 4 * EPS * abs(base)
     lowest = points[:, best] if goal[best] < base - least - rounding else None
     away = np.max(np.abs(points - here.x[:, None]), axis=0)
-    alike = (goal <= base + EQUAL + rounding) & (away >= FAR)
+    alike = (goal <= base + EQUAL + rounding) & (away >= FAR) & (rounding <= TOLD)
     furthest = int(np.argmax(np.where(alike, away, -1.0)))
     return Around(lowest, points[:, furthest] if alike.any() else None)
 

@@ -11,7 +11,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.gradient import Slopes
-from lawdsl.compiling.tape import compile_tape
+from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.solving.several.convexity import Curvature, curvatures
 from lawdsl.solving.several.polytopes import Polytope
 from lawdsl.solving.several.units import STEP, Units, lengths_at, power_of_two, variation
@@ -221,6 +221,11 @@ class Functions:
             own = dict(zip(problem.unknowns, problem.units.unknowns.tolist(), strict=True))
             self._by = np.array([own.get(symbol, 1.0) for symbol in by])
         self._last: tuple[bytes, tuple[Array, Array]] | None = None
+
+    @property
+    def tape(self) -> Tape:
+        """What is computed: its inputs are the unknowns and then the values."""
+        return self._slopes.tape
 
     def at(self, x: Array) -> tuple[Array, Array]:
         """Values, (1 + constraints,), and slopes, (1 + constraints, by), at unknowns (n,)."""

@@ -1,8 +1,8 @@
 """One unknown: where a function is smallest on what its constraints allow, for certain.
 
-Between the roots of its slope and of the constraints nothing changes its sign, so one look between
-each two tells what is allowed, and where the function falls or rises. Where roots cannot be told, a
-bound of the function on that piece decides whether the piece matters.
+Between the roots of its slope and of the constraints no sign changes, so one evaluation between
+each two decides what is feasible and whether the function decreases or increases. Where roots are
+not certain, a bound of the function on that piece decides whether a better value may lie there.
 """
 
 from __future__ import annotations
@@ -340,8 +340,6 @@ class _Minimising:
         (a, v), (b, w) = one, other
         if v.low == v.high == w.low == w.high:
             return True
-        if a.kind == b.kind == "plateau" and v.low == w.low and v.high == w.high:
-            return False
         if a.kind != "stationary" or b.kind != "stationary":
             return False
         mirrored = -b.x.high <= a.x.high and a.x.low <= -b.x.low

@@ -43,10 +43,15 @@ def proof_of(
         found.append(f"every {_interval(name, low, high)} is optimal: the goal is constant there")
     elif not line.complete:
         found.append("a bound of the goal proves that no place elsewhere is better")
-    elif line.trend:
+    elif line.trend and not line.others:
         word = better if line.trend < 0 else worse
         found.append(f"{goal} only {word} there: the only optimum")
-    elif best.kind == "stationary" and len(line.stationary) == 1 and line.stationary[0][1] == 1:
+    elif (
+        best.kind == "stationary"
+        and len(line.stationary) == 1
+        and line.stationary[0][1] == 1
+        and not line.others
+    ):
         found.append(f"{goal} {better} before it and {worse} behind it: the only optimum")
     elif line.stationary:
         count = len(line.stationary)

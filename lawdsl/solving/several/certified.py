@@ -1,0 +1,255 @@
+"""What is certain of a point of a problem: its constraints and the duality gap, in intervals.
+
+Float64 finds a point and its multipliers. Sums that cancel can make its values and slopes wrong by
+any amount, so what is said of the point is computed here anew, in Arb intervals that contain the
+exact values: one evaluation of the tape, and one backwards for the slopes of the Lagrangian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from lawdsl.compiling.certain import BITS
+from lawdsl.compiling.intervals import (
+    OPERATIONS,
+    Interval,
+    NoInterval,
+    add,
+    multiply,
+    precision,
+    sign_of,
+)
+from lawdsl.compiling.tape import Instruction, Tape
+from lawdsl.solving.several.convexity import constant_of
+from lawdsl.solving.several.problems import Problem
+
+Array = NDArray[np.float64]
+
+ROOM = 1e-6  # of its range: float64 has tightened a bound to within much less
+ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
+
+
+def certain_violations(problem: Problem, x: Array) -> Array:
+    """The most by which each constraint is violated, shape (constraints,); inf where that is not
+    known.
+
+    Args:
+        problem: the problem, in any units.
+        x: the unknowns, shape (n,), in the units of the expressions.
+    """
+    whole = problem.original or problem
+    tape = whole.functions.tape
+    with precision(BITS):
+        results = _evaluated(tape, _inputs(whole, x))
+        found = [results[k] for k in tape.outputs[1:]]
+        return np.array(
+            [
+                _violation(own, equality)
+                for own, equality in zip(found, whole.equality.tolist(), strict=True)
+            ],
+            dtype=np.float64,
+        )
+
+
+def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
+    """An upper bound of how much the objective at x exceeds its least value, for a convex problem.
+
+    A convex Lagrangian f + m·c lies above its tangents, and m·c <= 0 wherever the constraints hold,
+    so that its tangent at x is bounded over the box of the unknowns (the bound of Frank and Wolfe,
+    by duality). It holds for any m with the right signs.
+
+    Args:
+        problem: a convex problem, in any units.
+        x: the unknowns, shape (n,), in the units of the expressions.
+        multipliers: of the constraints, in these units; those of inequalities are >= 0.
+
+    Returns:
+        None where there is no finite bound.
+    """
+    whole = problem.original or problem
+    tape = whole.functions.tape
+    with precision(BITS):
+        inputs = _inputs(whole, x)
+        results = _evaluated(tape, inputs)
+        weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
+        try:
+            terms = [
+                multiply(w, _known(results[k]))
+                for w, k in zip(weights, tape.outputs, strict=True)
+                if w != ZERO
+            ]
+            slopes = _slopes(tape, results, weights, len(x))
+        except NoInterval:
+            return None
+        low, high = _box(whole)
+        bound = ZERO
+        for own in terms:
+            bound = add(bound, own)
+        for slope, at, a, b in zip(slopes, inputs, low, high, strict=False):
+            way = Interval((arb(a) - at.low).lower(), (arb(b) - at.low).upper())
+            bound = add(bound, multiply(slope, way))
+        value = _known(results[tape.outputs[0]])
+        gap = (value.high - bound.low).upper()
+        return max(float(gap), 0.0) if gap.is_finite() else None
+
+
+def _inputs(problem: Problem, x: Array) -> list[Interval]:
+    own = [*x.tolist(), *problem.values.values()]
+    return [Interval(arb(value), arb(value)) for value in own]
+
+
+def _box(problem: Problem) -> tuple[list[float], list[float]]:
+    """Bounds that follow from all conditions, with room for the rounding of how they were found."""
+    low, high = problem.polytope.tightened
+    between = np.isfinite(low) & np.isfinite(high)
+    with np.errstate(invalid="ignore"):
+        size = np.where(between, high - low, np.maximum(np.abs(low), np.abs(high)))
+    room = ROOM * np.where(np.isfinite(size), size, 0.0)
+    return np.maximum(problem.low, low - room).tolist(), np.minimum(
+        problem.high, high + room
+    ).tolist()
+
+
+def _violation(value: Interval | None, equality: bool) -> float:
+    if value is None:
+        return float("inf")
+    most = max(float(value.high), -float(value.low)) if equality else float(value.high)
+    return max(most, 0.0) if most == most else float("inf")
+
+
+def _known(value: Interval | None) -> Interval:
+    if value is None:
+        raise NoInterval
+    return value
+
+
+def _evaluated(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
+    """The result of each instruction; None where it has no certain value."""
+    results: list[Interval | None] = []
+    for step in tape.instructions:
+        if step.op == "input":
+            results.append(inputs[step.value])  # type: ignore[index]
+        elif step.op == "constant":
+            results.append(constant_of(step.value))
+        else:
+            arguments = [results[k] for k in step.arguments]
+            results.append(None if None in arguments else _result(step.op, arguments))
+    return results
+
+
+def _result(op: str, arguments: list[Any]) -> Interval | None:
+    if op not in OPERATIONS:
+        return None
+    try:
+        found = OPERATIONS[op](*arguments)
+    except NoInterval:
+        return None
+    return None if found.low.is_nan() or found.high.is_nan() else found
+
+
+def _slopes(
+    tape: Tape, results: list[Interval | None], weights: Sequence[Interval], count: int
+) -> list[Interval]:
+    """The slopes of the weighted sum of the outputs by the first inputs (reverse accumulation).
+
+    Raises:
+        NoInterval: an operation without a certain slope.
+    """
+    pulls = [ZERO] * len(tape.instructions)
+    for weight, k in zip(weights, tape.outputs, strict=True):
+        pulls[k] = add(pulls[k], weight)
+    slopes = [ZERO] * count
+    moving = _moving(tape, count)
+    for i in range(len(tape.instructions) - 1, -1, -1):
+        step, pull = tape.instructions[i], pulls[i]
+        if pull == ZERO or not moving[i]:
+            continue
+        if step.op == "input":
+            number = int(step.value)  # type: ignore[arg-type]
+            slopes[number] = add(slopes[number], pull)
+            continue
+        for place, k in enumerate(step.arguments):
+            if moving[k]:
+                own = _partial(step, place, results, _known(results[i]))
+                pulls[k] = add(pulls[k], multiply(pull, own))
+    return slopes
+
+
+def _moving(tape: Tape, count: int) -> list[bool]:
+    """For each instruction whether it depends on one of the first inputs."""
+    found: list[bool] = []
+    for step in tape.instructions:
+        own = step.op == "input" and int(step.value) < count  # type: ignore[arg-type]
+        found.append(own or any(found[k] for k in step.arguments))
+    return found
+
+
+def _partial(
+    step: Instruction, place: int, results: list[Interval | None], result: Interval
+) -> Interval:
+    """The derivative of an operation by one of its arguments."""
+    arguments = [_known(results[k]) for k in step.arguments]
+    if step.op == "add":
+        return ONE
+    if step.op == "multiply":
+        product = ONE
+        for k, factor in enumerate(arguments):
+            product = multiply(product, factor) if k != place else product
+        return product
+    if step.op == "power":
+        base, exponent = arguments
+        if place == 0:
+            less = add(exponent, Interval(arb(-1), arb(-1)))
+            return multiply(exponent, OPERATIONS["power"](base, less))
+        return multiply(result, OPERATIONS["log"](base))
+    if step.op in ("min", "max"):
+        return ONE if place == _chosen(step.op, arguments) else ZERO
+    if step.op in PARTIALS:
+        return PARTIALS[step.op](arguments[0], result)
+    raise NoInterval
+
+
+def _chosen(op: str, arguments: Sequence[Interval]) -> int:
+    """The first argument that is the minimum or the maximum, for certain."""
+    for k, own in enumerate(arguments):
+        if op == "max" and all(own.low >= other.high for other in arguments if other is not own):
+            return k
+        if op == "min" and all(own.high <= other.low for other in arguments if other is not own):
+            return k
+    raise NoInterval
+
+
+def _inverse(x: Interval) -> Interval:
+    return OPERATIONS["power"](x, Interval(arb(-1), arb(-1)))
+
+
+def _square(x: Interval) -> Interval:
+    return OPERATIONS["power"](x, Interval(arb(2), arb(2)))
+
+
+def _negative(x: Interval) -> Interval:
+    return Interval(-x.high, -x.low)
+
+
+def _side(x: Interval) -> Interval:
+    sign = sign_of(x)
+    if sign is None:
+        raise NoInterval
+    return Interval(arb(sign), arb(sign))
+
+
+PARTIALS: dict[str, Callable[[Interval, Interval], Interval]] = {
+    "exp": lambda x, y: y,
+    "log": lambda x, y: _inverse(x),
+    "sin": lambda x, y: OPERATIONS["cos"](x),
+    "cos": lambda x, y: _negative(OPERATIONS["sin"](x)),
+    "tan": lambda x, y: add(ONE, _square(y)),
+    "atan": lambda x, y: _inverse(add(ONE, _square(x))),
+    "tanh": lambda x, y: add(ONE, _negative(_square(y))),
+    "abs": lambda x, y: _side(x),
+}
