@@ -1,7 +1,8 @@
 """A question with several unknowns: searched from several starts, and certified as far as it goes.
 
-That the answer keeps every constraint is certain. That no other is better is so where goal and
-constraints are convex, up to a gap that is said; else the starts that agree are the evidence.
+Constraints are kept to a tolerance that intervals verify (`certified`). Where goal and constraints
+are convex, a certified duality gap bounds how much better another choice may be; else the starts
+that agree are the evidence.
 """
 
 from __future__ import annotations
