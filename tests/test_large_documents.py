@@ -236,3 +236,15 @@ def test_patterns_are_found_wherever_they_stand():
     }
     assert set(tokenizing._patterns(json.dumps(document).encode())) == {"x+", "y"}
     assert tokenizing._patterns(b"[" * 100_000) == []
+
+
+def test_patterns_are_read_from_the_file_after_a_failure_only(tmp_path: Path):
+    path = tmp_path / "tokenizer.json"
+    with tokenizing.no_panic(path):
+        pass
+    path.write_text(json.dumps({"pattern": {"Regex": "(a|b)*"}}))
+    with pytest.raises(LawdslError) as caught, tokenizing.no_panic(path):
+        raise RuntimeError("stack overflow")
+    (found,) = caught.value.diagnostics
+
+    assert found.code == "R0216" and found.notes == ("its pattern: (a|b)*",)

@@ -97,14 +97,14 @@ def _long(tokenizer: Tokenizer, text: str, offsets: bool) -> Encoded:
 
 
 @contextmanager
-def no_panic(path: Path, content: bytes) -> Iterator[None]:
-    """Turn whatever the library `tokenizers` fails with into one message.
+def no_panic(path: Path, content: bytes | None = None) -> Iterator[None]:
+    """Turn every error of the library `tokenizers` into one message.
 
     What its Rust code panics with is derived from BaseException and can be known by its name only.
 
     Args:
         path: of the tokenizer.json.
-        content: what is in it.
+        content: its bytes; by default they are read from the file, after a failure only.
     Raises:
         LawdslError: R0216.
     """
@@ -116,12 +116,13 @@ def no_panic(path: Path, content: bytes) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        known = _read(path) if content is None else content
         raise LawdslError(
             Diagnostic(
                 "R0216",
                 f"the tokenizer fails: {said}",
                 place=str(path),
-                notes=tuple(f"its pattern: {_short(pattern)}" for pattern in _patterns(content)),
+                notes=tuple(f"its pattern: {_short(p)}" for p in _patterns(known)),
                 help="give it a pattern that does not backtrack so far, or take another tokenizer",
             )
         ) from None
@@ -131,8 +132,16 @@ def _short(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def _read(path: Path) -> bytes:
+    """The bytes of a file; none where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
 def _patterns(content: bytes) -> list[str]:
-    """The regular expressions of a tokenizer.json."""
+    """The regular expressions of a tokenizer.json; none where it is damaged."""
     try:
         left = [parse_json(content, "tokenizer.json")]
     except ValueError:

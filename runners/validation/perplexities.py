@@ -11,7 +11,6 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,7 @@ def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
     rows: list[NDArray[np.int64]] = []
     for begin in range(0, len(texts), BATCH):
         batch = texts[begin : begin + BATCH]
-        with _no_panic(judge.folder):
+        with no_panic(judge.folder / TOKENIZER):
             encodings = judge.inner.encode_batch(batch, add_special_tokens=False)
         for encoding in encodings:
             ids = [*judge.start, *encoding.ids[: judge.length + 1]]
@@ -214,17 +213,8 @@ def _tokenizer(folder: Path, name: str) -> Any:
     return inner
 
 
-def _no_panic(folder: Path) -> AbstractContextManager[None]:
-    path = folder / TOKENIZER
-    try:
-        content = path.read_bytes()
-    except OSError:  # it was read before; it names patterns only
-        content = b""
-    return no_panic(path, content)
-
-
 def _start(inner: Any, folder: Path) -> tuple[int, ...]:
-    with _no_panic(folder):
+    with no_panic(folder / TOKENIZER):
         with_special = inner.encode("a", add_special_tokens=True)
     before = itertools.takewhile(
         lambda pair: pair[1], zip(with_special.ids, with_special.special_tokens_mask, strict=True)
