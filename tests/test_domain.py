@@ -214,7 +214,11 @@ LETS = "variable k > 0\nvariable q > 0\nparameter F, mu, w > 0\nlet K = 1/k + w*
         ("variable k > 0\nlet K = k + 1\nL = 1/K", "L(K = K0) <= L", "undecided"),
         ("variable k > 0\nlet K = k + 1\nL = 1/K", "L(K = K0) >= L", "undecided"),
         ("variable k > 0\nvariable q > 0\nlet K = k + 1\nL = q/K", "L(K = K0) < q", "proved"),
-        ("variable k > 0\nvariable q > 0\nlet K = k + 1\nL = q/K", "L(K = K0) < k + q", "undecided"),
+        (
+            "variable k > 0\nvariable q > 0\nlet K = k + 1\nL = q/K",
+            "L(K = K0) < k + q",
+            "undecided",
+        ),
         # a let that may have either sign, with a condition on it
         ("variable k > 0\nvariable q\nlet K = 1/k + q\nL = 1/K", "∂L/∂K < 0", "undecided"),
         ("variable k > 0\nvariable q\nlet K = 1/k + q\nL = 1/K", "∂L/∂K < 0 for K > 0", "proved"),
