@@ -69,7 +69,8 @@ class Exact:
     def power(self, x: Any, y: Any) -> Any:
         """x^y; of numbers below 0 whole powers only, and no 0^0."""
         if x > 0:
-            return self.exp(y * mpmath.log(x)) if y != int(y) else x ** int(y)
+            few = abs(y) < 10**6 and y == int(y)  # mpmath multiplies: 10^50 times takes for ever
+            return x ** int(y) if few else self.exp(y * mpmath.log(x))
         if x == 0 and y > 0:
             return mpmath.mpf(0)
         if x < 0 and y == int(y):
