@@ -94,9 +94,17 @@ class Exact:
             raise OverflowError  # mpmath could, in a long time
         return mpmath.exp(x)
 
+    def sin(self, x: Any) -> Any:
+        if mpmath.mag(x) > 10**5:
+            raise OverflowError  # mpmath needs that many bits of pi
+        return mpmath.sin(x)
+
+    def cos(self, x: Any) -> Any:
+        if mpmath.mag(x) > 10**5:
+            raise OverflowError
+        return mpmath.cos(x)
+
     pi = mpmath.pi
-    sin = staticmethod(mpmath.sin)
-    cos = staticmethod(mpmath.cos)
     tanh = staticmethod(mpmath.tanh)
     atan = staticmethod(mpmath.atan)
     absolute = staticmethod(abs)
