@@ -36,6 +36,7 @@ SAMPLED = [
 ]
 
 
+@pytest.mark.slow  # minutes: some laws are costly to evaluate exactly
 @pytest.mark.parametrize("case", SAMPLED, ids=[f"{c.law.name}: {c.shown}" for c in SAMPLED])
 def test_what_is_proved_stands_up_to_sampling(case: Case):
     assert contradiction(case, Verdict("", case.claim.expect)) is None or (

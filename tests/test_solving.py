@@ -432,3 +432,10 @@ def test_numbers_without_a_fit_have_no_interval():
     answer = lawdsl.solve("dcpt.allocation", domain={**INTERIOR, "C": 4.5}, r=0.4, C=60.0)
     assert answer.ends("N") is None
     assert [d.code for d in answer.diagnostics] == ["F0504"]
+
+
+def test_an_infinite_slope_at_an_end_has_no_threshold(tmp_path):
+    file = tmp_path / "steep.law"
+    file.write_text("question steep\ngiven a\nchoose x > 0\nminimize a*x^0.95 - 0.04*log(x + 7)\n")
+    answer = lawdsl.solve(file, a=1.4)
+    assert answer.chosen[0].value == 0

@@ -26,6 +26,7 @@ from lawdsl.solving.records import Conflict, Threshold
 
 SECONDS = 1.0  # for one proof
 SAME = 1e-9
+NOT_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 
 
 def thresholds(
@@ -62,7 +63,7 @@ def zero_of(
     Returns:
         None where algebra finds none, or one of another branch.
     """
-    if symbol not in expression.free_symbols:
+    if symbol not in expression.free_symbols or expression.has(*NOT_FINITE):
         return None
     formula = isolated(flat(expression), symbol)
     if formula is None:
