@@ -38,9 +38,9 @@ class _Reading:
     valued: bool = False
     said: str | None = None
 
-    def signs(self, *, pieces: int = 0) -> Signs:
+    def signs(self, *, pieces: int = 0, thorough: bool = True) -> Signs:
         telling = sp.Mul.make_args(self.larger)
-        return Signs(self.box, telling, valued=self.valued, pieces=pieces)
+        return Signs(self.box, telling, valued=self.valued, pieces=pieces, thorough=thorough)
 
 
 class Search:
@@ -125,20 +125,26 @@ def _proof(
 ) -> tuple[Verdict | None, sp.Expr | None, Mapping[sp.Symbol, Fraction] | None]:
     """A proof; or what is to blame that there is none, and a point where the claim seems to fail.
 
-    The rules come first, for a proof that can be followed, then rules that may look at pieces; they
-    get more time where numbers fail.
+    The quick rules come first, then all rules, for a proof that can be followed, then rules that may
+    look at pieces; they get more time where numbers fail.
     """
     blame = near = None
     numbers_help = len(readings[-1].larger.free_symbols - set(readings[-1].box.settings)) <= SYMBOLS
-    for pieces, share in ((0, 0.2), (PIECES, 0.1), (PIECES, 0.2 if numbers_help else 0.6)):
+    rounds = (
+        (PIECES, False, 0.1),
+        (0, True, 0.2),
+        (PIECES, True, 0.1),
+        (PIECES, True, 0.2 if numbers_help else 0.6),
+    )
+    for pieces, thorough, share in rounds:
         for reading in readings:
-            signs = reading.signs(pieces=pieces)
+            signs = reading.signs(pieces=pieces, thorough=thorough)
             if _holds(signs, reading.larger, goal.strict, share * seconds):
                 notes = list(dict.fromkeys(signs.notes))[:NOTES]
                 steps = [*_stated(goal, reading), *notes]
                 return proved(steps, reading.box.facts, signs.used()), None, None
             blame = blame or signs.blame
-        if near is None and pieces:
+        if near is None and pieces and thorough:
             last = readings[-1]
             covered = _covered(last, 0.4 * seconds)
             if covered.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):

@@ -69,6 +69,9 @@ SUM_RULES: tuple[tuple[Rule, int], ...] = (
 """What is tried on a sum that is not of one sign already, and on one with terms of both signs, down
 to which depth of rules within rules; each may say None."""
 
+COSTLY = frozenset({by_orders, by_stationary, by_ladder, by_order, by_sides})
+"""Rules on sums that may take most of a claim's time; a quick look goes without them."""
+
 MOVING = {
     between_ends,
     paid,
@@ -95,6 +98,7 @@ class Signs:
         moving: of rules under way that look at points beyond the domain, though in the box: what is
             declared of several symbols at once (shares sum to 1) may not hold there.
         peeled: faces that the box has been given without; there are exponentially many sets of them.
+        thorough: whether costly rules are tried too.
     """
 
     def __init__(
@@ -106,9 +110,11 @@ class Signs:
         pieces: int = 0,
         depth: int = 0,
         peeled: int = 0,
+        thorough: bool = True,
     ) -> None:
         self.box = box
         self.peeled = peeled
+        self.thorough = thorough
         self.given = frozenset(box.settings) if valued else frozenset()
         self.telling = frozenset(telling)
         self.notes: list[str] = []
@@ -262,6 +268,8 @@ class Signs:
             if found != Sign.REAL or self._glance.both_signs(e):
                 return found
             for rule, deepest in SUM_RULES:
+                if rule in COSTLY and not self.thorough:
+                    continue
                 more = self._attempt(rule, e) if self.depth <= deepest else None
                 if more is not None:
                     return more
@@ -272,13 +280,19 @@ class Signs:
     def off(self, faces: list[Face]) -> Signs:
         """Signs on the box without some of its faces, by plain rules only."""
         box, peeled = without(self.box, faces), self.peeled + len(faces)
-        inner = Signs(box, valued=bool(self.given), depth=DEPTH - 1, peeled=peeled)
+        inner = Signs(
+            box,
+            valued=bool(self.given),
+            depth=DEPTH - 1,
+            peeled=peeled,
+            thorough=self.thorough,
+        )
         inner.moving = self.moving
         return inner
 
     def inside(self, box: Box) -> Signs:
         """Signs on a part of the box, with the rules that are left at this depth."""
-        inner = Signs(box, valued=bool(self.given), depth=self.depth)
+        inner = Signs(box, valued=bool(self.given), depth=self.depth, thorough=self.thorough)
         inner.moving = self.moving
         return inner
 
