@@ -123,7 +123,7 @@ def test_every_command_prints_one_json_document(arguments: tuple, tmp_path: Path
         (("fit", "dcpt.share", TABLE, "--set", "D_min=1"), 3, "L0301"),
         (("fit", "dcpt.share", TABLE, "--starts", "many"), 3, "F0106"),
         (("fit", "dcpt.share", TABLE, "-o", "no/such/folder.json"), 3, "F0108"),
-        (("predict", TABLE, "r=1"), 3, "F0108"),
+        (("predict", TABLE, "r=1"), 2, "C0007"),
         (("explain", "L9999"), 2, "C0001"),
         (("nonsense",), 2, "C0001"),
     ],
@@ -154,7 +154,7 @@ PRODUCT = "law product\nvariable x > 0\nparameter a, b > 0\nL = a*b*x\nrequire L
 
 def test_parameters_that_no_data_tell_apart_are_named_with_every_look_at_the_law(tmp_path: Path):
     (tmp_path / "product.law").write_text(PRODUCT, encoding="utf-8")
-    (tmp_path / "runs.csv").write_text("x,L\n1,2\n2,4.1\n3,5.9\n4,8\n", encoding="utf-8")
+    (tmp_path / "runs.csv").write_text("x,L\n1,2.003\n2,4.127\n3,5.911\n4,8.046\n", encoding="utf-8")
     made = lawdsl("fit", "product.law", "runs.csv", "-o", "fit.json", cwd=tmp_path)
     assert made.returncode == 1 and made.stderr.count("F0114") == 1
     kept = document(lawdsl("fit", "product.law", "runs.csv", "--json", cwd=tmp_path))
