@@ -37,7 +37,13 @@ HERE = Path(__file__).resolve().parent
 FOLDERS = ["lawdsl/proof", "lawdsl/solving", "lawdsl/fitting", "lawdsl/data"]
 # torch takes seconds to load and none of these folders is behind it
 UNRELATED = ["test_cpt", "test_checkpoints", "test_collect", "test_corpora", "test_bad_corpora"]
-UNRELATED += ["test_evaluation", "test_evaluation_steps", "test_losses", "test_models", "test_streams"]
+UNRELATED += [
+    "test_evaluation",
+    "test_evaluation_steps",
+    "test_losses",
+    "test_models",
+    "test_streams",
+]
 UNRELATED += ["test_on_ray", "test_parallel", "test_real_sweeps", "test_recipes", "test_schedules"]
 UNRELATED += ["test_sweep", "test_plan", "test_validation", "test_weights_and_runs", "test_wheel"]
 UNRELATED += ["test_locks", "test_points", "test_layers", "test_startup", "test_readme"]
@@ -50,7 +56,9 @@ HARNESS_FAILED = 70
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("command", choices=["record", "run", "report"])
-    parser.add_argument("--out", type=Path, required=True, help="folder of the record and the results")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of the record and the results"
+    )
     parser.add_argument("--count", type=int, default=300, help="mutations to draw")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folders", nargs="+", default=FOLDERS, help="where to mutate")
@@ -140,9 +148,16 @@ def read_coverage(out: Path) -> Coverage:
 def run(options: argparse.Namespace) -> None:
     """Draw mutations and try each one that has no result yet."""
     recorded = json.loads((options.out / "sources.json").read_text())
-    stale = [file for folder in options.folders for file in _files(folder) if recorded.get(file) != _hash(file)]
+    stale = [
+        file
+        for folder in options.folders
+        for file in _files(folder)
+        if recorded.get(file) != _hash(file)
+    ]
     if stale:
-        raise SystemExit(f"changed since it was recorded: {', '.join(stale[:5])}; run `record` again")
+        raise SystemExit(
+            f"changed since it was recorded: {', '.join(stale[:5])}; run `record` again"
+        )
     coverage = read_coverage(options.out)
     drawn = draw(options)
     results = read_results(options.out)

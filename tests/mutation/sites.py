@@ -67,7 +67,9 @@ class Mutation:
 
     def describe(self, source: bytes) -> str:
         before = source[self.start : self.end].decode()
-        return f"{self.file}:{self.line}  {self.operator}:  {_short(before)}  ->  {_short(self.after)}"
+        return (
+            f"{self.file}:{self.line}  {self.operator}:  {_short(before)}  ->  {_short(self.after)}"
+        )
 
 
 def _short(text: str) -> str:
@@ -254,9 +256,7 @@ def _choices(node: ast.expr) -> Iterator[ast.expr]:
     yield node.orelse
 
 
-_CHANGES: dict[
-    type[ast.expr], tuple[tuple[str, Callable[[ast.expr], Iterator[ast.expr]]], ...]
-] = {
+_CHANGES: dict[type[ast.expr], tuple[tuple[str, Callable[[ast.expr], Iterator[ast.expr]]], ...]] = {
     ast.Compare: (("comparison", _comparisons),),
     ast.BinOp: (("arithmetic", _arithmetic),),
     ast.BoolOp: (("connective", _connectives),),
