@@ -282,7 +282,7 @@ def test_the_command_shows_what_was_chosen_and_how():
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("c ")]
     assert line.split() == ["c", "2.81034", *f"= {STEPS[4:]}, 1000)".split()]
     assert found["ok"] and found["result"]["held"]["c"]["formula"] == f"{STEPS[4:]}, 1000)"
-    assert [d["code"] for d in found["diagnostics"]] == ["F0122"]
+    assert [d["code"] for d in found["diagnostics"]] == ["F0122", "F0102"]
 
 
 # ---- the language
