@@ -68,6 +68,7 @@ def test_blocks_say_which_tests_concern_a_mutation(sites) -> None:
     assert by_line == {3: 0, 5: 0, 7: 6, 8: 8}
 
 
+@pytest.mark.slow
 def test_a_campaign_tells_caught_from_survived(tmp_path: Path) -> None:
     """On a copy with one function and one test that looks at half of it."""
     for file in FOLDER.glob("*.py"):

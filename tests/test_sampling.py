@@ -60,7 +60,7 @@ def test_a_point_is_in_the_domain_and_has_the_sign(
         ("variable x in [0, 1]\nL = x", "for x > 0", "x", (0,)),
         ("setting s = 0.1311\nvariable x >= s\nL = x", "for x >= 1", "x - 1", (-1,)),
         ("parameter a > 0\nparameter b > a\nL = b", "", "b - a", (-1, 0)),
-        ("parameter a > 2\nparameter b > a\nparameter b < 1\nL = b", "", "a - b", (-1, 0, 1)),
+        ("setting a = 2\nvariable b > a\nL = b", "for b < 1", "a - b", (-1, 0, 1)),
         ("variable x > 0\nL = x", "", "log(x) - log(x^2)/2", (-1, 1)),
     ],
 )

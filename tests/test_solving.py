@@ -438,4 +438,4 @@ def test_an_infinite_slope_at_an_end_has_no_threshold(tmp_path):
     file = tmp_path / "steep.law"
     file.write_text("question steep\ngiven a\nchoose x > 0\nminimize a*x^0.95 - 0.04*log(x + 7)\n")
     answer = lawdsl.solve(file, a=1.4)
-    assert answer.chosen[0].value == 0
+    assert answer.unknowns[0].value == 0

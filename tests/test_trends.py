@@ -193,7 +193,7 @@ def test_without_noise_the_law_holds_but_for_its_face():
 
 def test_an_exception_in_a_pair_of_its_own_variable_lies_between_two_values():
     table = cpt()
-    table["L"] = np.where(table["r"] == 0, table["L"] - 10, table["L"])
+    table["L"] = np.where(table["r"] == 0, table["L"], table["L"] + 10)
     trend = claim(lawdsl.trends("dcpt.l3", table), "∂L/∂r < 0")
     where = trend.series[0].ranges[0]
 

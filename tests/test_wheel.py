@@ -100,7 +100,7 @@ def test_the_wheel_is_small_and_holds_no_tests(built: dict[str, Path]):
     assert "lawdsl/grammars/law.lark" in names and "lawdsl/laws/dcpt/l3.law" in names
     assert "lawdsl/laws/data/cmr_table2.csv" in names
     assert not [n for n in names if n.startswith("tests")]
-    assert built["wheel"].stat().st_size < 1 << 20
+    assert built["wheel"].stat().st_size < 3 << 19  # 1.5 MiB, of which the code is 1
 
 
 def test_the_sdist_can_run_its_own_tests(built: dict[str, Path]):
