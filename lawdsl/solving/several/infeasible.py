@@ -160,7 +160,7 @@ def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
     by = float(np.max(violations(problem, x), initial=0.0))
     excluded = found.gap is not None and found.value - found.gap > ROUNDING
     excluded = excluded or no_point(problem, least)
-    share = None if found.gap is None else found.gap / found.value
+    share = found.gap / found.value if found.gap is not None and found.value > 0 else None
     return _nothing_met(problem, x, conflict, relaxed, by, excluded, share)
 
 
