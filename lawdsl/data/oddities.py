@@ -130,7 +130,7 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
 
     Two measurements of one setting, each with noise of standard deviation s, are rounded to the same
     multiple of a step, small beside s, with probability step/(2 s sqrt(pi)). Values that also occur
-    at other settings show a step that is no decimal one, as the 1/164 of an accuracy.
+    at other settings show a step that is not decimal, such as the 1/164 of an accuracy.
 
     Args:
         seen: the different rows.

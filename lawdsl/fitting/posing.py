@@ -48,7 +48,7 @@ def problem_of(
 
 
 def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
-    """The same fit for a search, with e^S solved for where the law is linear in e^S.
+    """The fit reparametrised for a search: e^S is solved for where the law is linear in e^S.
 
     Its free numbers are those of the fit itself. None where there is no such parameter.
     """

@@ -34,7 +34,7 @@ SIDES = 3  # parts that may have either sign
 
 
 class _NoPolynomial(Exception):
-    """It is no rational expression in few parts, or too large a one."""
+    """The expression is not rational in few parts, or it is too large."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def by_orders(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_shares(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The same for a sum with shares, whose range a box shows too large: first of all rules."""
+    """The sign of a sum with shares; tried first, because a box overestimates their range."""
     if signs.moving or signs.depth > DEPTH or not shares_of(signs.box, e):
         return None
     return by_orders(signs, e)
@@ -304,7 +304,7 @@ class _Algebra:
 
 
 def _shrunk(orthant: Orthant, p: Polynomial) -> tuple[Orthant, Polynomial]:
-    """The same without the variables that the polynomial does not have.
+    """The orthant and the polynomial without the variables that do not occur in it.
 
     A group that loses one of them is no longer known not to vanish.
     """
