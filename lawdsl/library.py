@@ -40,6 +40,7 @@ def shipped(kind: str = "law") -> dict[str, Path]:
     return {name: path for name, path in _files().items() if section_of(path) == kind}
 
 
+@cache
 def _files() -> dict[str, Path]:
     folder = shipped_folder()
     found = {}

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
+from lark.lexer import BasicLexer, LexerThread
 
 from lawdsl.diagnostics import Diagnostic, Text
 from lawdsl.language import limits
@@ -43,6 +45,17 @@ def grammar() -> Lark:
             transformer=Builder(),
             maybe_placeholders=True,
         )
+
+
+@cache
+def _lexer() -> BasicLexer:
+    """The lexer of the grammar, which passes on what the parser ignores.
+
+    `Lark.lex` builds a new one for each text, which takes longer than the lexing of most laws.
+    """
+    configuration = copy(grammar().lexer_conf)
+    configuration.ignore = ()
+    return BasicLexer(configuration)
 
 
 def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
@@ -108,7 +121,8 @@ def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
     diagnostics: list[Diagnostic] = []
     unreadable = 0  # offset up to which what stands there has its message
     reported: set[str] = set()  # characters that have theirs on this line
-    for token in grammar().lex(source.text, dont_ignore=True):
+    lexer = LexerThread.from_text(_lexer(), source.text)
+    for token in lexer.lex(None):  # type: ignore[no-untyped-call]
         span = span_of(token)
         if token.type == "SPACE" or (span.start < unreadable and token.type != "NEWLINE"):
             continue

@@ -30,12 +30,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded
 from lines import Lines
 from minimising import minimised
 from targets import KINDS, ROOT, Case, keep_fits, seeds
-from working import Finding, run_batch
+from working import Finding, Watch, run_batch
 
 BATCH = {"texts": 500, "check": 50, "solve": 25, "tables": 25, "fits": 25}
 SHARES = {"texts": 0.9, "check": 0.03, "solve": 0.02, "tables": 0.02, "fits": 0.03}
 MOST = 4000  # texts of a corpus
 GROWING = 5000  # inputs from which on the corpus grows: it takes a minute to see what it reaches
+WATCHED, FIRST, LATER = 20_000, 8, 64  # one input in 8 is watched first, later one in 64
 EVERY = 30.0  # s between lines of progress
 
 
@@ -49,7 +50,7 @@ class Campaign:
         self.corpus_folder.mkdir(parents=True, exist_ok=True)
         self.state_file = self.folder / "state.json"
         self.state: dict[str, Any] = {"seed": seed, "done": 0, "seconds": 0.0, "outcomes": {}}
-        self.state["findings"] = {}
+        self.state |= {"findings": {}, "slowest": [0.0, -1]}
         if self.state_file.exists():
             self.state = json.loads(self.state_file.read_text(encoding="utf-8"))
             if self.state["seed"] != seed:
@@ -84,11 +85,12 @@ class Campaign:
         kinds = {kind: 0 for kind in ("fault", "hang", "memory", "death")}
         for key in found:
             kinds[key.partition(" ")[0]] += 1
-        answered = state["outcomes"].get("answered", 0)
         listed = ", ".join(f"{n} {k}" for k, n in kinds.items())
+        slowest, number = state["slowest"]
         return (
-            f"{self.kind}: {state['done']:,} inputs ({answered:,} answered); distinct findings: {listed}; "
-            f"corpus {len(self.corpus):,}; {state['seconds']:,.0f} s"
+            f"{self.kind}: {state['done']:,} inputs in {state['seconds']:,.0f} s, "
+            f"the slowest {slowest:.1f} s of CPU ({number}); distinct findings: {listed}; "
+            f"outcomes: {families(state['outcomes'])}"
         )
 
     def _input(self, corpus: Sequence[str], number: int) -> Case:
@@ -96,16 +98,16 @@ class Campaign:
 
     def _batch(self, first: int, last: int) -> None:
         make = partial(self._input, list(self.corpus))
-        watch = self.lines.watch if self.lines else None
-        done, outcomes, found, new = run_batch(
-            range(first, last), make, self.run, self.scratch, watch
-        )
-        self.state["done"] += done
-        for outcome, count in outcomes.items():
+        every = FIRST if first < WATCHED else LATER
+        watch = Watch(self.lines.watch, every) if self.lines else None
+        batch = run_batch(range(first, last), make, self.run, self.scratch, watch)
+        self.state["done"] += batch.done
+        for outcome, count in batch.outcomes.items():
             self.state["outcomes"][outcome] = self.state["outcomes"].get(outcome, 0) + count
-        for number, finding in found.items():
+        self.state["slowest"] = max(self.state["slowest"], list(batch.slowest))
+        for number, finding in batch.findings.items():
             self._found(number, make(number), finding)
-        for number in new:
+        for number in batch.new:
             self._grow(make(number))
 
     def _again(self, case: Case) -> bool:
@@ -139,6 +141,16 @@ class Campaign:
         (self.folder / f"{name}{case.suffix}").write_bytes(case.content)
         small = minimised(case, finding, self.run, self.scratch)
         (self.folder / f"{name}-small{case.suffix}").write_bytes(small.content)
+
+
+def families(outcomes: dict[str, int]) -> str:
+    """How often each outcome, the most frequent first; refusals by the first two digits of their code."""
+    counts: dict[str, int] = {}
+    for outcome, count in outcomes.items():
+        family = f"{outcome[:-2]}.." if outcome.startswith("refused ") else outcome
+        counts[family] = counts.get(family, 0) + count
+    listed = sorted(counts.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{family} {count:,}" for family, count in listed)
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ def minimised(case: Case, finding: Finding, run: Callable[[Case, Path], str], fo
         if time.monotonic() > until:
             return False
         smaller = replace(case, content=content)
-        _, _, found, _ = run_batch([0], lambda _: smaller, run, folder)
+        found = run_batch([0], lambda _: smaller, run, folder).findings
         return 0 in found and (found[0].kind, found[0].where) == (finding.kind, finding.where)
 
     content = case.content

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from lark import Lark
 from mutating import mutate_json, mutate_text
 from tables import mutate_table
 
@@ -29,8 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
 TIME = "0.05"  # s for a claim
 ROUND = 3000  # characters of a text that is printed and read again
-Lark._build_lexer = cache(Lark._build_lexer)  # type: ignore[method-assign]  # else built for each text
-library._files = cache(library._files)  # else listed for each text
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,8 @@ def seeds() -> list[str]:
 
 
 def make_text(rng: random.Random, corpus: Sequence[str]) -> Case:
-    return Case(mutate_text(rng, corpus).encode("utf-8", "surrogatepass"))
+    light = rng.random() < 0.4
+    return Case(mutate_text(rng, corpus, light=light).encode("utf-8", "surrogatepass"))
 
 
 def read_text(case: Case, folder: Path) -> str:

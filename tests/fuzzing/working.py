@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -9,6 +10,7 @@ import resource
 import signal
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,9 +20,16 @@ from typing import Any
 from targets import Case
 
 SECONDS = 10.0  # CPU of one input
-WATCHED = 8  # one input in so many is watched for what it reaches: that takes ten times as long
 BYTES = 1 << 30  # memory that one input may take
 CODE = f"{Path(__file__).resolve().parent.parent.parent}/lawdsl/"
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Which inputs are watched for what they reach: that takes ten times as long."""
+
+    reaches_more: Callable[[Callable[[], Any]], bool]  # calls what it is given
+    every: int  # one input in so many
 
 
 @dataclass(frozen=True)
@@ -32,13 +41,32 @@ class Finding:
     details: str
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What came of a batch.
+
+    Attributes:
+        done: how many inputs are done.
+        outcomes: how often each outcome.
+        findings: by the number of the input.
+        new: numbers of inputs that reached something new.
+        slowest: CPU seconds of the slowest input, and its number.
+    """
+
+    done: int
+    outcomes: dict[str, int]
+    findings: dict[int, Finding]
+    new: list[int]
+    slowest: tuple[float, int]
+
+
 def run_batch(
     numbers: Iterable[int],
     make: Callable[[int], Case],
     run: Callable[[Case, Path], str],
     folder: Path,
-    watch: Callable[[Callable[[], Any]], bool] | None = None,
-) -> tuple[int, dict[str, int], dict[int, Finding], list[int]]:
+    watch: Watch | None = None,
+) -> Batch:
     """Run inputs in a process of its own until all are done, or one ends it.
 
     Args:
@@ -46,11 +74,7 @@ def run_batch(
         make: makes the input of a number, always the same.
         run: runs it; returns its outcome.
         folder: for its files.
-        watch: calls what it is given, and says whether that reached anything new.
-
-    Returns:
-        How many inputs are done, how often each outcome, the findings by number, and the numbers
-        of inputs that reached something new.
+        watch: says of some inputs whether they reached anything new.
     """
     numbers = list(numbers)
     at = mmap.mmap(-1, 8)
@@ -69,6 +93,7 @@ def run_batch(
     outcomes: dict[str, int] = {}
     found: dict[int, Finding] = {}
     new: list[int] = []
+    slowest = (0.0, -1)
     with os.fdopen(reading) as lines:
         for line in lines:
             if not line.endswith("\n"):
@@ -78,14 +103,16 @@ def run_batch(
                 found[number] = Finding(*more)
             elif what == "new":
                 new.append(number)
+            elif what == "slowest":
+                slowest = (more[0], number)
             else:
-                outcomes[more[0]] = number
+                outcomes[more[0]] = outcomes.get(more[0], 0) + 1
     _, status = os.waitpid(child, 0)
     done = struct.unpack("q", at[:8])[0]
     if status != 0:
         found[numbers[done]] = _died(status)
         done += 1
-    return done, outcomes, found, new
+    return Batch(done, outcomes, found, new, slowest)
 
 
 def _died(status: int) -> Finding:
@@ -100,7 +127,7 @@ def _work(
     make: Callable[[int], Case],
     run: Callable[[Case, Path], str],
     folder: Path,
-    watch: Callable[[Callable[[], Any]], bool] | None,
+    watch: Watch | None,
     at: mmap.mmap,
     out: Any,
 ) -> None:
@@ -108,7 +135,8 @@ def _work(
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     base = _memory()
     _bound_memory()
-    outcomes: dict[str, int] = {}
+    gc.freeze()  # what all batches share is neither searched for garbage nor copied
+    slowest = (0.0, -1)
 
     def say(*what: Any) -> None:
         out.write(json.dumps(what) + "\n")
@@ -125,11 +153,12 @@ def _work(
             nonlocal outcome
             outcome = run(case, folder)
 
+        began = time.process_time()
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
-            if watch is None or number % WATCHED:
+            if watch is None or number % watch.every:
                 one()
-            elif watch(one):
+            elif watch.reaches_more(one):
                 say("new", number)
         except MemoryError:
             say("finding", number, "memory", _place(), traceback.format_exc())
@@ -137,13 +166,13 @@ def _work(
             where = f"{type(error).__name__} {_place()}"
             say("finding", number, "fault", where, traceback.format_exc())
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        slowest = max(slowest, (time.process_time() - began, number))
+        say("outcome", number, outcome)
         took = _memory() - base
         if took > BYTES:
             say("finding", number, "memory", "", f"{took / 2**20:,.0f} MiB")
             break  # what comes next would be blamed for it
-    for outcome, count in outcomes.items():
-        say("outcome", count, outcome)
+    say("slowest", slowest[1], slowest[0])
     at[:8] = struct.pack("q", done + 1)
 
 
