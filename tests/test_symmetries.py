@@ -189,6 +189,28 @@ def test_what_is_to_be_fixed_ends_the_freedom(name: str):
     assert freedom(fixed) == Freedom()
 
 
+SUMS_OF_PRODUCTS = {
+    "of two": "variable x > 0\nparameter a, b, c, d > 0\nL = (a*b + c*d)*x",
+    "of three": "variable x > 0\nparameter a, b, c, d, e, f > 0\nL = (a*b + c*d + e*f)*x",
+    "of chains": "variable x > 0\nparameter a, b, c, d > 0\nL = (a*b + b*c + c*d)*x",
+    "of labels": "index i over domain\nvariable x > 0\nparameter s[i], c[i] > 0\n"
+    "L = sum(s[i]*c[i]*exp(-x) for i)",
+}
+
+
+@pytest.mark.parametrize("name", SUMS_OF_PRODUCTS)
+def test_directions_that_share_parameters_each_hold_another_one(name: str):
+    law = law_of(SUMS_OF_PRODUCTS[name])
+    found = freedom(law)
+
+    assert found.certain
+    assert len(found.held) == found.lost > 0
+    assert all(symmetry.held in symmetry.parameters for symmetry in found.symmetries)
+    if name != "of labels":
+        follow(law)
+        assert freedom(law.at(**dict.fromkeys(found.held, 1.5))) == Freedom()
+
+
 # ---- of laws with index sets, at a few labels
 
 GAUGE = ("identify  sum(t[i, j] for j) = 0", "")

@@ -23,6 +23,7 @@ from lawdsl.symmetries.balls import Ball, NoBall, ball, value
 from lawdsl.symmetries.directions import Unclear, Vector, null_vectors, shortened
 from lawdsl.symmetries.flows import Field, Flow, flow_of, holds
 from lawdsl.symmetries.formulas import Direction, guesses
+from lawdsl.symmetries.holding import choose_held
 from lawdsl.symmetries.identities import vanishes
 from lawdsl.symmetries.points import REACH, WIDEST, NoPoint, Numbers, Point, numbers_of
 from lawdsl.symmetries.records import Freedom, Symmetry
@@ -236,16 +237,17 @@ def _length(field: Field) -> int:
 def _recorded(numbers: Numbers, found: Sequence[_Named]) -> tuple[Symmetry, ...]:
     law, names = numbers.law, numbers.names
     vectors = [one.vector for one in found]
-    held: list[int] = []
+    ranked: list[dict[str, float | None]] = [
+        dict(holds(law, one.field)) if one.field else {names[i]: None for i in sorted(one.vector)}
+        for one in found
+    ]
+
+    def determined(chosen: Sequence[str]) -> bool:
+        return _independent(vectors[: len(chosen)], [names.index(name) for name in chosen])
+
+    held = choose_held([list(values) for values in ranked], names, determined)
     records = []
-    for vector, field, proved in found:
-        ranked = holds(law, field) if field else [(names[i], None) for i in sorted(vector)]
-        name, at = next(
-            (name, at)
-            for name, at in ranked
-            if _independent(vectors[: len(held) + 1], [*held, names.index(name)])
-        )
-        held.append(names.index(name))
+    for (vector, field, proved), values, name in zip(found, ranked, held, strict=True):
         flow = _within(PROOF_SECONDS, lambda: _flow(numbers, field)) if field else None  # noqa: B023
         records.append(
             Symmetry(
@@ -255,7 +257,7 @@ def _recorded(numbers: Numbers, found: Sequence[_Named]) -> tuple[Symmetry, ...]
                 proved=proved,
                 flow=flow,
                 held=name,
-                value=at,
+                value=values[name],
             )
         )
     return tuple(records)

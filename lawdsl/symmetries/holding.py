@@ -1,0 +1,59 @@
+"""One parameter for each direction, so that all of them held at numbers end the freedom together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lawdsl.symmetries.directions import Unclear
+
+
+def choose_held(
+    preferred: Sequence[Sequence[str]],
+    names: Sequence[str],
+    independent: Callable[[Sequence[str]], bool],
+) -> list[str]:
+    """A parameter of its own for each direction, the most preferred one where that is possible.
+
+    The first direction takes its first choice. What a later one prefers may be determined already
+    by those that are held, however: of a - b, c - d and a - c, with a and c held, the third has
+    nothing left to hold. Then some other parameter (b or d) is held too and the directions exchange
+    theirs, along an augmenting path of the bipartite matching between directions and parameters.
+
+    Args:
+        preferred: the parameters that each direction moves, the best one to hold first.
+        names: all parameters.
+        independent: whether the first n directions, reduced to these n parameters, are independent.
+
+    Raises:
+        Unclear: no parameters determine the directions, as far as their digits tell.
+    """
+    owner: dict[str, int] = {}  # parameter -> direction
+    for k, own in enumerate(preferred):
+        candidates = [name for name in dict.fromkeys((*own, *names)) if name not in owner]
+        new = next((name for name in candidates if independent([*owner, name])), None)
+        if new is None:
+            raise Unclear
+        if new in own:
+            owner[new] = k
+        elif not _assigned(k, preferred, {*owner, new}, owner, set()):
+            raise Unclear
+    held = {k: name for name, k in owner.items()}
+    return [held[k] for k in range(len(preferred))]
+
+
+def _assigned(
+    k: int,
+    preferred: Sequence[Sequence[str]],
+    allowed: set[str],
+    owner: dict[str, int],
+    visited: set[str],
+) -> bool:
+    """Give a direction one of its parameters; whoever has it already takes another."""
+    for name in preferred[k]:
+        if name not in allowed or name in visited:
+            continue
+        visited.add(name)
+        if name not in owner or _assigned(owner[name], preferred, allowed, owner, visited):
+            owner[name] = k
+            return True
+    return False
