@@ -10,10 +10,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
-from independent_formulas import NoValue, Tree, Values, placed, text, value
+from independent_formulas import NoValue, Tree, Values, name, num, placed, text, value
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,63 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class Term:
+    """`coefficient·variable^(±exponent)`, or `coefficient·exp(±exponent·variable)`."""
+
+    variable: str
+    coefficient: str
+    exponent: str
+    exponential: bool
+    sign: int
+
+    @property
+    def formula(self) -> Tree:
+        if self.exponential:
+            inner = ("*", name(self.exponent), name(self.variable))
+            part: Tree = ("exp", inner if self.sign > 0 else ("*", num(-1), inner))
+            return ("*", name(self.coefficient), part)
+        part = ("^", name(self.variable), name(self.exponent))
+        return ("*" if self.sign > 0 else "/", name(self.coefficient), part)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Another law, of which the claim says that the first is one: a constant, if it has one, and
+    one term in each variable."""
+
+    variables: tuple[Quantity, ...]
+    parameters: tuple[Quantity, ...]
+    constant: str | None
+    terms: tuple[Term, ...]
+
+    @property
+    def formula(self) -> Tree:
+        parts = [name(self.constant)] if self.constant else []
+        return added([*parts, *(term.formula for term in self.terms)])
+
+    def text(self) -> str:
+        lines = ["law target", *(q.declared() for q in (*self.variables, *self.parameters))]
+        return "\n".join([*lines, f"L = {text(self.formula)}"]) + "\n"
+
+
+def added(parts: Sequence[Tree]) -> Tree:
+    """Their sum."""
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = ("+", whole, part)
+    return whole
+
+
+@dataclass(frozen=True)
 class Case:
     """A law with one claim, and what the claim says.
 
     Attributes:
         listed: the labels of its index set, if it has one; empty for any labels.
         formula: of L, in which lets are written out.
-        kind: of the claim: compare, rise, bend, finite, limit, slope.
+        kind: of the claim: compare, rise, bend, finite, limit, slope, is.
+        target: of the claim `L is target`.
+        settled: in that claim, variables that keep a value, and the name of the value.
         left, relation, right: of a comparison `left relation right`.
         by: the name by which it rises or bends, or that goes to infinity.
         conditions: on quantities, of the claim.
@@ -76,13 +127,17 @@ class Case:
     lets: tuple[tuple[str, Tree], ...] = ()
     written: Tree | None = None
     fresh: tuple[str, ...] = field(default=())
+    target: Target | None = None
+    settled: tuple[tuple[str, str], ...] = ()
 
     @property
     def claim(self) -> str:
+        settled = ", ".join(f"{n} = {value}" for n, value in self.settled)
         words = {
             "rise": f"L {self.relation} in {self.by}",
             "bend": f"L {self.relation} in {self.by}",
             "finite": "L finite",
+            "is": f"L({settled}) is target" if settled else "L is target",
             "limit": f"L -> {text(self.right)} as {self.by} -> oo",
             "slope": f"∂L/∂{self.by} {self.relation} {text(self.right)}",
             "compare": f"{text(self.left)} {self.relation} {text(self.right)}",
@@ -102,6 +157,14 @@ class Case:
         lines += [f"let {n} = {text(tree)}" for n, tree in self.lets]
         lines += [f"L = {text(self.written or self.formula)}", f"require {self.claim}"]
         return "\n".join(lines) + "\n"
+
+    def write(self, folder: Path) -> Path:
+        """The file of the law, in a folder that the target's file is written to as well."""
+        if self.target:
+            (folder / "target.law").write_text(self.target.text(), encoding="utf-8")
+        path = folder / "example.law"
+        path.write_text(self.text(), encoding="utf-8")
+        return path
 
     def whole(self, tree: Tree) -> Tree:
         """A formula of the claim with L written out."""
@@ -142,7 +205,7 @@ def points(case: Case, rng: random.Random, labels: Sequence[str], count: int) ->
         at: dict[str, Any] = {}
         for q in case.quantities:
             if q.simplex:
-                for one, share in zip(labels, _shares(rng, len(labels)), strict=True):
+                for one, share in zip(labels, shares(rng, len(labels)), strict=True):
                     at[f"{q.name}[{one}]"] = share
                 continue
             for places in label_choices(q, labels):
@@ -151,7 +214,8 @@ def points(case: Case, rng: random.Random, labels: Sequence[str], count: int) ->
             yield at
 
 
-def _shares(rng: random.Random, count: int) -> list[Any]:
+def shares(rng: random.Random, count: int) -> list[Any]:
+    """Some of them are 0, or all but one."""
     parts = [rng.choice((0, 0, 1, 1, 2, 3, rng.randint(1, 10**6))) for _ in range(count)]
     if not any(parts):
         parts[rng.randrange(count)] = 1
@@ -197,3 +261,24 @@ def drawn_value(
     if high is not None:
         return high if pick > 0.9 else high - size
     return 0 * size if pick > 0.93 else size * rng.choice((-1, 1))
+
+
+def far_value(
+    q: Quantity, rng: random.Random, at: Values, labels: Sequence[str], places: Values
+) -> Any:
+    """A value at an end of a range, very near to one, or very far out."""
+    ends = [(x.relation, value(x.at, at, labels, places)) for x in q.limits]
+    low = max((x for relation, x in ends if relation[0] == ">"), default=None)
+    high = min((x for relation, x in ends if relation[0] == "<"), default=None)
+    closed = [x for relation, x in ends if relation[1:] == "=" and x in (low, high)]
+    if closed and rng.random() < 0.4:
+        return rng.choice(closed)
+    size = mpmath.mpf(2) ** rng.randint(1, 150)
+    if low is not None and high is not None:
+        near = (high - low) / size
+        return low + near if rng.random() < 0.5 else high - near
+    if rng.random() < 0.5:
+        size = 1 / size
+    if low is not None:
+        return low + size
+    return size * rng.choice((1, -1)) if high is None else high - size

@@ -6,7 +6,8 @@ No parser and no algebra of the tool is used: what it prints is read by Python's
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
@@ -19,11 +20,60 @@ DIGITS = 60
 FUNCTIONS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "atan", "abs", "min", "max")
 LABELS = ("a", "b", "c", "d")
 POINTS = 160
+PRECISIONS = (1, 4, 10, 14)  # times DIGITS
 CERTAIN = mpmath.mpf(10) ** -38  # relative: below that a difference may be rounding
 
 
 class NoValue(Exception):
     """A formula has no value at a point."""
+
+
+class Absorbed(Exception):
+    """A number is lost in a sum with a larger one: more digits are needed."""
+
+
+class Unclear(Exception):
+    """No precision decides."""
+
+
+_MATTERS: ContextVar[bool] = ContextVar("matters", default=False)
+
+
+def certain(compute: Callable[[], Any]) -> Any:
+    """The value of a computation, once two precisions agree on six digits of it.
+
+    Raises:
+        NoValue: it has none, at two precisions.
+        Unclear: none of the precisions agree.
+    """
+    before: Any = None
+    for factor in PRECISIONS:
+        found: Any = None
+        matters = _MATTERS.set(True)
+        try:
+            with mpmath.workdps(DIGITS * factor):
+                found = compute()
+        except NoValue:
+            found = NoValue
+        except Absorbed:
+            pass
+        finally:
+            _MATTERS.reset(matters)
+        if found is NoValue and before is NoValue:
+            raise NoValue
+        if _is_value(found) and _is_value(before) and _agree(found, before):
+            return found
+        before = found
+    raise Unclear
+
+
+def _is_value(found: Any) -> bool:
+    return found is not None and found is not NoValue
+
+
+def _agree(x: Any, y: Any) -> bool:
+    pairs = zip(x, y, strict=True) if isinstance(x, tuple) else ((x, y),)
+    return all(abs(a - b) <= abs(a) * mpmath.mpf(10) ** -6 for a, b in pairs)
 
 
 def num(x: object) -> Tree:
@@ -50,6 +100,13 @@ def text(tree: Tree) -> str:
     return f"{kind}({', '.join(map(text, rest))})"
 
 
+def replaced(tree: Tree, by: Mapping[str, Tree]) -> Tree:
+    """The tree with names replaced by formulas."""
+    if tree[0] == "name":
+        return by.get(tree[1], tree)
+    return (tree[0], *(replaced(t, by) if isinstance(t, tuple) else t for t in tree[1:]))
+
+
 def value(tree: Tree, at: Values, labels: Sequence[str] = (), places: Values | None = None) -> Any:
     """The value of a tree in mpmath. Subscripts are looked up with their indices replaced."""
     kind, *rest = tree
@@ -61,7 +118,10 @@ def value(tree: Tree, at: Values, labels: Sequence[str] = (), places: Values | N
     if kind in ("sum", "prod"):
         body, index = rest
         parts = [value(body, at, labels, {**places, index: one}) for one in labels]
-        return mpmath.fsum(parts) if kind == "sum" else mpmath.fprod(parts)
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = apply("+" if kind == "sum" else "*", [whole, part])
+        return whole
     args = [value(part, at, labels, places) for part in rest]
     return apply(kind, args)
 
@@ -74,15 +134,21 @@ def placed(text: str, places: Values) -> str:
 
 
 def apply(kind: str, args: list[Any]) -> Any:
-    """One operation; NoValue outside its domain."""
+    """One operation.
+
+    Raises:
+        NoValue: outside its domain.
+        Absorbed: within `certain`, a sum is equal to one of its terms, though the other is not 0.
+        OverflowError: the result has more digits than can be written.
+    """
     x, y = args[0], args[-1]
     if kind in ("exp", "sin", "cos") and abs(x) > 10**7:
         raise OverflowError
     match kind:
-        case "+":
-            return x + y
-        case "-":
-            return x - y
+        case "+" | "-":
+            whole = x + y if kind == "+" else x - y
+            lost = x != 0 and y != 0 and whole in (x, y if kind == "+" else -y)
+            return _kept(whole, lost)
         case "*":
             return x * y
         case "/":
@@ -103,7 +169,17 @@ def apply(kind: str, args: list[Any]) -> Any:
             return abs(x)
         case "min" | "max":
             return min(args) if kind == "min" else max(args)
+        case "exp" | "cos" | "tanh":
+            found = getattr(mpmath, kind)(x)
+            return _kept(found, x != 0 and abs(found) == 1)
     return getattr(mpmath, kind)(x)
+
+
+def _kept(found: Any, lost: bool) -> Any:
+    """A result, unless every digit that an operand adds to it is lost, where that matters."""
+    if lost and _MATTERS.get():
+        raise Absorbed
+    return found
 
 
 def power(x: Any, y: Any) -> Any:
@@ -111,7 +187,8 @@ def power(x: Any, y: Any) -> Any:
         raise NoValue
     if x != 0 and abs(y * mpmath.log(abs(x))) > 10**7:
         raise OverflowError
-    return x ** int(y) if y == int(y) and abs(y) < 1000 else mpmath.power(x, y)
+    found = x ** int(y) if y == int(y) and abs(y) < 1000 else mpmath.power(x, y)
+    return _kept(found, y != 0 and abs(x) != 1 and found == 1)
 
 
 def read(shown: str, at: Values) -> Any:

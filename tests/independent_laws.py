@@ -10,6 +10,7 @@ from fractions import Fraction
 import mpmath
 from independent_cases import Case, Limit, Quantity, points
 from independent_formulas import FUNCTIONS, NoValue, Tree, name, num, text, value
+from independent_identities import identity
 
 
 def make(rng: random.Random) -> Case:
@@ -17,6 +18,8 @@ def make(rng: random.Random) -> Case:
     found = rng.random()
     if found < 0.25:
         return _with_labels(rng)
+    if found < 0.35:
+        return identity(rng)
     quantities = _quantities(rng)
     names = [q.name for q in quantities]
     variables = [q.name for q in quantities if q.varies]
@@ -159,7 +162,7 @@ def _claimed(rng: random.Random, case: Case, variables: Sequence[str]) -> Case:
         else _term(rng, [q.name for q in case.quantities])
     )
     if kind == "tight":
-        right = _extreme(rng, case, relation) or right
+        right = near_extreme(rng, case, relation) or right
     return replace(case, kind="compare", relation=relation, right=right)
 
 
@@ -171,7 +174,10 @@ def _free_part(formula: Tree, by: str) -> Tree:
     return num(0) if by in text(formula) else formula
 
 
-def _extreme(rng: random.Random, case: Case, relation: str) -> Tree | None:
+TINY = mpmath.mpf(10) ** -25  # smaller values are not written into a law
+
+
+def near_extreme(rng: random.Random, case: Case, relation: str) -> Tree | None:
     """A number near the least or greatest value at some points, so that little is left."""
     seen = []
     for at in points(case, rng, (), 40):
@@ -182,7 +188,7 @@ def _extreme(rng: random.Random, case: Case, relation: str) -> Tree | None:
     if not seen:
         return None
     best = min(seen) if relation[0] == ">" else max(seen)
-    if not abs(best) < 10**4:
+    if not TINY < abs(best) < 10**4 and best != 0:
         return None
     step = Fraction(rng.choice((0, 0, 0, 1, -1)), rng.choice((10, 100, 10**6)))
     near = Fraction(str(mpmath.nstr(best, 5, min_fixed=-30, max_fixed=30))) + step

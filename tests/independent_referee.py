@@ -7,11 +7,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 import mpmath
-from independent_cases import Case, drawn_value, holds_in, label_choices, points
+from independent_cases import (
+    Case,
+    drawn_value,
+    far_value,
+    holds_in,
+    label_choices,
+    points,
+    shares,
+)
 from independent_formulas import (
     CERTAIN,
     DIGITS,
@@ -19,11 +27,17 @@ from independent_formulas import (
     POINTS,
     NoValue,
     Tree,
+    Unclear,
     Values,
+    certain,
     placed,
     read,
     value,
 )
+from independent_identities import objections_to_identity
+
+OUTSIDE = 5  # parameters outside an exact condition that are looked at
+MOVES = 300  # places of the variables, for each of them
 
 
 def sign(x: Any, scale: Any) -> int | None:
@@ -75,7 +89,7 @@ def _derivative(
         k: all(limit.allows(x + k * h, {**at, by: x + k * h}, labels, places) for limit in q.limits)
         for k in range(-2, 3)
     }
-    with mpmath.workdps(DIGITS * 4):
+    with mpmath.workdps(mpmath.mp.dps * 2 + 2 * DIGITS):
         f = {k: of(("name", "L"), {by: x + k * h}) for k, there in inside.items() if there}
         scale = max(map(abs, f.values()))
         if order == 1:
@@ -99,10 +113,10 @@ def strict(case: Case) -> bool:
 def violated(case: Case, at: Values, labels: Sequence[str]) -> bool | None:
     """Whether the claim certainly fails at a point; False: it certainly holds; None: not certain."""
     try:
-        x, scale = margin(case, at, labels)
+        x, scale = certain(lambda: margin(case, at, labels))
     except NoValue:
         return True if case.kind == "compare" else None
-    except OverflowError:
+    except (OverflowError, Unclear):
         return None
     found = sign(x, scale)
     if found is None:
@@ -112,10 +126,10 @@ def violated(case: Case, at: Values, labels: Sequence[str]) -> bool | None:
 
 def has_value(case: Case, at: Values, labels: Sequence[str]) -> bool | None:
     try:
-        value(case.formula, at, labels)
+        certain(lambda: value(case.formula, at, labels))
     except NoValue:
         return False
-    except OverflowError:
+    except (OverflowError, Unclear):
         return None
     return True
 
@@ -135,6 +149,8 @@ def objections(case: Case, verdict: Mapping[str, Any], seed: int = 0) -> list[st
     with mpmath.workdps(DIGITS):
         if case.kind == "limit":
             return _about_limit(case, verdict, rng)
+        if case.kind == "is":
+            return objections_to_identity(case, verdict, seed)
         sets = sizes(case)
         drawn = [(at, s) for s in sets for at in points(case, rng, s, POINTS // len(sets) + 1)]
         if verdict["verdict"] == "refuted":
@@ -146,6 +162,8 @@ def objections(case: Case, verdict: Mapping[str, Any], seed: int = 0) -> list[st
                 where = ", ".join(f"{n} = {mpmath.nstr(x, 12)}" for n, x in at.items())
                 found.append(f"{wrong} at {where}")
                 break
+        if verdict["verdict"] == "conditional" and verdict["exact"]:
+            found += _about_exactness(case, verdict, drawn, rng)
         return found
 
 
@@ -160,7 +178,7 @@ def _objection(case: Case, verdict: Mapping[str, Any], at: Values, labels: Seque
         if not fails:
             return ""
         try:
-            x, _ = margin(case, at, labels)
+            x, _ = certain(lambda: margin(case, at, labels))
             if x < 0:
                 return "proved inside, but fails"
             return "" if read(verdict["face"], at) else "proved inside, but equal off the face"
@@ -168,15 +186,60 @@ def _objection(case: Case, verdict: Mapping[str, Any], at: Values, labels: Seque
             return ""  # a face in sums of all other labels
         except NoValue:
             return "proved inside, but has no value"
-    if verdict["verdict"] == "conditional" and fails:
-        names = dict(zip(case.fresh, labels, strict=False))
-        seen = {**at, **{placed(q.shown, {i: n}): at[placed(q.shown, {i: one})]
-                         for q in case.quantities for i in q.indices for n, one in names.items()}}  # fmt: skip
-        try:
-            return "its condition holds, but it fails" if read(verdict["condition"], seen) else ""
-        except (KeyError, NoValue, OverflowError):
-            return ""
+    if verdict["verdict"] == "conditional" and fails and _met(case, verdict, at, labels):
+        return "its condition holds, but it fails"
     return ""
+
+
+def _met(case: Case, verdict: Mapping[str, Any], at: Values, labels: Sequence[str]) -> bool | None:
+    """Whether the condition of a verdict holds at a point; None: it cannot be read there."""
+    names = dict(zip(case.fresh, labels, strict=False))
+    seen = {**at, **{placed(q.shown, {i: n}): at[placed(q.shown, {i: one})]
+                     for q in case.quantities for i in q.indices for n, one in names.items()}}  # fmt: skip
+    try:
+        return bool(read(verdict["condition"], seen))
+    except (KeyError, NoValue, OverflowError):
+        return None
+
+
+def _about_exactness(
+    case: Case,
+    verdict: Mapping[str, Any],
+    drawn: Sequence[tuple[Values, Sequence[str]]],
+    rng: random.Random,
+) -> list[str]:
+    """Whether the claim fails somewhere for parameters that do not satisfy an exact condition."""
+    outside = [(at, s) for at, s in drawn if _met(case, verdict, at, s) is False]
+    for at, labels in rng.sample(outside, min(len(outside), OUTSIDE)):
+        moved = chain([at], _variables_moved(case, at, labels, rng))
+        orders = sizes(case) if case.listed else [labels]  # the claim is about all of them
+        if not any(violated(case, there, order) for there in moved for order in orders):
+            fixed = {n: mpmath.nstr(x, 12) for n, x in at.items()}
+            return [f"said to hold nowhere else, but seems to hold for the parameters of {fixed}"]
+    return []
+
+
+def _variables_moved(
+    case: Case, at: Values, labels: Sequence[str], rng: random.Random
+) -> Iterator[Values]:
+    """Points with the same parameters: ends, near ends, far out, and at random."""
+    own = {placed(q.shown, places) for q in case.quantities if not q.varies for places in label_choices(q, labels)}  # fmt: skip
+    for attempt in range(MOVES):
+        found: dict[str, Any] = {n: x for n, x in at.items() if n in own}
+        for q in case.quantities:
+            if not q.varies:
+                continue
+            if q.simplex:
+                found |= {f"{q.name}[{one}]": x for one, x in zip(labels, shares(rng, len(labels)), strict=True)}  # fmt: skip
+                continue
+            for places in label_choices(q, labels):
+                n = placed(q.shown, places)
+                if attempt % 2:
+                    found[n] = drawn_value(q, rng, found, labels, places, 1.0)
+                else:
+                    found[n] = far_value(q, rng, found, labels, places)
+        if holds_in(case, found, labels):
+            yield found
 
 
 def _about_refuted(
@@ -213,8 +276,8 @@ def _about_value(
     if case.kind != "compare" or case.indexed or " = " not in (verdict["value"] or ""):
         return []
     try:
-        x, scale = margin(case, at, labels)
-    except (NoValue, OverflowError):
+        x, scale = certain(lambda: margin(case, at, labels))
+    except (NoValue, OverflowError, Unclear):
         return []
     shown = mpmath.mpf(verdict["value"].rpartition(" = ")[2])
     true = x if case.relation[0] == ">" else -x

@@ -7,11 +7,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import pytest
-from independent_cases import Case, Limit, Quantity
-from independent_formulas import num
-from independent_laws import make
-from independent_referee import objections
+from independent_cases import Case, Limit, Quantity, Target, Term
+from independent_formulas import DIGITS, Tree, name, num, text
+from independent_identities import identity
+from independent_laws import make, near_extreme
+from independent_referee import objections, violated
 
 import lawdsl
 from lawdsl.diagnostics import LawdslError
@@ -20,10 +22,9 @@ from lawdsl.diagnostics import LawdslError
 def judged(numbers: range, seed: str, folder: Path, seconds: float) -> Counter[str]:
     """The verdicts on random laws, none of which is objected to."""
     counts: Counter[str] = Counter()
-    path = folder / "example.law"
     for number in numbers:
         case = make(random.Random(f"{seed}:{number}"))
-        path.write_text(case.text(), encoding="utf-8")
+        path = case.write(folder)
         try:
             (verdict,) = lawdsl.check(lawdsl.load(str(path)), seconds=seconds).claims
         except LawdslError:
@@ -60,11 +61,10 @@ WRONG: list[dict[str, Any]] = [
 
 def test_the_referee_objects_to_wrong_verdicts(tmp_path: Path):
     """Claims of random laws that are neither true nor false everywhere, with other verdicts."""
-    path = tmp_path / "example.law"
     looked_at, caught = 0, [0] * len(WRONG)
     for number in range(40):
         case = make(random.Random(f"wrong:{number}"))
-        path.write_text(case.text(), encoding="utf-8")
+        path = case.write(tmp_path)
         if case.kind not in ("compare", "rise"):
             continue
         try:
@@ -103,3 +103,110 @@ def test_the_referee_looks_at_a_witness_and_what_stands_beside_it(x: str, value:
     said = {"verdict": "refuted", "witness": {"x": x}, "value": value, "never": False}
 
     assert bool(objections(ABOVE, said)) is wrong
+
+
+def _case(formula: Tree, relation: str, at: Tree, **limits: tuple[Limit, ...]) -> Case:
+    """`L relation at`; names from x on are variables."""
+    quantities = tuple(Quantity(n, n >= "x", own) for n, own in limits.items())
+    return Case(quantities, formula, "compare", relation=relation, right=at)
+
+
+POSITIVE = (Limit(">", num(0)),)
+SHARE = (Limit(">=", num(0)), Limit("<=", num(1)))
+X, P = name("x"), name("p")
+SMALL = [
+    # formula, x, whether L > 0 fails there: numbers that are lost beside 1
+    (("log", ("+", num(1), ("*", num("6e-3"), ("exp", ("*", num(-1), X))))), 1024, False),
+    (("-", num(1), ("tanh", X)), 300, False),
+    (("-", ("exp", ("/", num(1), X)), num(1)), 10**80, False),
+    (("-", ("log", ("+", num(1), ("/", num(1), X))), ("/", num(1), X)), 10**58, True),
+    (("-", ("^", X, ("/", num(1), X)), num(1)), 10**70, False),
+    (("-", X, X), 5, True),
+    (("log", ("+", num(1), ("exp", ("*", num(-1), X)))), 10**6, None),  # 434,000 digits
+]
+
+
+@pytest.mark.parametrize(("formula", "x", "fails"), SMALL)
+def test_the_referee_loses_no_number_beside_a_larger_one(formula: Tree, x: int, fails: bool | None):
+    case = _case(formula, ">", num(0), x=POSITIVE)
+
+    with mpmath.workdps(DIGITS):
+        assert violated(case, {"x": mpmath.mpf(x)}, ()) is fails
+
+
+def test_a_law_is_not_compared_with_a_number_of_a_million_digits():
+    vanishing = _case(("exp", ("*", num(-1), X)), ">", num(0), x=POSITIVE)
+
+    with mpmath.workdps(DIGITS):
+        near = [near_extreme(random.Random(n), vanishing, r) for n in range(20) for r in ("<", ">")]
+    assert any(near) and all(len(text(one)) < 100 for one in near if one)
+
+
+RISING = _case(("+", ("*", P, X), num(1)), ">", num(0), p=(), x=SHARE)
+FAR = _case(("-", X, P), ">", num(0), p=(), x=POSITIVE)
+EXACT = [
+    # the claim L > 0, a condition, whether it is said to be necessary, whether that is objected to
+    (RISING, "p > -1", True, False),
+    (RISING, "p >= 0", True, True),
+    (RISING, "p >= 0", False, False),
+    (RISING, "p > -2", True, True),  # not even sufficient
+    (FAR, "p <= 0", True, False),
+    (FAR, "p < -1", True, True),
+]
+
+
+@pytest.mark.parametrize(("case", "condition", "exact", "wrong"), EXACT)
+def test_the_referee_looks_at_both_directions_of_a_condition(
+    case: Case, condition: str, exact: bool, wrong: bool
+):
+    said = {"verdict": "conditional", "condition": condition, "exact": exact}
+
+    assert bool(objections(case, said)) is wrong
+
+
+TARGET = Target(
+    (Quantity("x", True, POSITIVE),),
+    (
+        Quantity("E", False),
+        Quantity("A", False, POSITIVE),
+        Quantity("a", False, (Limit(">=", num(1)),)),
+    ),
+    "E",
+    (Term("x", "A", "a", exponential=False, sign=-1),),
+)
+POWER = ("/", P, ("^", X, ("+", num(1), P)))
+IDENTITIES = [
+    # L for p > 0, the choice in a proof, whether a proof and whether a refutation is objected to
+    (("+", num(2), POWER), "E = 2, A = p, a = 1 + p", False, True),
+    (("+", num(2), POWER), "E = 2, A = p, a = 1 - p", True, True),
+    (("+", num(2), POWER), "E = 1, A = p, a = 1 + p", True, True),
+    (("-", num(2), POWER), "E = 2, A = -p, a = 1 + p", True, False),  # A > 0
+    (("/", P, ("^", X, ("/", P, ("+", num(1), P)))), "E = 0, A = p, a = p/(1 + p)", True, False),
+    (("+", POWER, ("/", num("1e-9"), X)), "E = 0, A = p, a = 1 + p", True, False),
+    (("log", X), "E = 0, A = p, a = 1 + p", True, False),
+]
+
+
+@pytest.mark.parametrize(("formula", "choice", "proof_wrong", "refutation_wrong"), IDENTITIES)
+def test_the_referee_of_identities(
+    formula: Tree, choice: str, proof_wrong: bool, refutation_wrong: bool
+):
+    quantities = (Quantity("x", True, POSITIVE), Quantity("p", False, POSITIVE))
+    case = Case(quantities, formula, "is", target=TARGET)
+    proved = {"verdict": "proved", "proof": [f"target with {choice}"]}
+    refuted = {"verdict": "refuted", "witness": {"x": "1", "p": "3/2"}, "never": False}
+
+    assert bool(objections(case, proved)) is proof_wrong
+    assert bool(objections(case, refuted)) is refutation_wrong
+
+
+def test_verdicts_on_random_identities(tmp_path: Path):
+    counts: Counter[str] = Counter()
+    for number in range(40):
+        case = identity(random.Random(f"identity:{number}"))
+        (verdict,) = lawdsl.check(lawdsl.load(str(case.write(tmp_path))), seconds=0.15).claims
+        counts[verdict.verdict] += 1
+        found = objections(case, verdict.to_json(), seed=number)
+        assert not found, f"{number}: {found}\n{case.text()}{verdict}"
+
+    assert counts["proved"] >= 4 and counts["refuted"] >= 4, counts

@@ -31,10 +31,9 @@ def main() -> int:
     counts: Counter[str] = Counter()
     wrong, took, referee = 0, 0.0, 0.0
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "example.law"
         for number in range(given.count):
             case = make(random.Random(f"{given.seed}:{number}"))
-            path.write_text(case.text(), encoding="utf-8")
+            path = case.write(Path(folder))
             try:
                 found = lawdsl.check(lawdsl.load(str(path)), seconds=given.seconds)
             except LawdslError as error:
