@@ -21,6 +21,7 @@ FUNCTIONS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "atan", "abs", "min", "
 LABELS = ("a", "b", "c", "d")
 POINTS = 160
 PRECISIONS = (1, 4, 10, 14)  # times DIGITS
+NEAR_ZERO = mpmath.mpf(10) ** -50
 CERTAIN = mpmath.mpf(10) ** -38  # relative: below that a difference may be rounding
 
 
@@ -42,33 +43,49 @@ _MATTERS: ContextVar[bool] = ContextVar("matters", default=False)
 def certain(compute: Callable[[], Any]) -> Any:
     """The value of a computation, once two precisions agree on six digits of it.
 
+    A number that is lost beside a larger one at every precision matters only to results near 0.
+
     Raises:
         NoValue: it has none, at two precisions.
         Unclear: none of the precisions agree.
     """
-    before: Any = None
-    for factor in PRECISIONS:
-        found: Any = None
-        matters = _MATTERS.set(True)
-        try:
-            with mpmath.workdps(DIGITS * factor):
-                found = compute()
-        except NoValue:
-            found = NoValue
-        except Absorbed:
-            pass
-        finally:
-            _MATTERS.reset(matters)
-        if found is NoValue and before is NoValue:
-            raise NoValue
-        if _is_value(found) and _is_value(before) and _agree(found, before):
-            return found
-        before = found
-    raise Unclear
+    found = [_computed(compute, factor, strictly=True) for factor in PRECISIONS[:2]]
+    for factor in PRECISIONS[2:]:
+        if _is_settled(found):
+            break
+        found.append(_computed(compute, factor, strictly=True))
+    if found[-1] is Absorbed:
+        found = [_computed(compute, factor, strictly=False) for factor in PRECISIONS[-2:]]
+        size = found[-1][0] if isinstance(found[-1], tuple) else found[-1]
+        if not _is_value(size) or abs(size) < NEAR_ZERO:
+            raise Unclear
+    if not _is_settled(found):
+        raise Unclear
+    if found[-1] is NoValue:
+        raise NoValue
+    return found[-1]
+
+
+def _computed(compute: Callable[[], Any], factor: int, *, strictly: bool) -> Any:
+    """A value, or the exception that stands for one."""
+    matters = _MATTERS.set(strictly)
+    try:
+        with mpmath.workdps(DIGITS * factor):
+            return compute()
+    except (NoValue, Absorbed) as error:
+        return type(error)
+    finally:
+        _MATTERS.reset(matters)
+
+
+def _is_settled(found: Sequence[Any]) -> bool:
+    if _is_value(found[-1]) and _is_value(found[-2]):
+        return _agree(found[-1], found[-2])
+    return found[-1] is NoValue and found[-2] is NoValue
 
 
 def _is_value(found: Any) -> bool:
-    return found is not None and found is not NoValue
+    return found is not Absorbed and found is not NoValue
 
 
 def _agree(x: Any, y: Any) -> bool:

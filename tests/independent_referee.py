@@ -76,9 +76,12 @@ def margin(case: Case, at: Values, labels: Sequence[str]) -> tuple[Any, Any]:
 def _derivative(
     case: Case, at: Values, labels: Sequence[str], by: str, order: int, of: Callable[..., Any]
 ) -> tuple[Any, Any]:
-    """By differences on both sides, in the domain; NoValue where the sides differ."""
+    """By differences on both sides, in the domain; NoValue where the sides differ.
+
+    The step shrinks with the precision: a difference that shrinks with it is no derivative.
+    """
     x = at[by]
-    h = mpmath.mpf(2) ** -70 * (abs(x) + mpmath.mpf(2) ** -40)
+    h = mpmath.mpf(2) ** (-55 - mpmath.mp.dps // 4) * (abs(x) + mpmath.mpf(2) ** -40)
     q = next(
         q
         for q in case.quantities
@@ -209,7 +212,17 @@ def _about_exactness(
     rng: random.Random,
 ) -> list[str]:
     """Whether the claim fails somewhere for parameters that do not satisfy an exact condition."""
-    outside = [(at, s) for at, s in drawn if _met(case, verdict, at, s) is False]
+    parameters = [q.name for q in case.quantities if not q.varies]
+    outside = [
+        (at, labels)
+        for at, labels in drawn
+        if _met(case, verdict, at, labels) is False
+        and all(
+            x == 0 or 1e-3 < abs(x) < 1e4
+            for n, x in at.items()
+            if n.partition("[")[0] in parameters
+        )
+    ]  # beyond, the claim may fail only where no number comes
     for at, labels in rng.sample(outside, min(len(outside), OUTSIDE)):
         moved = chain([at], _variables_moved(case, at, labels, rng))
         orders = sizes(case) if case.listed else [labels]  # the claim is about all of them

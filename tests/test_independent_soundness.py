@@ -123,6 +123,7 @@ SMALL = [
     (("-", ("^", X, ("/", num(1), X)), num(1)), 10**70, False),
     (("-", X, X), 5, True),
     (("log", ("+", num(1), ("exp", ("*", num(-1), X)))), 10**6, None),  # 434,000 digits
+    (("-", ("exp", ("*", num(-1), X)), num(2)), 10**6, True),
 ]
 
 
@@ -132,6 +133,15 @@ def test_the_referee_loses_no_number_beside_a_larger_one(formula: Tree, x: int, 
 
     with mpmath.workdps(DIGITS):
         assert violated(case, {"x": mpmath.mpf(x)}, ()) is fails
+
+
+def test_a_derivative_that_is_0_is_not_positive():
+    x = Quantity("x", True)
+    rising = Case((x,), ("^", X, num(3)), "rise", relation="increasing", by="x")
+
+    with mpmath.workdps(DIGITS):
+        assert violated(rising, {"x": mpmath.mpf(1)}, ()) is False
+        assert violated(rising, {"x": mpmath.mpf(0)}, ()) is not False
 
 
 def test_a_law_is_not_compared_with_a_number_of_a_million_digits():

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import textwrap
+import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -68,11 +70,27 @@ def test_blocks_say_which_tests_concern_a_mutation(sites) -> None:
     assert by_line == {3: 0, 5: 0, 7: 6, 8: 8}
 
 
+def test_every_equivalent_mutation_is_one_place_of_the_code(sites) -> None:
+    entries = tomllib.loads((FOLDER / "equivalent.toml").read_text())["mutation"]
+    for file in {entry["file"] for entry in entries}:
+        source = (ROOT / file).read_bytes()
+        places = Counter(mutation.identity(source)[1:] for mutation in sites.sites(file, source))
+        for entry in entries:
+            if entry["file"] == file:
+                assert places[entry["line"], entry["change"]] == 1, entry
+                assert len(entry["reason"]) > 10, entry
+
+
 @pytest.mark.slow
 def test_a_campaign_tells_caught_from_survived(tmp_path: Path) -> None:
     """On a copy with one function and one test that looks at half of it."""
     for file in FOLDER.glob("*.py"):
         _write(tmp_path / "tests" / "mutation" / file.name, file.read_text())
+    line, change = "if x < 0:", "comparison:  x < 0  ->  (x <= 0)"
+    entry = {"file": "lawdsl/small.py", "line": line, "change": change, "reason": "for a test"}
+    lines = [f"{key} = {json.dumps(text)}" for key, text in entry.items()]
+    equivalent = "\n".join(["[[mutation]]", *lines])
+    _write(tmp_path / "tests" / "mutation" / "equivalent.toml", equivalent)
     _write(tmp_path / "lawdsl" / "__init__.py", "")
     _write(
         tmp_path / "lawdsl" / "small.py",
@@ -87,6 +105,9 @@ def test_a_campaign_tells_caught_from_survived(tmp_path: Path) -> None:
             [*campaign, *command, *options], cwd=tmp_path, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 mutations: 7 caught, 1 survived, 1 equivalent; 77.8 % caught" in done.stdout, (
+        done.stdout
+    )
     results = map(json.loads, (tmp_path / "out" / "results.jsonl").read_text().splitlines())
     survived = {r["shown"] for r in results if r["status"] != "caught"}
     assert survived == {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 from judging import formula_of
-from proving import algebra, domain
+from proving import algebra, decide, domain
 
 from lawdsl.proof.boxes.cutting import sign_by_boxes
 from lawdsl.proof.boxes.touching import touching_point
@@ -70,3 +70,17 @@ SIGNS = [
 @pytest.mark.parametrize(("where", "formula", "expected"), SIGNS)
 def test_the_sign_around_it(where: str, formula: str, expected: Sign):
     assert sign_there(where, formula) == expected
+
+
+ZERO_SOMEWHERE = [
+    # 0 at one point, which is irrational: no witness is an exact number
+    "variable x in [0, 2]\nL = (x^2 - 2)^2",
+    "variable x in [0, 3]\nL = x^3 - 6*x + 4*sqrt(2)",
+    "variable x in [0, 4]\nL = cos(x) + 1",
+]
+
+
+@pytest.mark.parametrize("law", ZERO_SOMEWHERE)
+def test_what_is_0_at_a_point_is_not_proved_positive(law: str):
+    assert decide(law, "L > 0", seconds=0.5).verdict == "undecided"
+    assert decide(law, "L >= 0", seconds=0.5).verdict in ("proved", "undecided")

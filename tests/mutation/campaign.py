@@ -7,7 +7,8 @@
 `record` runs the quick tests once and notes which blocks of the code each of them enters. `run` draws
 mutations and runs, for each, the tests that enter its block, quickest first, until one fails; a
 mutation that no test notices has survived. It continues where it was interrupted, and no file of the
-project is changed. `report` prints the share that was caught and the survivors.
+project is changed. `report` prints the share that was caught and the survivors; those that change
+nothing but the speed, or nothing at all, are listed with the reason in equivalent.toml.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 import types
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ import sites
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+EQUIVALENT = HERE / "equivalent.toml"
 FOLDERS = ["lawdsl/proof", "lawdsl/solving", "lawdsl/fitting", "lawdsl/data"]
 # torch takes seconds to load and none of these folders is behind it
 UNRELATED = ["test_cpt", "test_checkpoints", "test_collect", "test_corpora", "test_bad_corpora"]
@@ -209,9 +212,11 @@ def read_results(out: Path) -> dict[str, dict[str, Any]]:
 def _preload() -> None:
     """Import what every test needs once; each mutation is tried in a fork of this process."""
     import flint  # noqa: F401
+    import hypothesis  # noqa: F401
     import lark  # noqa: F401
     import mpmath  # noqa: F401
     import numpy  # noqa: F401
+    import pytest  # noqa: F401
     import scipy.linalg  # noqa: F401
     import scipy.optimize  # noqa: F401
     import scipy.stats  # noqa: F401
@@ -278,6 +283,7 @@ def _run_child(mutation: sites.Mutation, tests: list[str], allowed: float, writi
             return None
         return compile(mutation.apply(source), path, "exec", dont_inherit=True)
 
+    sys.dont_write_bytecode = False  # of what is not changed: compiling takes most of a short run
     hook.install(compile_source)
     import pytest
 
@@ -286,19 +292,36 @@ def _run_child(mutation: sites.Mutation, tests: list[str], allowed: float, writi
             if report.failed:
                 os.write(writing, report.nodeid.encode())
 
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]
-    return int(pytest.main(arguments, plugins=[Failure()]))
+    preloaded = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:anyio", "-W", preloaded]
+    options.append("--hypothesis-seed=0")
+    return int(pytest.main([*options, *tests], plugins=[Failure()]))
+
+
+def read_equivalent() -> dict[tuple[str, str, str], str]:
+    """Mutations that no test can notice, by what identifies them, and why."""
+    entries = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutation", [])
+    return {(e["file"], e["line"], e["change"]): e["reason"] for e in entries}
 
 
 def report(out: Path, options: argparse.Namespace) -> None:
-    results = read_results(out)
-    chosen = [results[key] for key in map(_key, draw(options)) if key in results]
-    caught = sum(result["status"] == "caught" for result in chosen)
-    for result in chosen:
-        if result["status"] != "caught":
-            print(f"{result['status']}  {result['shown']}  ({result['tests']} tests)")
-    if chosen:
-        print(f"{caught} of {len(chosen)} mutations caught ({100 * caught / len(chosen):.1f} %)")
+    results, equivalent = read_results(out), read_equivalent()
+    counts: Counter[str] = Counter()
+    for mutation in draw(options):
+        result = results.get(_key(mutation))
+        if result is None:
+            continue
+        status, note = result["status"], f"{result['tests']} tests"
+        reason = equivalent.get(mutation.identity((ROOT / mutation.file).read_bytes()))
+        if status != "caught" and reason is not None:
+            status, note = "equivalent", reason
+        counts[status] += 1
+        if status != "caught":
+            print(f"{status}  {result['shown']}  ({note})")
+    if total := counts.total():
+        shown = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+        share = 100 * counts["caught"] / total
+        print(f"{total} mutations: {shown}; {share:.1f} % caught")
 
 
 if __name__ == "__main__":

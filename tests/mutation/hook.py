@@ -13,15 +13,15 @@ Compile = Callable[[str, bytes], types.CodeType | None]
 
 
 class _Loader(SourceFileLoader):
-    """Compiles a module with `compile_source`, and never reads or writes cached bytecode."""
+    """Compiles a module with `compile_source`; what that makes of it is never cached."""
 
     compile_source: Compile
 
-    def get_code(self, fullname: str) -> types.CodeType:
+    def get_code(self, fullname: str) -> types.CodeType | None:
         path = self.get_filename(fullname)
         source = self.get_data(path)
         code = self.compile_source(path, source)
-        return compile(source, path, "exec", dont_inherit=True) if code is None else code
+        return super().get_code(fullname) if code is None else code
 
 
 class _Finder:

@@ -66,10 +66,16 @@ class Mutation:
         return True
 
     def describe(self, source: bytes) -> str:
+        return f"{self.file}:{self.line}  {self.change(source)}"
+
+    def change(self, source: bytes) -> str:
         before = source[self.start : self.end].decode()
-        return (
-            f"{self.file}:{self.line}  {self.operator}:  {_short(before)}  ->  {_short(self.after)}"
-        )
+        return f"{self.operator}:  {_short(before)}  ->  {_short(self.after)}"
+
+    def identity(self, source: bytes) -> tuple[str, str, str]:
+        """The file, the text of the line and the change: the same wherever the line moves to."""
+        line = source.splitlines()[self.line - 1].decode().strip()
+        return self.file, line, self.change(source)
 
 
 def _short(text: str) -> str:
