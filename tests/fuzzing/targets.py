@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from asking import question_text, values_for
 from mutating import mutate_json, mutate_text
+from rewriting import rewrite
 from tables import mutate_table
 
 from lawdsl import cli, library
@@ -102,10 +104,21 @@ def command(*arguments: str) -> str:
         return _show(error.diagnostics)
     except (click.UsageError, click.exceptions.Exit):
         return "refused C0001"
-    if "--json" in arguments or "--sarif" in arguments:
-        json.loads(out.buffer.getvalue())
     assert code in (0, 1), code
+    if "--json" in arguments:
+        return _outcome(json.loads(out.buffer.getvalue()))
+    if "--sarif" in arguments:
+        json.loads(out.buffer.getvalue())
     return "answered"
+
+
+def _outcome(document: dict[str, Any]) -> str:
+    """How a command ended: with which verdict or kind of answer, for one claim of several."""
+    told, result = document["command"], document["result"]
+    if told == "check":
+        verdicts = [claim["verdict"] for claim in result["claims"]]
+        return f"check {verdicts[len(verdicts) // 2] if verdicts else 'of no claim'}"
+    return f"{told} {result.get('status') or result.get('verdict') or 'answered'}"
 
 
 def run_command(case: Case, folder: Path) -> str:
@@ -129,10 +142,31 @@ def sound(kind: str) -> list[str]:
     return found
 
 
+def resolves(kind: str) -> Callable[[str], bool]:
+    """Whether a text is a law, or a question, without a mistake."""
+    read: Callable[..., Any] = library.declared
+    if kind == "question":
+        read = library.declared_question
+
+    def valid(text: str) -> bool:
+        try:
+            read(Text("input.law", text), ROOT)
+        except LawdslError:
+            return False
+        except Exception:  # the run itself says that this is a fault
+            return True
+        return True
+
+    return valid
+
+
 def make_check(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A law to be checked, mostly; or shown, or formatted."""
-    text = mutate_text(rng, sound("law"), light=rng.random() < 0.8)
-    how = rng.choices(("check", "sarif", "show", "latex", "fmt"), (80, 8, 6, 3, 3))[0]
+    if rng.random() < 0.85:
+        text = rewrite(rng, sound("law"), resolves("law"))
+    else:
+        text = mutate_text(rng, sound("law"), light=rng.random() < 0.5)
+    how = rng.choices(("check", "sarif", "show", "latex", "fmt"), (88, 4, 4, 2, 2))[0]
     arguments = {
         "check": ("check", "FILE", "--time-limit", TIME, "--json"),
         "sarif": ("check", "FILE", "--time-limit", TIME, "--sarif"),
@@ -143,45 +177,12 @@ def make_check(rng: random.Random, corpus: Sequence[str]) -> Case:
     return Case(text.encode("utf-8", "surrogatepass"), arguments=arguments)
 
 
-VALUES = (
-    "0.5",
-    "1",
-    "2",
-    "0.3",
-    "10",
-    "100",
-    "1e9",
-    "0",
-    "-1",
-    "1e300",
-    "1e-300",
-    "0.1,0.2",
-    "inf",
-)
-USED = (6, 6, 6, 6, 3, 3, 3, 1, 1, 1, 1, 1, 0.3)
-
-
 def make_solve(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A question with parameters and givens at random values."""
-    text = mutate_text(rng, sound("question"), light=rng.random() < 0.8)
-    arguments = ["solve", "FILE", "--json"]
-    if rng.random() < 0.2:
-        arguments.remove("--json")
-    try:
-        asked, _ = library.declared_question(Text("input.law", text), Path("."))
-    except Exception:  # the run itself says whether that is a fault
-        return Case(text.encode("utf-8", "surrogatepass"), arguments=tuple(arguments))
-    for use, law in asked.uses.items():
-        fits = [path for name, path in stored_fits().items() if name == law.name]
-        if fits and (law.indices or rng.random() < 0.5):
-            arguments.append(f"{use}={fits[0]}")
-        else:
-            for symbol in law.symbols.values():
-                if symbol.kind == "parameter":
-                    arguments.append(f"{use}.{symbol.name}={rng.choices(VALUES, USED)[0]}")
-    for symbol in asked.of_kind("given"):
-        if rng.random() < 0.98:
-            arguments.append(f"{symbol.name}={rng.choices(VALUES, USED)[0]}")
+    text = question_text(rng, sound("question"), resolves("question"))
+    arguments = ["solve", "FILE", *rng.choice((("--json",),) * 4 + ((),))]
+    with suppress(Exception):  # the run itself says whether that is a fault
+        arguments += values_for(rng, text, {law: str(p) for law, p in stored_fits().items()})
     return Case(text.encode("utf-8", "surrogatepass"), arguments=tuple(arguments))
 
 
