@@ -29,10 +29,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded
 
 from lines import Lines
 from minimising import minimised
-from targets import KINDS, ROOT, Case, keep_fits, seeds
+from targets import KINDS, ROOT, Case, keep_fits, seeds, warm_up
 from working import Finding, Watch, run_batch
 
-BATCH = {"texts": 500, "check": 50, "solve": 25, "tables": 25, "fits": 25}
+BATCH = {"texts": 500, "check": 100, "solve": 100, "tables": 50, "fits": 100}
 SHARES = {"texts": 0.9, "check": 0.03, "solve": 0.02, "tables": 0.02, "fits": 0.03}
 MOST = 4000  # texts of a corpus
 GROWING = 5000  # inputs from which on the corpus grows: it takes a minute to see what it reaches
@@ -65,6 +65,7 @@ class Campaign:
             keep_fits(self.folder.parent / "fits-kept")
         with tempfile.TemporaryDirectory(prefix="lawdsl-fuzz-") as scratch:
             self.scratch = Path(scratch)
+            warm_up(self.kind, self.scratch)
             if self.kind == "texts" and count - self.state["done"] > GROWING:
                 self.lines = Lines(ROOT / "lawdsl" / "language")
                 for text in self.corpus:  # what the corpus reaches is not new

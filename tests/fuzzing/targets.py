@@ -289,6 +289,34 @@ def make_fit(rng: random.Random, corpus: Sequence[str]) -> Case:
     return Case(content, ".json", tuple(arguments))
 
 
+FIRST = {
+    "check": (("check", "kaplan"), ("show", "kaplan", "--latex"), ("fmt", "--check", "FILE")),
+    "solve": (("solve", "chinchilla.allocation", "loss=FIT", "C=1e20"),),
+    "tables": (("fit", "chinchilla", "TABLE", "--starts", "1", "-q"),),
+    "fits": (
+        ("predict", "FIT", "N=1e9", "D=1e9", "--intervals"),
+        ("check", "--fit", "FIT"),
+        ("solve", "chinchilla.allocation", "loss=FIT", "C=1e20"),
+    ),
+}
+
+
+def warm_up(kind: str, folder: Path) -> None:
+    """Load and compute once, before processes are forked, what all inputs of a kind need."""
+    if kind == "texts":
+        read_text(Case(b"law a\nL = 1\n"), folder)
+        return
+    sound("law" if kind == "check" else "question")
+    (folder / "small.csv").write_text(table_texts()["small.csv"], encoding="utf-8")
+    fit = stored_fits().get("chinchilla", folder)
+    places = {"FILE": ROOT / "laws" / "kaplan.law", "TABLE": folder / "small.csv", "FIT": fit}
+    for arguments in FIRST[kind]:
+        told = list(arguments)
+        for name, path in places.items():
+            told = [a.replace(name, str(path)) for a in told]
+        command(*told)
+
+
 KINDS: dict[str, tuple[Made, Run]] = {
     "texts": (make_text, read_text),
     "check": (make_check, run_command),
