@@ -196,7 +196,11 @@ FITS = (
     ("chinchilla", "small.csv"),
     ("mixing.m4", "mixture.csv"),
     ("mixing.powers", "mixture.csv"),
+    ("kaplan", "small.csv"),
+    ("mixing.m1", "mixture.csv"),
+    ("cmr.ratio", "cmr_table5.csv"),
 )
+COSTS = (5, 5, 5, 1, 5, 1, 1, 3, 1, 3)  # of a fit, how often each is asked for by
 
 
 @cache
@@ -223,14 +227,26 @@ def table_texts() -> dict[str, str]:
     return found
 
 
+OPTIONS: tuple[tuple[str, ...], ...] = (
+    *((), (), (), (), ("--drop-bad",), ("--drop-bad",), ("--drop-bad",), ("--enforce",)),
+    *(("--objective", "squared(log)"), ("--objective", "squared(raw)"), ("--delta", "1e-9")),
+    *(("--objective", "huber(raw)"), ("--level", "0.999"), ("--intervals", "profile")),
+)
+OPTIONS_OF: dict[str, tuple[tuple[str, ...], ...]] = {
+    "dcpt.share": (("--fix", "E=1"), ("--tie", "C=E"), ("--run", "r")),
+    "chinchilla": (("--where", "size = 70M"), ("--run", "N"), ("--tie", "beta=alpha")),
+    "kaplan": (("--where", "N > 100"), ("--run", "size"), ("--weights", "D")),
+    "mixing.m4": (("--fix", "c=0"),),
+    "mixing.powers": (("--fix", "E=0"),),
+}
+
+
 def make_table(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A table to be fitted."""
-    law, table, *bound = rng.choice(FITS)
+    law, table, *bound = rng.choices(FITS, COSTS)[0]
     content, suffix = mutate_table(rng, [table_texts()[table]])
-    arguments = ["fit", law, "FILE", *bound, "--starts", "2", "-q", "--json"]
-    arguments += rng.choice(
-        ((), (), (), ("--drop-bad",), ("--where", "size = 70M"), ("--run", "N"))
-    )
+    arguments = ["fit", law, "FILE", *bound, "--starts", "1", "-q", "--json"]
+    arguments += rng.choice((*OPTIONS, *OPTIONS_OF.get(law, ()) * 2))
     return Case(content, suffix, tuple(arguments))
 
 
