@@ -22,11 +22,11 @@ def text(expression: sp.Expr) -> str:
 
 def _written(e: sp.Expr) -> tuple[str, int]:
     if e.is_Rational and max(e.p.bit_length(), e.q.bit_length()) > DIGITS_BITS:
-        return f"{sp.N(e, 6)}", _SUM if e.p < 0 else _ATOM
+        return _rounded(e), _SUM if e.p < 0 else _ATOM
     if e.is_Rational:
         return _number(e)
     if e.is_number and any(_long(n) for n in e.atoms(sp.Rational)):
-        return f"{sp.N(e, 6)}", _ATOM  # powers of fractions, which SymPy puts together
+        return _rounded(e), _ATOM  # powers of fractions, which SymPy puts together
     if e.is_Add:
         return _sum(e), _SUM
     if e.is_Mul or e.is_Pow:
@@ -46,6 +46,11 @@ def _within(e: sp.Expr, at_least: int) -> str:
 
 def _long(e: sp.Rational) -> bool:
     return bool(max(e.p.bit_length(), e.q.bit_length()) > LONG)
+
+
+def _rounded(e: sp.Expr) -> str:
+    """Six digits. Not by `format`, which fails where the exponent has more than 18 digits."""
+    return sp.sstr(sp.N(e, 6), full_prec=True).replace("e", "E")
 
 
 def _number(e: sp.Rational) -> tuple[str, int]:

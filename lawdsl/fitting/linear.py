@@ -232,6 +232,29 @@ def _put(whole: tuple[Array, Near], left: NDArray[np.int64], at: Array, near: Ne
     whole[1].put(left, near)
 
 
+def solve_each(matrices: Array, right: Array) -> Array:
+    """Solutions of linear systems, one for each start.
+
+    A matrix with a negative second derivative in it may be singular to the last bit. Then all are
+    solved one by one, the singular ones by least squares.
+
+    Args:
+        matrices: shape (starts, n, n).
+        right: shape (starts, n).
+
+    Returns:
+        Shape (starts, n); nan where a system has no finite numbers.
+    """
+    try:
+        return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0])
+    except np.linalg.LinAlgError:
+        found = np.full(right.shape, np.nan)
+    for k, (matrix, aim) in enumerate(zip(matrices, right, strict=True)):
+        if np.isfinite(matrix).all() and np.isfinite(aim).all():
+            found[k] = np.linalg.lstsq(matrix, aim, rcond=None)[0]
+    return found
+
+
 def _held_step(stiff: Array, gradient: Array, at: Array, held: Mask, fixed: Mask | None) -> Array:
     """Newton's step where some parameters go to 0, and others stay where they are."""
     size = np.sqrt(np.abs(diagonal(stiff))) + 1e-150
@@ -239,7 +262,7 @@ def _held_step(stiff: Array, gradient: Array, at: Array, held: Mask, fixed: Mask
     aim = -gradient / size
     if fixed is None and not held.any():
         diagonal(scaled)[...] += RIDGE
-        return np.linalg.solve(scaled, aim[:, :, None])[:, :, 0] / size
+        return solve_each(scaled, aim) / size
     goes = np.where(held, -at, 0.0)
     if fixed is not None:
         held, goes = held | fixed, np.where(fixed, 0.0, goes)
@@ -247,7 +270,7 @@ def _held_step(stiff: Array, gradient: Array, at: Array, held: Mask, fixed: Mask
     aim -= (scaled @ gone[:, :, None])[:, :, 0]
     scaled[held[:, :, None] | held[:, None, :]] = 0.0
     diagonal(scaled)[...] += held + RIDGE
-    step: Array = np.linalg.solve(scaled, np.where(held, gone, aim)[:, :, None])[:, :, 0] / size
+    step = solve_each(scaled, np.where(held, gone, aim)) / size
     return np.where(held, goes, step)
 
 
@@ -286,7 +309,7 @@ def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
     gram = gram / (size[:, :, None] * size[:, None, :])
     diagonal(gram)[...] += RIDGE
     aim = aim / size
-    found = np.linalg.solve(gram, aim[:, :, None])[:, :, 0]
+    found = solve_each(gram, aim)
     held = bounded & (found < 0)
     if not held.any():
         return found / size
@@ -297,7 +320,7 @@ def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
         kept = ~held[left]
         part = gram[left] * (kept[:, :, None] & kept[:, None, :])
         diagonal(part)[...] += ~kept
-        found[left] = np.linalg.solve(part, (aim[left] * kept)[:, :, None])[:, :, 0]
+        found[left] = solve_each(part, aim[left] * kept)
         rise = aim[left] - (gram[left] @ found[left][:, :, None])[:, :, 0]
         wrong = bounded & ((kept & (found[left] < 0)) | (~kept & (rise > RIDGE)))
         held[left] ^= wrong

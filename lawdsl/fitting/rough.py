@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.linear import solved
+from lawdsl.fitting.linear import solve_each, solved
 from lawdsl.fitting.losses import bend_of
 from lawdsl.fitting.problem import Near, Points, Problem
 from lawdsl.fitting.transforms import Turn, beyond, diagonal, to_free, to_parameters, turned
@@ -165,7 +165,7 @@ class _Rough:
         if not np.isfinite(scaled).all() or not np.isfinite(pull).all():
             scaled, pull = np.nan_to_num(scaled), np.nan_to_num(pull)
             diagonal(scaled)[...] += 1e-14
-        step = np.linalg.solve(scaled, pull[:, :, None])[:, :, 0] / size
+        step = solve_each(scaled, pull) / size
         step = np.minimum(np.maximum(step, -self.longest), self.longest)
         return np.where(self.moving, -step, 0.0)
 

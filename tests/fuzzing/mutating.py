@@ -206,6 +206,28 @@ def mutate_json(rng: random.Random, corpus: Sequence[str]) -> str:
     return text
 
 
+def adjust_json(rng: random.Random, text: str) -> str:
+    """The same with one or two numbers, texts or fields changed a little: it may still be a fit."""
+    content = json.loads(text)
+    for _ in range(rng.choice((1, 1, 2))):
+        holder, key = rng.choice(list(_places(content)))
+        value = holder[key]
+        if isinstance(value, bool) or value is None:
+            holder[key] = rng.choice((True, False, None, 0.5))
+        elif isinstance(value, (int, float)):
+            factor = rng.choice((1, -1, 1 + 1e-12, 1.001, 2, 0.5, 1e3, 1e-3, 0))
+            holder[key] = type(value)(value * factor) if rng.random() < 0.9 else float(value)
+        elif isinstance(value, str):
+            holder[key] = rng.choice((value + " ", value.upper(), "x", "", value))
+        elif isinstance(value, list):
+            rng.shuffle(value)
+        elif rng.random() < 0.3 and value:
+            del value[rng.choice(list(value))]
+        else:
+            value[rng.choice(WORDS)] = rng.choice((0, "x", None, [1], {"a": 1.5}))
+    return json.dumps(content)
+
+
 def _changed(rng: random.Random, content: Any, corpus: Sequence[str]) -> Any:
     """The content with a change at one place, chosen among all places."""
     places = list(_places(content))

@@ -8,6 +8,7 @@ Like the calculus of signs this looks at expressions that have a value on the wh
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ class _Cutting:
             point = {s: middle(x) for s, x in piece.items()}
             there = self._at(point)
             if there is not None and there.high < 0:
-                return Covered(Sign.REAL, done, {s: _fraction(x) for s, x in point.items()})
+                return Covered(Sign.REAL, done, _as_fractions(point))
             if there is not None and self._stays_above(there, piece, point):
                 continue
             if self._touched(piece):
@@ -240,5 +241,9 @@ def _width(x: Interval) -> float:
     return float((high / low).log().mid())
 
 
-def _fraction(x: Any) -> Fraction:
-    return Fraction(float(x.mid()))
+def _as_fractions(point: Mapping[sp.Symbol, Any]) -> dict[sp.Symbol, Fraction] | None:
+    """A point as numbers that a user can read; None where one is beyond the range of floats."""
+    floats = {s: float(x.mid()) for s, x in point.items()}
+    if not all(map(math.isfinite, floats.values())):
+        return None
+    return {s: Fraction(x) for s, x in floats.items()}

@@ -83,7 +83,10 @@ def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
 def _of_polytope(problem: Problem) -> Solution:
     """Affine conditions that exclude each other."""
     polytope = problem.polytope
-    x, shares, ends = least_shift(polytope)
+    shift = least_shift(polytope)
+    if shift is None:
+        return _unexplained(problem)
+    x, shares, ends = shift
     rows = np.flatnonzero(shares > NOTHING)
     conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
         (e, int(i)) for e, i in ends
@@ -103,6 +106,17 @@ def _of_polytope(problem: Problem) -> Solution:
     least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
     by = float(np.max(violations(problem, x)[polytope.rows], initial=0.0))
     return _nothing_met(problem, x, conflict, found, by, least > ROUNDING, 0.0)
+
+
+def _unexplained(problem: Problem) -> Solution:
+    """Affine conditions of which no more is known than that no point of them was found."""
+    x = middle(*problem.polytope.tightened)
+    units = problem.in_units_at(x).units
+    assert units is not None
+    by = float(np.max(violations(problem, x)[problem.polytope.rows], initial=0.0))
+    by = by if np.isfinite(by) else 0.0
+    excluded = no_point(problem, (ROUNDING * units.constraints).tolist())
+    return _nothing_met(problem, x, [], [], by, excluded)
 
 
 def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:

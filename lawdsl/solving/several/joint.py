@@ -291,7 +291,8 @@ class Joint:
             condition = self.conditions[number]
             if not condition.law:
                 by = _in_units(sought.ratios[number], abs(relaxed.by), values)
-                made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
+                if math.isfinite(by):
+                    made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
         return tuple(made)
 
 
@@ -343,13 +344,17 @@ class _Found:
 
 
 def _in_units(ratio: Ratio | None, by: float, values: Values) -> float:
-    """How much a bound gives way, in its units, where its ratio was looked at."""
+    """How much a bound gives way, in its units, where its ratio was looked at; infinite where that is
+    more than a float."""
     if ratio is None:
         return by
     over, under = ratio
-    if over.free_symbols <= set(values):
-        return evaluated(over, values) * math.expm1(by)
-    return -evaluated(under, values) * math.expm1(-by) if under.free_symbols <= set(values) else by
+    with np.errstate(over="ignore"):
+        if over.free_symbols <= set(values):
+            return evaluated(over, values) * float(np.expm1(by))
+        if under.free_symbols <= set(values):
+            return -evaluated(under, values) * float(np.expm1(-by))
+    return by
 
 
 def _where(conditions: Sequence[Condition], result: _Found) -> str:

@@ -317,8 +317,10 @@ def _searched(problem: Problem, start: Array, length: int) -> _End | None:
         moved = searched_from(there, x / usual, length)
         if moved is None:
             break
-        x = moved * usual
+        x, given_up = moved[0] * usual, moved[1]
         found = _End(x, usual, float(problem.functions.at(x)[0][0]))
+        if given_up:
+            break
     return found
 
 

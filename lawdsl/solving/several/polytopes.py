@@ -18,6 +18,8 @@ Mask = NDArray[np.bool_]
 
 ROUNDS = 3  # of tightening bounds by constraints
 NOTHING = 1e-9  # a multiplier below it is rounding
+INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme's ends
+LARGEST = float(np.finfo(np.float64).max)
 CROSSED = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
 
 
@@ -85,6 +87,8 @@ class Polytope:
         """Units in which lengths and slopes are about 1, of unknowns and rows: a linear programme is
         solved to absolute tolerances."""
         low, high = self.tightened
+        if np.any(low > high):  # contradictions are as large as the rows, not as the unknowns
+            low, high = self.low, self.high
         ends = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
         with np.errstate(all="ignore"):
             reach = np.abs(self.offsets[:, None] / self.slopes)
@@ -109,12 +113,8 @@ class Polytope:
         cost = objective * columns
         size = float(power_of_two(np.array([np.max(np.abs(cost), initial=0.0)]))[0])
         le, eq = ~self.equality, self.equality
-        found = scipy.optimize.linprog(
-            cost / size,
-            *(a[le], b[le], a[eq], b[eq]),
-            bounds=bounds / columns[:, None],
-            method="highs-ds",
-        )
+        bounds = bounds / columns[:, None]
+        found = _least(cost / size, a[le], b[le], a[eq], b[eq], bounds)
         if found.status == 0:
             found.x, found.fun = found.x * columns, found.fun * size
             found.ineqlin.marginals = found.ineqlin.marginals * size / rows[le]
@@ -125,7 +125,10 @@ class Polytope:
 
     @cached_property
     def centre(self) -> Array | None:
-        """A point as far as possible from all ends; None where nothing is left."""
+        """A point as far as possible from all ends; None where nothing is left.
+
+        Where the numbers are too far apart for a linear programme, a point between the bounds.
+        """
         low, high = self.tightened
         if np.any(low - high > CROSSED * self._reach):
             return None
@@ -148,14 +151,13 @@ class Polytope:
         )
         right = np.concatenate([b[use], -low[below], high[above]])
         equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
-        bounds = [(None, None)] * n + [(0.0, 0.5)]
+        bounds = np.array([(-np.inf, np.inf)] * n + [(0.0, 0.5)])
         cost = np.append(np.zeros(n), -1.0)
-        found = scipy.optimize.linprog(
-            cost, matrix, right, equal, b[self.equality], bounds=bounds, method="highs-ds"
-        )
-        if found.status != 0:
+        found = _least(cost, matrix, right, equal, b[self.equality], bounds)
+        if found.status in (INFEASIBLE, UNBOUNDED):
             return None
-        return np.asarray(np.clip(found.x[:n], low, np.maximum(low, high)) * columns)
+        x = found.x[:n] if found.status == 0 else _between(low, high)
+        return np.asarray(np.clip(x, low, np.maximum(low, high)) * columns)
 
     @cached_property
     def _reach(self) -> Array:
@@ -184,6 +186,27 @@ class Polytope:
         return Polytope(lows, highs, *left)
 
 
+def _least(
+    cost: Array, a: Array, b: Array, equal: Array, to: Array, bounds: Array
+) -> scipy.optimize.OptimizeResult:
+    """The least of cost·x with a·x <= b, equal·x = to and bounds, shape (n, 2), as SciPy says it.
+
+    A row whose offset is infinite in its unit says nothing, or excludes all; SciPy takes no such.
+    """
+    b, to = np.clip(b, -LARGEST, LARGEST), np.clip(to, -LARGEST, LARGEST)
+    usable = all(np.isfinite(part).all() for part in (cost, a, b, equal, to))
+    if not usable or np.isnan(bounds).any():
+        return scipy.optimize.OptimizeResult(status=UNSOLVED)
+    return scipy.optimize.linprog(cost, a, b, equal, to, bounds=bounds, method="highs-ds")
+
+
+def _between(low: Array, high: Array) -> Array:
+    """A point between bounds, near the one that is finite, or near 0."""
+    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, -1.0))
+    high = np.where(np.isfinite(high), high, low + 2.0)
+    return np.asarray(low / 2 + high / 2)
+
+
 def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
     """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave."""
     used = np.flatnonzero(row)
@@ -195,20 +218,22 @@ def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
     for k, i in enumerate(used):
         if not finite[k] or finite.all():
             others = total - (float(least[k]) if finite[k] else 0.0)
-            limit = (-offset - others) / row[i]
-            slack = 1e-15 * (abs(offset) + abs(others)) / abs(row[i])
+            with np.errstate(over="ignore"):  # beyond the range of floats there is no bound
+                limit = (-offset - others) / row[i]
+                slack = 1e-15 * (abs(offset) + abs(others)) / abs(row[i])
             if row[i] > 0:
                 high[i] = min(high[i], limit + slack)
             else:
                 low[i] = max(low[i], limit - slack)
 
 
-def least_shift(polytope: Polytope) -> tuple[Array, Array, Sequence[tuple[str, int]]]:
+def least_shift(polytope: Polytope) -> tuple[Array, Array, Sequence[tuple[str, int]]] | None:
     """What a polytope without points needs: the point that violates no row by more than t of its
     size, for the least such t; each row's share in the contradiction; and the bounds in it.
 
     The shares are the multipliers of that least t: with them the rows contradict each other
-    (Farkas), so that what has none is no part of the contradiction.
+    (Farkas), so that what has none is no part of the contradiction. None where the numbers are too
+    far apart for a linear programme.
     """
     equal = polytope.equality
     a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
@@ -218,6 +243,8 @@ def least_shift(polytope: Polytope) -> tuple[Array, Array, Sequence[tuple[str, i
     cost = np.append(np.zeros(len(polytope.low)), 1.0)
     sizes = polytope.sizes[rows]
     found = loose.linprog(cost, -sizes)
+    if found.status != 0:
+        return None
     marginals = np.abs(found.ineqlin.marginals) * sizes
     shares = np.bincount(rows, marginals, len(equal)).astype(np.float64)
     width = np.where(np.isfinite(polytope.high - polytope.low), polytope.high - polytope.low, 1.0)

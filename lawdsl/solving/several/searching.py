@@ -16,6 +16,7 @@ Mask = NDArray[np.bool_]
 
 INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
 PRECISION = 1e-15  # of the objective, relative to its slopes: where a search ends
+TRIALS = 4  # evaluations for each step: a search that needs more gets nowhere
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,17 @@ class _Coordinates:
         return np.where(both, np.hypot(self.spans, x), found)
 
 
-def searched_from(problem: Problem, start: Array, length: int) -> Array | None:
-    """Where so many steps of sequential quadratic programming lead; None where there is no value."""
+class _Exhausted(Exception):
+    """A search has used up its evaluations."""
+
+
+def searched_from(problem: Problem, start: Array, length: int) -> tuple[Array, bool] | None:
+    """Where so many steps of sequential quadratic programming lead, and whether the search was given
+    up before; None where there is no value.
+
+    SLSQP tries up to ten points for each step. Where values are rounding, or the constraints
+    contradict each other, it does so at every step, so evaluations are counted too.
+    """
     low, high = problem.polytope.tightened
     inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
@@ -72,23 +82,39 @@ def searched_from(problem: Problem, start: Array, length: int) -> Array | None:
     lengths = np.abs(slopes * to.slopes(x))
     scale = _usable(float(np.median(lengths[0])) or float(np.max(lengths[0])))
 
+    begin = to.of(x)
+    reached, trials, given_up = begin, 0, False
+
     def objective(u: Array) -> tuple[float, Array]:
+        nonlocal trials
+        trials += 1
+        if trials > TRIALS * length:
+            raise _Exhausted
         there = to.back(u)
         values, slopes = problem.functions.at(there)
         return float(values[0]) / scale, slopes[0] * to.slopes(there) / scale
 
     rows = [_usable(float(np.max(row))) for row in lengths[1:]]
-    found = scipy.optimize.minimize(
-        objective,
-        to.of(x),
-        jac=True,
-        method="SLSQP",
-        bounds=scipy.optimize.Bounds(to.of(low), to.of(high)),
-        constraints=_conditions(problem, to, np.array(rows)),
-        options={"maxiter": length, "ftol": PRECISION},
-    )
-    x = np.clip(to.back(found.x), low, high)
-    return x if np.isfinite(x).all() else None
+
+    def stepped(u: Array) -> None:
+        nonlocal reached
+        reached = u.copy()
+
+    try:
+        reached = scipy.optimize.minimize(
+            objective,
+            begin,
+            jac=True,
+            method="SLSQP",
+            bounds=scipy.optimize.Bounds(to.of(low), to.of(high)),
+            constraints=_conditions(problem, to, np.array(rows)),
+            callback=stepped,
+            options={"maxiter": length, "ftol": PRECISION},
+        ).x
+    except _Exhausted:
+        given_up = True
+    x = np.clip(to.back(reached), low, high)
+    return (x, given_up) if np.isfinite(x).all() else None
 
 
 def _usable(scale: float) -> float:

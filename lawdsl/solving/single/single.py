@@ -101,6 +101,8 @@ class Single:
         """Those behind which the answer lies inside, when all that is asked is looked at."""
         for threshold in thresholds(slope, self.posed.names, values):
             beyond = threshold.value * (1 + (BEYOND if threshold.relation == ">" else -BEYOND))
+            if not math.isfinite(beyond):
+                continue
             moved = {**values, self.posed.names[threshold.name]: beyond}
             try:
                 check_kept(self.posed, moved)

@@ -1,0 +1,116 @@
+"""Laws, questions and fits whose numbers lie at the ends of what floats can say end in an answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from lawdsl.cli import cli
+from lawdsl.fitting.linear import solve_each
+from lawdsl.formulas import text
+
+LAWS = {
+    "a bound beyond floats": (
+        "law a\nvariable x > 0\nparameter b > (1e154)^2\nL = 1 - log(x)/b\n"
+        "require L >= 1 + b*(1 - x)\nrequire L convex in x\n"
+    ),
+    "a ratio with an exponent beyond decimals": (
+        "law a\nvariable x > 1e308\nL = x/(exp(x) - 1)\nrequire L < 1\nrequire L decreasing in x\n"
+    ),
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """The result of a command that is answered."""
+    code = cli.main([*arguments, "--json"], standalone_mode=False)
+    assert code in (0, 1)
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)["result"]
+    return result
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_with_extreme_bounds_is_checked(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "a.law"
+    path.write_text(LAWS[name], encoding="utf-8")
+
+    claims = run(capsys, "check", str(path), "--time-limit", "0.05")["claims"]
+
+    assert len(claims) == 2
+
+
+KAPLAN = ["f.Nc=1.8", "f.alphaN=2.5", "f.Dc=1.3e12", "f.alphaD=20"]
+REPEATED = "f.E=0.2 f.A=1.3e9 f.alpha=0.1 f.B=1700 f.beta=14 f.R_D=4 f.R_N=1.4".split()
+L3 = "f.E=1.1 f.A=1.83 f.alpha=1.86 f.B=5.2e-4 f.beta=1.81e-12 f.C=1.458e9 f.eta=1.0007 f.gamma=1.234e9".split()
+QUESTIONS = {
+    "constraints far beyond the bounds": (
+        "choose N in (0, 1]\nchoose D in [0, 1]\nminimize f(N, D)\nsubject to D + N >= 1e12\n",
+        "kaplan",
+        KAPLAN,
+        "infeasible",
+    ),
+    "constraints further than any unit": (
+        "choose N in (0, 1]\nchoose D in [0, 1]\nminimize f(N, D)\nsubject to D + N >= 1e300\n",
+        "kaplan",
+        KAPLAN,
+        "infeasible",
+    ),
+    "a bound that gives way by more than a float": (
+        "choose N > 0\nchoose D in [0, 1]\nchoose U in [1000, 100000]\nminimize f(N, D, U)\n"
+        "subject to exp(U) <= 0.2\n",
+        "repeated",
+        REPEATED,
+        "infeasible",
+    ),
+    "coefficients that vanish beside their bound": (
+        "setting k = 1e-301\nchoose N in (0, 1]\nchoose D in (0, 1]\nminimize f(N, D)\n"
+        "subject to k*N + k*D <= 1e15\n",
+        "kaplan",
+        KAPLAN,
+        None,
+    ),
+    "a threshold beyond floats": (
+        "given N > 0, N < 2\ngiven D_d\nchoose r in (0, 1]\nminimize f(N, D = D_d/r, r = r)\n",
+        "dcpt.l3",
+        [*L3, "f.epsilon=1.9", "N=0.325", "D_d=0.155"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_with_extreme_numbers_is_answered(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    body, law, values, status = QUESTIONS[name]
+    path = tmp_path / "a.law"
+    path.write_text(f"question a\nuses f : {law}\n{body}", encoding="utf-8")
+
+    answer = run(capsys, "solve", str(path), *values)
+
+    assert status is None or answer["status"] == status
+
+
+def test_one_singular_system_does_not_cost_the_others():
+    matrices = np.array(
+        [[[1.0, 1.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 4.0]], np.full((2, 2), np.nan)]
+    )
+    right = np.array([[2.0, 2.0], [2.0, 4.0], [1.0, 1.0]])
+
+    found = solve_each(matrices, right)
+
+    assert np.allclose(found[:2], [[1.0, 1.0], [1.0, 1.0]])
+    assert np.isnan(found[2]).all()
+
+
+def test_a_number_with_a_huge_exponent_is_written_out():
+    e = sp.exp(sp.Rational(10) ** 30)
+
+    assert "E+" in text(sp.Rational(10) ** 2000)
+    assert text(e * sp.Rational(2**200, 3**150))
