@@ -35,15 +35,21 @@ from lawdsl.proof.box import Box
 from lawdsl.proof.boxes import cutting, enclosures, products, touching
 from lawdsl.proof.signs import (
     calculus,
+    cases,
     conditions,
     faces,
     growth,
+    ladders,
     limits,
     means,
     monotone,
+    orderings,
     payment,
+    polynomials,
     scaling,
     squares,
+    stationary,
+    turns,
 )
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
@@ -108,6 +114,9 @@ CLAIMS = [
     ),
     ("variable N > 0\nparameter E, A, alpha > 0\nL = E - A/N^alpha", "L is mixing.size", "undecided"),
     ("variable x > 0\nL = log(x) - log(x^2)/2", "L > 0", "refuted"),
+    ("variable x >= 0\nvariable y > 0\nL = (x - y)^y", "L > 0", "refuted"),  # at x = y
+    ("variable x < 0\nL = exp(x)", "L -> 0 as x -> -oo", "proved"),
+    ("variable x > 0\nL = exp(x)", "L -> 0 as x -> -oo", "undecided"),  # not in its domain
     ("variable x > 0\nL = (1 + 1/3 - 4/3)*x + (sqrt(2) + sqrt(3))^2 - 5 - 2*sqrt(6)", "L > 0", "undecided"),
 ]  # fmt: skip
 
@@ -124,6 +133,29 @@ RULES = [
     (monotone.by_logarithm, "x > 1; parameter a > 0", "x^a - 1", Sign.POSITIVE),
     (monotone.by_exponential, "x > 0", "log(1 + x) - log(x)", Sign.POSITIVE),
     (monotone.by_common_factor, "x > 0; y > 1", "x*y - x", Sign.POSITIVE),
+    (monotone.by_exponential, "x > 0", "log(1 + exp(x)) - x", Sign.POSITIVE),
+    (monotone.by_end_points_of_one, "x in [1, 3]", "x + log(x)/2 - exp(1)/9", Sign.POSITIVE),
+    (monotone.by_end_points_of_one, "x in [1, 3]; y > 0", "x - y - 1", None),
+    (monotone.by_end_points, "x in [1, 3]; y > 0", "x + y - 1", Sign.POSITIVE),
+    (monotone.by_end_points, "x in [1, 3]; y >= 0", "x + y - 1", Sign.NONNEGATIVE),
+    (ladders.by_ladder, "x > 0", "x - tanh(x)", Sign.POSITIVE),
+    (ladders.by_ladder, "x > 0", "x - tanh(4*x/3)", None),
+    (ladders.by_ladder, "x > 0", "exp(x) - 1 - x - x^2/2", Sign.POSITIVE),
+    (ladders.by_ladder, "x >= 0", "exp(x) - 1 - x - x^2/2", Sign.NONNEGATIVE),
+    (stationary.by_stationary, "x > 0", "x - 0.9 - log(x)", Sign.POSITIVE),
+    (stationary.by_stationary, "x > 0", "x - 1.1 - log(x)", None),
+    (turns.by_half_turns, "x in (0, 3]", "sin(x)", Sign.POSITIVE),
+    (turns.by_half_turns, "x in [0, 3]", "sin(x)", Sign.NONNEGATIVE),
+    (turns.by_half_turns, "x in (0, 4]", "sin(x)", Sign.REAL),
+    (cases.by_cases, "x > 0; y > 0", "max(x, y) + min(x, y) - x/2", Sign.POSITIVE),
+    (cases.by_cases, "x > 0; y > 0", "max(x, y) - 2*x", None),
+    (cases.by_cases, "x > 0; y > 2", "max(1/(1 + x), y) - 2", Sign.POSITIVE),
+    (polynomials.by_orders, "x in [0.5, 2]", "2 - x^2 + x", Sign.NONNEGATIVE),
+    (polynomials.by_orders, "x in [0.5, 2)", "2 - x^2 + x", Sign.POSITIVE),
+    (polynomials.by_orders, "x in (0.5, 2]", "x^2 - 0.25", Sign.POSITIVE),
+    (polynomials.by_orders, "x in [0.5, 2]", "x^2 - 0.25", Sign.NONNEGATIVE),
+    (polynomials.by_orders, "x < 0; y in [1, 2]", "y^2 - 1 - x*y", Sign.POSITIVE),
+    (polynomials.by_orders, "x; y > 0", "x*y + y + x", None),
     *((squares.by_factors, *case) for case in test_squares.FACTORS),
     *((payment.paid, *case) for case in test_means.CASES),
 ]
@@ -408,6 +440,16 @@ MUTATIONS: list[Mutation] = [
     ("the first of two bounds is kept", domains, "order", _as_one, of_claims),
     ("a let is any number", domains._Collected, "add_let", lambda right: lambda self, s, f, b, share: None, of_claims),
     ("all derivatives have values", definedness.SlopeDoubt, "proved", lambda _: lambda self, s: True, of_claims),
+    ("every end is open", polynomials, "_open_ends", lambda _: lambda range: (True, True), of_rules),
+    ("every order of variables is strict", orderings, "_strictly", _strictly, of_rules),
+    ("a part below 0 may be above", polynomials._Algebra, "_sides", lambda _: lambda self, above, below: iter([{}]), of_rules),
+    ("tanh(u) is tanh(3*u/2)", ladders, "_without_tanh", lambda right: lambda e: right(e.replace(sp.tanh, lambda u: sp.tanh(3 * u / 2))), of_rules),
+    ("a rung at the end of the range counts as strict", ladders, "_of", lambda right: lambda values, last, end: right(values, last, None), of_rules),
+    ("a stationary value is 0", stationary, "_tidy", lambda _: lambda signs, e: sp.S.Zero, of_rules),
+    ("any turn is the first", turns, "_of_sine", lambda _: lambda signs, u: Sign.POSITIVE, of_rules),
+    ("one case of a maximum is enough", cases, "largest", lambda _: lambda signs: signs[0], of_rules),
+    ("a maximum is a minimum", cases, "_sense", lambda right: lambda signs, e, part: -right(signs, e, part), of_rules),
+    ("the least value is anywhere in the range", monotone, "by_end_points", lambda _: lambda signs, e: Sign.POSITIVE, of_rules),
     ("any part may be a parameter's value", reduction, "merge_powers", lambda _: lambda e: sp.S.One, of_claims),
 ]  # fmt: skip
 

@@ -28,6 +28,12 @@ def test_every_claim_has_the_expected_verdict(path: Path):
         assert found.verdict != "proved" or 0 < len(found.proof) <= 5
 
 
+def test_logarithms_of_sums_of_exponentials_are_decided_at_once():
+    found = check(FOLDER / "softplus.law", seconds=0.7).claims
+
+    assert [v.verdict for v in found] == ["proved"] * len(found), found
+
+
 SAMPLED = [
     Case(law, claim, law.declarations.text.text)
     for law in map(lawdsl.load, sorted(FOLDER.glob("*.law")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from judging import HERE
 from proving import decide
@@ -61,3 +63,27 @@ def test_settings_of_the_target_are_those_of_its_file():
 
     assert check_claim(law, claim).verdict == "proved"
     assert check_claim(law.with_settings(D_min=1.84), claim).verdict == "undecided"
+
+
+TARGET = "law target\nvariable x > 0\nparameter E >= 0\nparameter A, a > 0\nL = E + A/x^a\n"
+BOUNDS = [
+    # a parameter's bound that the target admits too, and one that it does not
+    ("p >= 0", "p + 1/x", "proved"),
+    ("p > 0", "p + 1/x", "proved"),
+    ("p > -1", "p + 1/x", "undecided"),
+    ("p >= 0", "1 + p/x", "undecided"),
+    ("p > 0", "1 + p/x", "proved"),
+]
+
+
+@pytest.mark.parametrize(("bound", "formula", "verdict"), BOUNDS)
+def test_the_bounds_of_the_target_may_be_closed(
+    bound: str, formula: str, verdict: str, tmp_path: Path
+):
+    (tmp_path / "target.law").write_text(TARGET)
+    path = tmp_path / "own.law"
+    path.write_text(
+        f"law own\nvariable x > 0\nparameter {bound}\nL = {formula}\nrequire L is target\n"
+    )
+
+    assert [v.verdict for v in lawdsl.check(lawdsl.load(str(path))).claims] == [verdict]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from lawdsl.solving.several.excluding import no_point
 from lawdsl.solving.several.minimising import minimise, proved
 from lawdsl.solving.several.optimality import gap, point
-from lawdsl.solving.several.problems import Constraint, Problem, Solution
+from lawdsl.solving.several.problems import Constraint, Problem, Solution, middle
 from lawdsl.solving.several.sensitivities import sensitivities
 
 INF = float("inf")
@@ -355,3 +356,28 @@ def test_caps_that_leave_one_mixture_only():
 
     assert found.feasible
     np.testing.assert_allclose(found.x, [0.5, 0.1, 0.4], atol=1e-9)
+
+
+EXCLUDED = [
+    # ends of x, what is not positive (an equality: 0), whether no such x is proved not to exist
+    ((0.0, 2.0), 1.5 - x * (2 - x), False, True),
+    ((-INF, INF), 1.5 - x * (2 - x), False, True),
+    ((0.0, 2.0), 0.5 - x * (2 - x), False, False),
+    ((0.0, 2.0), x**2 - 2, True, False),  # at one point, which is no float64 number
+    ((0.0, 1.0), x**2 - 2, True, True),
+]
+
+
+@pytest.mark.parametrize(("ends", "expression", "equality", "excluded"), EXCLUDED)
+def test_a_box_without_a_feasible_point(
+    ends: tuple[float, float], expression: sp.Expr, equality: bool, excluded: bool
+):
+    problem = Problem(x, {x: ends}, [Constraint("c", expression, equality)], {})
+
+    assert no_point(problem, [1e-9]) is excluded
+
+
+def test_the_middle_of_a_box_is_inside():
+    low, high = np.array([1.0, -INF, 2.0, -INF]), np.array([3.0, 5.0, INF, INF])
+
+    np.testing.assert_array_equal(middle(low, high), [2.0, 4.0, 3.0, 0.0])

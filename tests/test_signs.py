@@ -81,6 +81,7 @@ CASES = [
     ("x", "tan(x)", UNKNOWN),
     ("x", "abs(x)", NONNEGATIVE),
     ("x > 1", "abs(1 - x)", POSITIVE),
+    ("x in [0, 1]", "abs(x^2 - 4)", POSITIVE),
     ("x >= 1", "abs(1 - x)", NONNEGATIVE),
     ("x", "max(x, 1)", POSITIVE),
     ("x", "max(x, 0)", NONNEGATIVE),
