@@ -169,7 +169,7 @@ class Referee:
         points = [side * unit * mpmath.mpf(10) ** k for k in (3, 5, 8, 12, 20, 40, 300, 1000, 3000)]
         near = any(f in self.question.text for f in ("exp(", "tanh("))
         if near:
-            points = points[:2]  # mpmath cannot go further out, where it may be allowed only
+            points = points[:6]  # mpmath cannot go further out, where it may be allowed only
         values = [known for p in points if (known := self.known(p)) is not None]
         if len(values) < 2:
             return None

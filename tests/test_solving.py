@@ -14,8 +14,9 @@ from planted import PLANTED, grid
 import lawdsl
 from lawdsl.compiling.intervals import precision
 from lawdsl.solving.posing.isolating import isolated
+from lawdsl.solving.single.closer import minimised
 from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import Line, Margin, minimised
+from lawdsl.solving.single.line import Line, Margin
 from lawdsl.solving.single.roots import BITS, Range, as_float, roots
 
 x = sp.Symbol("x", real=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import sympy as sp
 
 from lawdsl import library
 from lawdsl.choices import check_level, check_seed
+from lawdsl.compiling.certain import interval_sign
+from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.questions import Question
 from lawdsl.solving.comparing import compared
-from lawdsl.solving.giving import check_kept, given_values
-from lawdsl.solving.posing.posed import Posed
+from lawdsl.solving.giving import broken, check_kept, given_values
+from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.posing import pose
 from lawdsl.solving.posing.reducing import Reduced, reduced
-from lawdsl.solving.records import Answer
+from lawdsl.solving.records import Answer, Relaxation
 from lawdsl.solving.several.joint import Joint
 from lawdsl.solving.single.apart import Apart, separated
 from lawdsl.solving.single.single import Single
@@ -84,7 +87,9 @@ class Asked:
         values_of_all = given_values(self.posed, given)
         way = self._way(values_of_all)
         check_kept(way.posed, values_of_all)
-        found = way.answer(values_of_all, level, seed, proofs=proofs)
+        found = _unmet(way, values_of_all, level)
+        if found is None:
+            found = way.answer(values_of_all, level, seed, proofs=proofs)
         if found.status == "undecided" and isinstance(way, Single) and way.problem.follow:
             # an unknown that an equation gives may have no value for some of the other
             whole = Reduced(way.posed.unknowns, way.posed.goal, way.posed.conditions)
@@ -101,6 +106,37 @@ class Asked:
             posed = self.posed.without(nothing) if nothing else self.posed
             self._ways[nothing] = _way(posed, reduced(posed))
         return self._ways[nothing]
+
+
+def _unmet(
+    way: Single | Apart | Joint, values: Mapping[sp.Symbol, float], level: float
+) -> Answer | None:
+    """What is said where a constraint in which the unknowns cancel does not hold; None where all do."""
+    posed = way.posed
+    conditions = way.problem.conditions if isinstance(way, Single) else posed.conditions
+    unmet = list(broken(posed.unknowns, conditions, values))
+    if not unmet:
+        return None
+    certain = any(_is_broken(condition, values) for condition, _ in unmet)
+    lines = [f"{c.text} holds for no choice: it is off by {abs(m):.4g}" for c, m in unmet]
+    asked = [(c, m) for c, m in unmet if not c.law]
+    return replace(
+        posed.blank("infeasible" if certain else "undecided", values, level),
+        relaxations=tuple(Relaxation(c.text, c.doc, abs(m), {}, {}) for c, m in asked),
+        proof=tuple(lines),
+        certain=certain,
+    )
+
+
+def _is_broken(condition: Condition, values: Mapping[sp.Symbol, float]) -> bool:
+    """Whether a condition in which no unknown is left does not hold, for certain."""
+    symbols = sorted(condition.margin.free_symbols, key=str)
+    tape = compile_tape([condition.margin], symbols)
+    try:
+        sign = interval_sign(tape, [Fraction(values[s]) for s in symbols])
+    except (OverflowError, ValueError):  # a value that is no finite number
+        return False
+    return sign == -1 or (sign == 1 and condition.equality) or (sign == 0 and condition.strict)
 
 
 def solve(question: str | Path | Question, /, **given: Any) -> Answer:

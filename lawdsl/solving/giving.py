@@ -14,8 +14,10 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.words import nearest
 from lawdsl.proof.claims import RELATIONS
-from lawdsl.solving.posing.posed import Posed
+from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 from lawdsl.solving.posing.sources import number_of
+
+EQUAL = 1e-12  # by so much an equation of numbers may be off
 
 Given = Mapping[str, "float | Mapping[str, float]"]
 
@@ -111,19 +113,14 @@ def _empty(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnost
 
 
 def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
-    """Refuse values that break a condition in which no unknown is left.
+    """Refuse values that break a condition of givens alone.
 
     Raises:
         LawdslError: each that is broken.
     """
     mistakes = []
-    free = {u.symbol for u in posed.unknowns}
-    for condition in posed.conditions:
-        if condition.margin.free_symbols & free:
-            continue
-        margin = evaluated(condition.margin, values)
-        kept = margin > 0 if condition.strict else margin >= 0
-        if not (abs(margin) < 1e-12 if condition.equality else kept):
+    for condition, margin in broken(posed.unknowns, posed.conditions, values):
+        if not condition.of_unknowns:
             message = f"{condition.text} does not hold: it is off by {-margin:.4g}"
             if condition.law:
                 message = (
@@ -132,6 +129,22 @@ def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
             mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
     if mistakes:
         raise LawdslError(mistakes)
+
+
+def broken(
+    unknowns: Sequence[Unknown],
+    conditions: Sequence[Condition],
+    values: Mapping[sp.Symbol, float],
+) -> Iterator[tuple[Condition, float]]:
+    """The conditions in which no unknown is left and which do not hold, each with its margin."""
+    free = {u.symbol for u in unknowns}
+    for condition in conditions:
+        if condition.margin.free_symbols & free:
+            continue
+        margin = evaluated(condition.margin, values)
+        kept = margin > 0 if condition.strict else margin >= 0
+        if not (abs(margin) < EQUAL if condition.equality else kept):
+            yield condition, margin
 
 
 def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float]) -> list[float]:

@@ -39,7 +39,25 @@ def attempted(make: Callable[[], Made]) -> Made | None:
 
 def isolated(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
     """The unknown at which an expression is 0, as a formula; None where none is found."""
-    found = attempted(lambda: _zero(equation, unknown, DEEP))
+    return _formula(equation, unknown, None)
+
+
+def only_root(equation: sp.Expr, unknown: sp.Symbol) -> tuple[sp.Expr, tuple[sp.Expr, ...]] | None:
+    """The unknown at which an expression is 0, as a formula that misses no real root.
+
+    sqrt(x) is no such formula of y^2 = x, which has another root, unless y is not negative.
+
+    Returns:
+        The formula, and expressions: it is a root where it has a real value and none of these is
+        negative, as x of y^0.5 = x. None where no such formula is known.
+    """
+    needs: list[sp.Expr] = []
+    found = _formula(equation, unknown, needs)
+    return None if found is None else (found, tuple(needs))
+
+
+def _formula(equation: sp.Expr, unknown: sp.Symbol, needs: list[sp.Expr] | None) -> sp.Expr | None:
+    found = attempted(lambda: _zero(equation, unknown, DEEP, needs))
     if found is None or found.has(sp.nan, sp.zoo, sp.oo, sp.I):
         return None
     return found
@@ -50,7 +68,11 @@ def flat(expression: sp.Expr) -> sp.Expr:
     return merge_powers(sp.expand_power_base(expression))
 
 
-def _zero(equation: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
+def _zero(
+    equation: sp.Expr, x: sp.Symbol, deep: int, needs: list[sp.Expr] | None
+) -> sp.Expr | None:
+    """The root; only one that misses no other if `needs` is a list, to which is added what must not
+    be negative."""
     if not deep:
         return None
     groups: dict[sp.Expr, sp.Expr] = {}
@@ -66,37 +88,63 @@ def _zero(equation: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
         ((own, factor),) = groups.items()
         if factor.could_extract_minus_sign():
             rest, factor = -rest, -factor
-        return _turned(own, -rest / factor, x, deep - 1)
+        if needs is not None and not (factor.is_nonzero or rest.is_nonzero):
+            return None  # where both are 0, every value is a root
+        return _turned(own, -rest / factor, x, deep - 1, needs)
     if len(groups) == 2 and rest == 0:
         (one, a), (other, b) = groups.items()
-        return _turned(flat(one / other), -b / a, x, deep - 1)
+        if needs is not None and not (other.is_nonzero and (a.is_nonzero or b.is_nonzero)):
+            return None
+        return _turned(flat(one / other), -b / a, x, deep - 1, needs)
     return None
 
 
-def _turned(own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int) -> sp.Expr | None:
+def _turned(
+    own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int, needs: list[sp.Expr] | None
+) -> sp.Expr | None:
     """The unknown at which a term that has it has a value."""
     if own == x:
         return value
     if not deep:
         return None
     if own.is_Add:
-        return _zero(own - value, x, deep - 1)
+        return _zero(own - value, x, deep - 1, needs)
     if own.is_Mul:
         factor, rest = own.as_independent(x, as_Add=False)
-        return None if factor == 1 else _turned(rest, value / factor, x, deep - 1)
+        if factor == 1 or (needs is not None and not factor.is_nonzero):
+            return None
+        return _turned(rest, value / factor, x, deep - 1, needs)
     if isinstance(own, sp.exp):
-        return _turned(own.args[0], sp.log(value), x, deep - 1)
+        return _turned(own.args[0], sp.log(value), x, deep - 1, needs)
     if isinstance(own, sp.log):
-        return _turned(own.args[0], sp.exp(value), x, deep - 1)
+        return _turned(own.args[0], sp.exp(value), x, deep - 1, needs)
     if own.is_Pow:
         base, exponent = own.args
         if not exponent.has(x):
             if _is_long(value, 1 / exponent):
                 return None
-            return _turned(base, sp.Pow(value, 1 / exponent), x, deep - 1)
+            if needs is not None and not _one_to_one(base, exponent, value, needs):
+                return None
+            return _turned(base, sp.Pow(value, 1 / exponent), x, deep - 1, needs)
         if not base.has(x):
-            return _turned(exponent, sp.log(value) / sp.log(base), x, deep - 1)
+            if needs is not None and not (base.is_positive and (base - 1).is_nonzero):
+                return None
+            return _turned(exponent, sp.log(value) / sp.log(base), x, deep - 1, needs)
     return None
+
+
+def _one_to_one(base: sp.Expr, exponent: sp.Expr, value: sp.Expr, needs: list[sp.Expr]) -> bool:
+    """Whether base^exponent = value exactly where base = value^(1/exponent), in real numbers, if
+    what is added to `needs` is not negative."""
+    if exponent in (1, -1):
+        return True
+    if not exponent.is_nonzero or not (base.is_nonnegative or exponent.is_integer is False):
+        return (
+            False  # y^2 has two roots; that of y^3 may be negative, and float64 has no power then
+        )
+    if (1 / exponent).is_even is not False and not value.is_nonnegative:
+        needs.append(value)  # x^2 is no root of y^0.5 = x where x < 0
+    return True
 
 
 def _is_long(value: sp.Expr, exponent: sp.Expr) -> bool:

@@ -45,6 +45,7 @@ class Condition:
         equality: whether the margin is 0.
         strict: whether the margin is above 0.
         law: the use, or the question, whose domain it is; empty for a line that was asked.
+        of_unknowns: whether it was written with unknowns, which may cancel in the margin.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Condition:
     equality: bool = False
     strict: bool = False
     law: str = ""
+    of_unknowns: bool = False
 
     @property
     def name(self) -> str:

@@ -178,7 +178,20 @@ class _Posing:
                 text = f"{kept.text}  for {at}"
             margin = left - right if kept.relation in (">", ">=") else right - left
             equality = kept.relation == "="
-            yield Condition(text, kept.doc, margin, equality, kept.relation in "<>")
+            asked = self._asks(kept.left) or self._asks(kept.right)
+            strict = kept.relation in "<>"
+            yield Condition(text, kept.doc, margin, equality, strict, of_unknowns=asked)
+
+    def _asks(self, formula: tree.Formula) -> bool:
+        """Whether a formula, or a law at values in it, is written with an unknown."""
+        unknowns = {s.name for s in self.question.of_kind("unknown")}
+        for node in tree.walk(formula):
+            name = node.text if isinstance(node, tree.Name) else ""
+            name = node.name if isinstance(node, tree.Element) else name
+            value = self.question.values.get(name)
+            if name in unknowns or (value and any(self._asks(at) for _, at in value.at)):
+                return True
+        return False
 
     def _expression(self, formula: tree.Formula, places: Mapping[str, str]) -> sp.Expr:
         """A formula of the question in symbols, laws at values written out."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from lawdsl.solving.posing.isolating import flat, isolated
+from lawdsl.solving.posing.isolating import flat, only_root
 from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 
 
@@ -52,12 +52,17 @@ def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | Non
     domain becomes conditions, of the question that has the name `asked`."""
     margin = equation.margin.xreplace(dict(problem.follow))
     for unknown in reversed(problem.unknowns):
-        formula = isolated(margin, unknown.symbol)
-        if formula is None:
+        root = only_root(margin, unknown.symbol)
+        if root is None:
             continue
+        formula, needs = root
         at = {unknown.symbol: formula}
         bounds = tuple(
             _as_condition(unknown, r, limit, formula, asked) for r, limit in unknown.bounds
+        )
+        bounds += tuple(
+            Condition(equation.text, equation.doc, own, law=asked, of_unknowns=True)
+            for own in needs
         )
         others = tuple(c for c in problem.conditions if c != equation)
         left = (replace(c, margin=c.margin.xreplace(at)) for c in (*others, *bounds))
@@ -75,4 +80,4 @@ def _as_condition(
 ) -> Condition:
     margin = formula - limit if relation.startswith(">") else limit - formula
     text = f"{unknown.name} {relation} {limit}"
-    return Condition(text, None, margin, strict=relation in "<>", law=asked)
+    return Condition(text, None, margin, strict=relation in "<>", law=asked, of_unknowns=True)

@@ -45,7 +45,7 @@ def certain_violations(problem: Problem, x: Array) -> Array:
     whole = problem.original or problem
     tape = whole.functions.tape
     with precision(BITS):
-        results = _evaluated(tape, _inputs(whole, x))
+        results = evaluated(tape, _inputs(whole, x))
         found = [results[k] for k in tape.outputs[1:]]
         return np.array(
             [
@@ -75,7 +75,7 @@ def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
     tape = whole.functions.tape
     with precision(BITS):
         inputs = _inputs(whole, x)
-        results = _evaluated(tape, inputs)
+        results = evaluated(tape, inputs)
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
         try:
             terms = [
@@ -128,7 +128,7 @@ def _known(value: Interval | None) -> Interval:
     return value
 
 
-def _evaluated(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
+def evaluated(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
     """The result of each instruction; None where it has no certain value."""
     results: list[Interval | None] = []
     for step in tape.instructions:

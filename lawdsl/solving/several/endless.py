@@ -22,6 +22,7 @@ HUGE = 1e30  # no unit makes a number near 1 of it: a fall that goes on to there
 STEPS = 7  # of two decades each, over which a fall has to go on
 STEADY = 0.99  # each step lowers the value by at least this share of what the last one did
 NUDGE, SMOOTH = 1e-7, 1e-3  # relative: a point so near has a value that differs by no more
+PROJECTIONS = 8  # of Newton's steps of a point onto curved equalities
 KEPT = 1e-9  # of the terms of an equality: rounding
 FARTHEST = 1e9  # a point further out is no start of a path
 SHOWN = 3  # points of a path that are kept
@@ -45,6 +46,8 @@ def fall(problem: Problem, x: Array, best: float, seed: int) -> Fall | None:
         return None
     points = _paths(problem, x, open_ends, np.random.default_rng(seed))
     n, paths, times = points.shape
+    if set(np.flatnonzero(problem.equality)) - set(problem.polytope.rows.tolist()):
+        points = _onto_equalities(problem, points.reshape(n, -1)).reshape(points.shape)
     values, slopes = problem.functions.on(points.reshape(n, -1))
     kept = _kept(problem, points.reshape(n, -1), values, slopes).reshape(paths, times)
     goal = values[0].reshape(paths, times)
@@ -143,6 +146,24 @@ def _paths(problem: Problem, x: Array, ends: tuple[Mask, Mask], rng: np.random.G
     grown = np.where(power < 0, np.log1p(TIMES), TIMES ** np.maximum(power, 0.0))
     points = base[:, :, None] + factor[:, :, None] * grown
     return np.asarray(np.clip(points, low[:, None, None], high[:, None, None]))
+
+
+def _onto_equalities(problem: Problem, points: Array) -> Array:
+    """Points moved onto equalities that are not affine, by Newton's steps: the shortest, relative to
+    the unknowns. Points that do not come near stay what they are."""
+    low, high = problem.polytope.tightened
+    rows = np.flatnonzero(problem.equality)
+    for _ in range(PROJECTIONS):
+        values, slopes = problem.functions.on(points)
+        over, by = np.nan_to_num(values[1:][rows]), np.nan_to_num(slopes[1:][rows])
+        lengths = np.maximum(np.abs(points), 1.0)
+        scaled = np.einsum("kip,ip->pki", by, lengths)
+        size = np.maximum(np.linalg.norm(scaled, axis=2), 1e-300)
+        back = np.linalg.pinv(np.nan_to_num(scaled / size[:, :, None]), rcond=1e-9)
+        step = np.einsum("pik,kp->ip", back, np.nan_to_num(over / size.T)) * lengths
+        moved = np.clip(points - step, low[:, None], high[:, None])
+        points = np.where(np.isfinite(moved), moved, points)
+    return points
 
 
 def _choices(n: int) -> Mask:

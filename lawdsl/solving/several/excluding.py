@@ -3,50 +3,60 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import sympy as sp
+from flint import arb
 
+from lawdsl.compiling.certain import BITS
+from lawdsl.compiling.intervals import precision
 from lawdsl.solving.several.convexity import ranges
 from lawdsl.solving.several.problems import Problem
 
 BOXES = 300  # that are looked at, at most
+ROUNDING = 1e-9  # of each term of a constraint: what numbers that were rounded may be off by
 Box = Mapping[sp.Symbol, tuple[float, float]]
 
 
-def no_point(problem: Problem, least: Sequence[float]) -> bool:
+def no_point(problem: Problem, boxes: int = BOXES) -> bool:
     """Whether it is proved that no point is feasible; False says nothing.
 
     On each box some constraint must be violated wherever it has a value; a box on which none is
-    known to be is halved.
+    known to be is halved. Violated is a constraint of which all terms together are, even if each
+    were off by `ROUNDING` of itself: 0.1 + 0.2 <= 0.3 is no contradiction.
 
     Args:
-        problem: the problem.
-        least: for each constraint, the violation that rounding may cause.
+        problem: the problem, in the units of its expressions.
+        boxes: how many are looked at, at most.
     """
-    expressions = [c.expression for c in problem.constraints]
-    boxes: list[Box] = [problem.unknowns]
-    for _ in range(BOXES):
-        if not boxes:
+    if not problem.constraints:
+        return False
+    waiting: list[Box] = [problem.unknowns]
+    for _ in range(boxes):
+        if not waiting:
             return True
-        box = boxes.pop()
-        if _violated(problem, expressions, box, least):
+        box = waiting.pop()
+        if _violated(problem, box):
             continue
         halves = _halved(box)
         if halves is None:
             return False
-        boxes += halves
-    return not boxes
+        waiting += halves
+    return not waiting
 
 
-def _violated(
-    problem: Problem, expressions: list[sp.Expr], box: Box, least: Sequence[float]
-) -> bool:
-    found = ranges(expressions, box, problem.values)
-    for constraint, within, by in zip(problem.constraints, found, least, strict=True):
-        if within is None:
+def _violated(problem: Problem, box: Box) -> bool:
+    every = [term for terms in problem.terms for term in terms]
+    found = iter(ranges(every, box, problem.values))
+    for constraint, terms in zip(problem.constraints, problem.terms, strict=True):
+        own = [next(found) for _ in terms]
+        known = [within for within in own if within is not None]
+        if len(known) < len(own):
             continue
-        if within.low > by or (constraint.equality and within.high < -by):
+        with precision(BITS):
+            least = sum((x.low - ROUNDING * abs(x.low) for x in known), arb(0))
+            most = sum((x.high + ROUNDING * abs(x.high) for x in known), arb(0))
+        if least > 0 or (constraint.equality and most < 0):
             return True
     return False
 

@@ -9,15 +9,17 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.solving.several.contradictions import contradictory
 from lawdsl.solving.several.excluding import no_point
-from lawdsl.solving.several.optimality import violations
+from lawdsl.solving.several.optimality import over, sizes, violations
 from lawdsl.solving.several.polytopes import NOTHING, Polytope, least_shift
 from lawdsl.solving.several.problems import Constraint, Problem, Shortfall, Solution, middle
 from lawdsl.solving.several.starts import cloud, repaired
 
 Array = NDArray[np.float64]
 Best = Callable[..., Solution | None]
-ROUNDING = 1e-9  # of a constraint, in units that suit the place: a smaller violation is none
+ROUNDING = 1e-9  # of the size of a constraint: a smaller violation is none
+FEW = 4  # searches for the nearest point of conditions that exclude each other for certain
 Part = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
 
 
@@ -86,7 +88,7 @@ def _of_polytope(problem: Problem) -> Solution:
     shift = least_shift(polytope)
     if shift is None:
         return _unexplained(problem)
-    x, shares, ends = shift
+    x, shares, weights, ends = shift
     rows = np.flatnonzero(shares > NOTHING)
     conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
         (e, int(i)) for e, i in ends
@@ -104,19 +106,15 @@ def _of_polytope(problem: Problem) -> Solution:
     there = problem.in_units_at(x)
     assert there.units is not None
     least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
-    by = float(np.max(violations(problem, x)[polytope.rows], initial=0.0))
-    return _nothing_met(problem, x, conflict, found, by, least > ROUNDING, 0.0)
+    excluded = least > ROUNDING and contradictory(problem, polytope.rows.tolist(), weights)
+    return _nothing_met(problem, x, conflict, found, _by(problem, x), excluded, 0.0)
 
 
 def _unexplained(problem: Problem) -> Solution:
     """Affine conditions of which no more is known than that no point of them was found."""
     x = middle(*problem.polytope.tightened)
-    units = problem.in_units_at(x).units
-    assert units is not None
-    by = float(np.max(violations(problem, x)[problem.polytope.rows], initial=0.0))
-    by = by if np.isfinite(by) else 0.0
-    excluded = no_point(problem, (ROUNDING * units.constraints).tolist())
-    return _nothing_met(problem, x, [], [], by, excluded)
+    by = _by(problem, x)
+    return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, no_point(problem))
 
 
 def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:
@@ -144,7 +142,7 @@ def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
 def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
     """Conditions that are not all affine: the least violation is a problem of its own."""
     x, size = _nearest(problem, seed)
-    least = (ROUNDING * size).tolist()
+    excluded = no_point(problem)
     t = sp.Dummy("t", nonnegative=True)
     loose = []
     for number, c in enumerate(problem.constraints):
@@ -154,13 +152,14 @@ def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
     wider = {**problem.unknowns, t: (0.0, np.inf)}
     violated = Problem(t, wider, [c for _, c in loose], problem.values)
     start = np.append(x, 2 * _missed(problem, x, size))
-    found = best(violated, seed=seed, also=[start] if np.isfinite(start).all() else [])
+    starts = FEW if excluded else None  # it is known that none is feasible: only how near one comes
+    also = [start] if np.isfinite(start).all() else []
+    found = best(violated, starts, seed, also)
     if found is None:
-        by = float(np.max(violations(problem, x), initial=0.0))
-        by = by if np.isfinite(by) else 0.0
-        return _nothing_met(problem, x, [], [], by, no_point(problem, least))
+        by = _by(problem, x)
+        return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, excluded)
     x = found.x[:-1]
-    if found.value <= ROUNDING:  # a violation of 0 is none
+    if found.value <= ROUNDING and not excluded:  # a violation of 0 is none
         again = best(problem, seed=seed, also=[x])
         if again is not None:
             return again
@@ -170,30 +169,34 @@ def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
     lengths = problem.lengths(x)
     conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > NOTHING)]
     conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > NOTHING)]
-    relaxed = [r for c in conflict for r in _alone(problem, c, best)]
-    by = float(np.max(violations(problem, x), initial=0.0))
-    excluded = found.gap is not None and found.value - found.gap > ROUNDING
-    excluded = excluded or no_point(problem, least)
+    relaxed = [r for c in conflict for r in _alone(problem, c, best, starts)]
+    excluded |= found.gap is not None and found.value - found.gap > ROUNDING
     share = found.gap / found.value if found.gap is not None and found.value > 0 else None
-    return _nothing_met(problem, x, conflict, relaxed, by, excluded, share)
+    return _nothing_met(problem, x, conflict, relaxed, _by(problem, x), excluded, share)
+
+
+def _by(problem: Problem, x: Array) -> float:
+    """The largest violation of a constraint, in its own unit."""
+    return float(np.max(over(problem, problem.functions.at(x)[0]), initial=0.0))
 
 
 def _nearest(problem: Problem, seed: int) -> tuple[Array, Array]:
-    """A point that violates the constraints little, and the units of these there."""
+    """A point that violates the constraints little, and the sizes of these there."""
     points = cloud(problem, seed)
     x = repaired(problem, points.points[:, points.order()[0]])
-    units = problem.in_units_at(x).units
-    assert units is not None
-    return x, units.constraints
+    there = problem.in_units_at(x)
+    assert there.units is not None
+    size = sizes(there, x / there.units.unknowns) * there.units.constraints
+    return x, np.where(np.isfinite(size) & (size > 0), size, there.units.constraints)
 
 
 def _missed(problem: Problem, x: Array, size: Array) -> float:
-    values = problem.functions.at(x)[0][1:]
-    over = np.where(problem.equality, np.abs(values), np.maximum(values, 0.0))
-    return float(np.max(over / size, initial=0.0))
+    return float(np.max(over(problem, problem.functions.at(x)[0]) / size, initial=0.0))
 
 
-def _alone(problem: Problem, condition: Part, best: Best) -> Iterator[Shortfall]:
+def _alone(
+    problem: Problem, condition: Part, best: Best, starts: int | None
+) -> Iterator[Shortfall]:
     """How far one condition is from being met where all others are."""
     kind, number = condition
     symbol, (low, high) = list(problem.unknowns.items())[number if kind != "constraint" else 0]
@@ -210,7 +213,7 @@ def _alone(problem: Problem, condition: Part, best: Best) -> Iterator[Shortfall]
         unknowns = {**problem.unknowns, symbol: wider}
         tried = [Problem(goal, unknowns, problem.constraints, problem.values)]
     for sign, other in zip(signs, tried, strict=True):
-        found = best(other)
+        found = best(other, starts)
         if found is not None and found.value > 0:
             yield _shortfall(problem, condition, sign * found.value)
             return

@@ -34,6 +34,7 @@ Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
 CLOSED = 1e-3  # a relative gap of the least violation that is left out
 SHOWN = 4  # other choices, and unknowns of each, that are written out
+FAR = 1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
 FEWEST = 2  # starts that agree, of an optimum that is not proved
 
 
@@ -73,6 +74,9 @@ class Joint:
         if found.fall is not None:
             return replace(base, status="unbounded", proof=self._fallen(found.fall, scales, fixed))
         moved = {**fixed, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
+        far = self._far(found, scales, moved)
+        if far:
+            return replace(base, status="undecided", proof=far)
         sought = self._in(scales)
         return self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
 
@@ -199,6 +203,21 @@ class Joint:
             )
             tail = "each of these points is feasible; that no choice is best is not proved"
         return (head, *(f"  then {place}" for place in places[1:]), tail)
+
+    def _far(self, found: Solution, scales: Sequence[Scale], moved: Values) -> tuple[str, ...]:
+        """What is said of a search that went on without an end; nothing of one that has arrived."""
+        if proved(found):
+            return ()
+        plain = [(s, moved[s.searched]) for s in scales if not s.logarithmic]
+        far = [(s, x) for s, x in plain if abs(x) >= FAR]
+        out = [(s.unknown.name, x) for s, x in far if math.isinf(s.high if x > 0 else s.low)]
+        if not out:
+            return ()
+        places = ", ".join(f"{name} = {x:.3g}" for name, x in out)
+        return (
+            f"{self.posed.question.goal_text} may be unbounded: the search went on to {places}",
+            "give these unknowns bounds to learn the best choice within them",
+        )
 
     def _slopes(self, found: _Found, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
         """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
@@ -375,7 +394,7 @@ def _where(conditions: Sequence[Condition], result: _Found) -> str:
 
 
 def _proof(found: Solution, per: float) -> tuple[str, ...]:
-    kept = f"every constraint is kept, to {max(found.violation, 1e-16):.0e}"
+    kept = f"every constraint is kept, to {max(found.violation, 1e-16):.0e} of its terms"
     if found.gap is not None:
         return (kept, f"convex: no other choice is better by more than {found.gap * per:.1e}")
     if found.convex:

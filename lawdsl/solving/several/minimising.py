@@ -11,18 +11,21 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.several.certified import certain_violations
 from lawdsl.solving.several.endless import fall
+from lawdsl.solving.several.excluding import no_point
 from lawdsl.solving.several.infeasible import explained
 from lawdsl.solving.several.newton import polished
 from lawdsl.solving.several.optimality import (
     WEAK,
     Point,
     at_bounds,
+    changes,
     gap,
     point,
+    relative,
     sizes,
     violations,
 )
-from lawdsl.solving.several.probing import around, descended
+from lawdsl.solving.several.probing import along_axes, around, descended
 from lawdsl.solving.several.problems import Fall, Problem, Solution, middle
 from lawdsl.solving.several.searching import INSET, searched_from
 from lawdsl.solving.several.starts import chosen_starts, repaired
@@ -33,7 +36,11 @@ Array = NDArray[np.float64]
 LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not lead to a proof
 STARTS = 24  # where the problem is not known to be convex
 SHORT = 100  # steps of each of several searches
-FEASIBLE = 1e-9  # of the terms of a constraint: rounding
+FEASIBLE = 1e-9  # of the size of a constraint: rounding
+CERTAINLY = (
+    1e-7  # the same, of what intervals say, of what it changes by over the unknowns' lengths
+)
+FEW_BOXES = 8  # on which it is looked whether a point can be feasible at all
 NEARLY = 1e-6  # the same, of a search that is not polished yet
 CLOSED = 1e-9  # of the unit of the objective: a gap so small is one of rounding
 ROUNDING = 1e-14  # relative to a value
@@ -70,6 +77,8 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
     fixed = settled(problem)
     if fixed:
         return _with(problem, fixed, minimise(without(problem, fixed), starts, seed))
+    if no_point(problem, FEW_BOXES):
+        return explained(problem, best, seed)
     found = best(problem, starts, seed)
     if found is None:
         way = fall(problem, middle(problem.low, problem.high), np.inf, seed)
@@ -92,7 +101,11 @@ def settled(problem: Problem) -> dict[sp.Symbol, float]:
     """Unknowns to which the conditions leave one value; one unknown stays in any case."""
     low, high = problem.polytope.tightened
     declared = np.where(np.isfinite(problem.high - problem.low), problem.high - problem.low, 0.0)
-    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), declared)
+    offsets, slopes = np.abs(problem.polytope.offsets), np.abs(problem.polytope.slopes)
+    reach = np.divide(offsets[:, None], slopes, out=np.zeros_like(slopes), where=slopes > 0)
+    reach = np.max(reach, axis=0, initial=0.0)
+    # bounds that follow are rounded relative to the terms of what they follow from
+    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.minimum(declared, reach))
     alike = np.isfinite(low) & np.isfinite(high)
     alike[alike] = np.abs(high - low)[alike] <= ALIKE * size[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
@@ -284,6 +297,7 @@ def _left_saddles(problem: Problem, places: list[_Place], length: int, seed: int
     for _ in range(DESCENTS):
         best = min(places, key=lambda place: place.value)
         lower = around(best.problem, best.point, seed).lowest
+        lower = along_axes(best.problem, best.point) if lower is None else lower
         if lower is None:
             break
         start = lower * best.units.unknowns
@@ -351,7 +365,7 @@ def _solution(problem: Problem, end: Point) -> Solution:
         active=tuple(name for name, holds in zip(held, active, strict=True) if holds),
         at_low=tuple(names[at_low].tolist()),
         at_high=tuple(names[at_high].tolist()),
-        violation=float(np.max(violations(problem, x), initial=0.0)),
+        violation=float(np.max(relative(_certain(problem, x), sizes(problem, x)), initial=0.0)),
         residual=end.residual,
         convex=problem.convex,
         gap=room,
@@ -380,12 +394,18 @@ def _nearly(problem: Problem, x: Array) -> bool:
 
 
 def _is_kept(problem: Problem, x: Array) -> bool:
-    """Whether all constraints are nearly met, in units that suit the point, for certain."""
+    """Whether all constraints are met, in units that suit the point, for certain."""
     there = problem.in_units_at(x)
     assert there.units is not None
-    terms = sizes(x / there.units.unknowns, there.functions.at(x / there.units.unknowns)[1][1:])
-    over = certain_violations(problem, x) / there.units.constraints
-    return _nearly(problem, x) and bool(np.all(over <= NEARLY * terms))
+    x = x / there.units.unknowns
+    kept = relative(_certain(there, x), changes(there, x)) <= CERTAINLY
+    return bool(np.all(kept)) and _nearly(problem, x * there.units.unknowns)
+
+
+def _certain(problem: Problem, x: Array) -> Array:
+    """The most by which each constraint is violated, in the problem's units."""
+    assert problem.units is not None
+    return certain_violations(problem, x * problem.units.unknowns) / problem.units.constraints
 
 
 def _finished(problem: Problem, end: _End) -> _Place:

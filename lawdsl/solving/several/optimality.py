@@ -19,6 +19,7 @@ Mask = NDArray[np.bool_]
 NEAR = 1e-8  # of the terms of a condition: so near it is active
 NEGLIGIBLE = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
 WEAK = 1e-10  # a multiplier so small, in units that suit the place, is rounding
+EXACT = 1e-7  # of its length: a smaller unknown is not known to as many digits as others
 AT = 1e-12  # of what an unknown may go: so near to a bound it is there
 
 
@@ -34,7 +35,7 @@ class Point:
         low, high: those of the bounds.
         residual: the largest slope that they leave, relative to those of the objective, both over
             the lengths of the unknowns.
-        violation: the largest of a constraint, relative to its terms.
+        violation: the largest of a constraint, relative to its size (`sizes`).
     """
 
     x: Array
@@ -58,9 +59,15 @@ class Point:
 
 
 def violations(problem: Problem, x: Array) -> Array:
-    """By how much each constraint is violated, relative to those of its terms that exceed 1."""
-    values, slopes = problem.functions.at(x)
-    return over(problem, values) / sizes(x, slopes[1:])
+    """By how much each constraint is violated, relative to its size."""
+    return relative(over(problem, problem.functions.at(x)[0]), sizes(problem, x))
+
+
+def relative(violation: Array, size: Array) -> Array:
+    """Violations over the sizes of their constraints: 0 where there is none, inf of one without a
+    size."""
+    shares = np.divide(violation, size, out=np.full(len(size), np.inf), where=size > 0)
+    return np.where(violation == 0, 0.0, shares)
 
 
 def over(problem: Problem, values: Array) -> Array:
@@ -68,10 +75,28 @@ def over(problem: Problem, values: Array) -> Array:
     return np.where(problem.equality, np.abs(values[1:]), np.maximum(values[1:], 0.0))
 
 
-def sizes(x: Array, slopes: Array) -> Array:
-    """How large the terms of each constraint are, at least 1: rounding is relative to them."""
-    finite = np.where(np.isfinite(slopes), slopes, 0.0)
-    return np.maximum(1.0, np.abs(finite) @ np.abs(x))
+def sizes(problem: Problem, x: Array) -> Array:
+    """The sizes of the constraints at a point: violations and rounding are relative to them.
+
+    The size is the sum of the absolute terms of a constraint, or what it changes by as the unknowns
+    double, if that is more. Another unit of a constraint, or of an unknown, changes no violation over
+    its size. Curvature is left out on purpose: (x - y)^2 + 1 has a large one where x and y are large,
+    and is never 0.
+
+    Args:
+        problem: in units that suit the point.
+        x: the unknowns, shape (n,).
+    """
+    terms = problem.terms_on(x[:, None])[:, 0]
+    return np.maximum(np.where(np.isfinite(terms), terms, 0.0), changes(problem, x))
+
+
+def changes(problem: Problem, x: Array) -> Array:
+    """What each constraint changes by, to first order, as the unknowns double; where they are 0, or
+    nearly, over a small part of their lengths, to which searches are exact."""
+    slopes = problem.functions.at(x)[1][1:]
+    finite = np.abs(np.where(np.isfinite(slopes), slopes, 0.0))
+    return np.asarray(finite @ np.maximum(np.abs(x), EXACT))
 
 
 def at_bounds(problem: Problem, x: Array) -> tuple[Mask, Mask]:
@@ -85,7 +110,7 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
     """A point with the multipliers that fit best, of the conditions that are active there; the
     slopes by unknowns that stand apart are not looked at."""
     values, slopes = problem.functions.at(x)
-    active = ~problem.equality & (values[1:] >= -NEAR * sizes(x, slopes[1:]))
+    active = ~problem.equality & (values[1:] >= -NEAR * sizes(problem, x))
     at_low, at_high = at_bounds(problem, x)
     walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
     used = ~walled if apart is None else ~(walled | apart)

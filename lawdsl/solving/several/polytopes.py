@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ ROUNDS = 3  # of tightening bounds by constraints
 NOTHING = 1e-9  # a multiplier below it is rounding
 INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme's ends
 LARGEST = float(np.finfo(np.float64).max)
+FEW = 64  # terms of a row, each of which is bounded by a sum of its own of the others
+EPS = float(np.finfo(float).eps)
 CROSSED = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
 
 
@@ -208,48 +211,64 @@ def _between(low: Array, high: Array) -> Array:
 
 
 def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
-    """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave."""
+    """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave. A bound
+    leaves room for the rounding of its own computation."""
     used = np.flatnonzero(row)
     least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
     finite = np.isfinite(least)
     if np.sum(~finite) > 1:
         return
-    total = float(np.sum(least[finite]))
+    terms = [offset, *least[finite].tolist()]
+    if not sum(map(abs, terms)) <= LARGEST:  # beyond the range of floats there is no bound
+        return
+    total, size = math.fsum(terms), math.fsum(map(abs, terms))
+    eps = (len(terms) + 4) * EPS
     for k, i in enumerate(used):
-        if not finite[k] or finite.all():
-            others = total - (float(least[k]) if finite[k] else 0.0)
-            with np.errstate(over="ignore"):  # beyond the range of floats there is no bound
-                limit = (-offset - others) / row[i]
-                slack = 1e-15 * (abs(offset) + abs(others)) / abs(row[i])
-            if row[i] > 0:
-                high[i] = min(high[i], limit + slack)
-            else:
-                low[i] = max(low[i], limit - slack)
+        if not finite[k]:
+            others, rounding = total, eps * size
+        elif not finite.all():
+            continue
+        elif len(used) <= FEW:
+            rest = [term for j, term in enumerate(terms) if j != k + 1]
+            others, rounding = math.fsum(rest), eps * math.fsum(map(abs, rest))
+        else:
+            others, rounding = total - float(least[k]), eps * size
+        with np.errstate(over="ignore"):  # beyond the range of floats there is no bound
+            limit, slack = np.divide((-others, rounding), (row[i], abs(row[i])))
+        if row[i] > 0:
+            high[i] = min(high[i], limit + slack)
+        else:
+            low[i] = max(low[i], limit - slack)
 
 
-def least_shift(polytope: Polytope) -> tuple[Array, Array, Sequence[tuple[str, int]]] | None:
+def least_shift(
+    polytope: Polytope,
+) -> tuple[Array, Array, Array, Sequence[tuple[str, int]]] | None:
     """What a polytope without points needs: the point that violates no row by more than t of its
-    size, for the least such t; each row's share in the contradiction; and the bounds in it.
+    size, for the least such t; each row's share in the contradiction; its weight in it, with the
+    sign of an equality; and the bounds in it.
 
-    The shares are the multipliers of that least t: with them the rows contradict each other
-    (Farkas), so that what has none is no part of the contradiction. None where the numbers are too
-    far apart for a linear programme.
+    The weights are the multipliers of that least t: with them the rows contradict each other
+    (Farkas), so that what has none is no part of the contradiction. They are those of float64. None
+    where the numbers are too far apart for a linear programme.
     """
     equal = polytope.equality
     a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
     b = np.concatenate([polytope.offsets, -polytope.offsets[equal]])
     rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])
+    turn = np.concatenate([np.ones(len(equal)), -np.ones(int(equal.sum()))])
     loose = Polytope(polytope.low, polytope.high, a, b, np.zeros(len(b), dtype=bool), rows)
     cost = np.append(np.zeros(len(polytope.low)), 1.0)
     sizes = polytope.sizes[rows]
     found = loose.linprog(cost, -sizes)
     if found.status != 0:
         return None
-    marginals = np.abs(found.ineqlin.marginals) * sizes
-    shares = np.bincount(rows, marginals, len(equal)).astype(np.float64)
+    marginals = np.abs(found.ineqlin.marginals)
+    shares = np.bincount(rows, marginals * sizes, len(equal)).astype(np.float64)
+    weights = np.bincount(rows, marginals * turn, len(equal)).astype(np.float64)
     width = np.where(np.isfinite(polytope.high - polytope.low), polytope.high - polytope.low, 1.0)
     lower = np.abs(found.lower.marginals[:-1]) * width
     upper = np.abs(found.upper.marginals[:-1]) * width
     ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
     ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
-    return found.x[:-1], shares, ends
+    return found.x[:-1], shares, weights, ends

@@ -18,6 +18,7 @@ from lawdsl.solving.several.optimality import Point, held, point
 from lawdsl.solving.several.problems import Problem
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 DIRECTIONS = 24  # random ones, each both ways
 STEPS = 2.0 ** np.arange(-26, 7)  # in units that suit the place
@@ -25,6 +26,8 @@ LOWER = 1e-9  # of the objective's unit: so much lower is no rounding
 EQUAL = 1e-11  # of it: so little higher is as good
 TOLD = 1e-8  # of it: where rounding is more, equal values are no sign of equal optima
 FAR = 0.1  # in units of the unknowns: so far away a point as good is another one
+DECADES = 10.0 ** np.arange(-12, 13, 0.0625)  # in the question's units
+SHARES = np.linspace(0.0, 4.0, len(DECADES))  # of where an unknown is
 ROUNDS = 40  # of going on to the lowest point around
 KEPT = 1e-10  # of the terms of a constraint: by so much it may be violated around
 EPS = float(np.finfo(float).eps)
@@ -56,9 +59,7 @@ def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -
     steps = (ways[:, :, None] * STEPS).reshape(len(here.x), -1)
     points = np.clip(here.x[:, None] + steps, problem.low[:, None], problem.high[:, None])
     values, slopes = problem.functions.on(points)
-    over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
-    terms = np.einsum("kip,ip->kp", np.abs(_finite(slopes[1:])), np.abs(points))
-    kept = np.all(over <= KEPT * np.maximum(terms, 1.0), axis=0) & np.isfinite(values[0])
+    kept = _are_kept(problem, points, values, slopes)
     goal = np.where(kept, values[0], np.inf)
     best = int(np.argmin(goal))
     base = float(here.values[0])
@@ -68,6 +69,48 @@ def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -
     alike = (goal <= base + EQUAL + rounding) & (away >= FAR) & (rounding <= TOLD)
     furthest = int(np.argmax(np.where(alike, away, -1.0)))
     return Around(lowest, points[:, furthest] if alike.any() else None)
+
+
+def along_axes(problem: Problem, here: Point) -> Array | None:
+    """The lowest feasible point at which one unknown is anywhere in its range and the others are
+    where they are; None where none is lower.
+
+    Unknowns without two ends are looked at over all magnitudes: a search that starts at none of
+    that of the best point may end at a worse one.
+
+    Args:
+        problem: in units that suit the point.
+        here: the point.
+    """
+    n, each = len(here.x), 2 * len(DECADES)
+    points = np.repeat(here.x[:, None], n * each, axis=1)
+    ends = zip(problem.low.tolist(), problem.high.tolist(), strict=True)
+    assert problem.units is not None
+    for i, (low, high) in enumerate(ends):
+        far = DECADES / problem.units.unknowns[i]
+        if np.isfinite(low) and np.isfinite(high):
+            own = np.linspace(low, high, each)
+        elif np.isfinite(low):
+            own = low + np.concatenate([far, here.x[i] * SHARES])
+        elif np.isfinite(high):
+            own = high - np.concatenate([far, here.x[i] * SHARES])
+        else:
+            own = np.concatenate([far, -far])
+        points[i, i * each : (i + 1) * each] = np.clip(own, low, high)
+    values, slopes = problem.functions.on(points)
+    goal = np.where(_are_kept(problem, points, values, slopes), values[0], np.inf)
+    best = int(np.argmin(goal))
+    base = float(here.values[0])
+    return points[:, best] if goal[best] < base - LOWER - 4 * EPS * abs(base) else None
+
+
+def _are_kept(problem: Problem, points: Array, values: Array, slopes: Array) -> Mask:
+    """Which points are feasible, to KEPT, and have an objective."""
+    over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
+    change = np.abs(_finite(slopes[1:]))
+    size = np.einsum("kip,ip->kp", change, np.abs(points))
+    size = np.maximum(size, _finite(problem.terms_on(points)))
+    return np.asarray(np.all(over <= KEPT * size, axis=0) & np.isfinite(values[0]))
 
 
 def _finite(x: Array) -> Array:

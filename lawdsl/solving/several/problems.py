@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -11,6 +11,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.gradient import Slopes
+from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.solving.several.convexity import Curvature, curvatures
 from lawdsl.solving.several.polytopes import Polytope
@@ -93,6 +94,29 @@ class Problem:
         return [self.objective, *(c.expression for c in self.constraints)]
 
     @cached_property
+    def terms(self) -> list[list[sp.Expr]]:
+        """The terms of each constraint."""
+        return [terms_of(c.expression, self.unknowns) for c in self.constraints]
+
+    def terms_on(self, points: Array) -> Array:
+        """The sum of the absolute terms of each constraint, shape (constraints, points), at points
+        of shape (n, points)."""
+        whole = self.original or self
+        own = points if self.units is None else points * self.units.unknowns[:, None]
+        given = np.array(list(self.values.values()), dtype=np.float64)[:, None]
+        given = np.broadcast_to(given, (len(given), points.shape[1]))
+        found = np.abs(computed(whole._terms_tape, np.concatenate([own, given])))
+        parts = np.split(found, np.cumsum([len(terms) for terms in whole.terms])[:-1])
+        sums = np.array([part.sum(axis=0) for part in parts[: len(whole.terms)]])
+        sums = sums.reshape(-1, points.shape[1])
+        return sums if self.units is None else sums / self.units.constraints[:, None]
+
+    @cached_property
+    def _terms_tape(self) -> Tape:
+        inputs = (*self.unknowns, *self.values)
+        return _compiled_terms(tuple(t for terms in self.terms for t in terms), inputs)
+
+    @cached_property
     def equality(self) -> Mask:
         """For each constraint whether it is an equality."""
         return np.array([c.equality for c in self.constraints], dtype=bool)
@@ -118,8 +142,11 @@ class Problem:
         rows = np.array(
             [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"], dtype=int
         )
-        x = middle(self.low, self.high)
+        x = np.minimum(np.maximum(0.0, self.low), self.high)  # far out an offset would be lost
         values, slopes = self.functions.at(x)
+        if not (np.isfinite(values[1:][rows]).all() and np.isfinite(slopes[1:][rows]).all()):
+            x = middle(self.low, self.high)
+            values, slopes = self.functions.at(x)
         slopes, offsets = slopes[1:][rows], values[1:][rows] - slopes[1:][rows] @ x
         return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
 
@@ -247,6 +274,18 @@ class Functions:
         return values / rows, slopes * self._by[:, None] / rows[:, :, None]
 
 
+def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr]:
+    """The terms of a sum, a factor without unknowns multiplied into each."""
+    factor, own = expression.as_independent(*unknowns, as_Add=False)
+    return [factor * term for term in sp.Add.make_args(own)]
+
+
+@lru_cache(maxsize=32)
+def _compiled_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
+    """Once for all values of the inputs."""
+    return compile_tape(terms, inputs)
+
+
 @lru_cache(maxsize=32)
 def _compiled(
     expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
@@ -310,8 +349,9 @@ class Solution:
         low, high: those of the bounds, shape (n,), >= 0.
         active: names of the inequalities that hold x back.
         at_low, at_high: names of the unknowns at a bound.
-        violation: the largest of a constraint, relative to the terms of it that exceed 1; bounds
-            are never violated.
+        violation: the largest of a constraint, for certain, relative to its size: the sum of its
+            absolute terms, or what it changes by over the lengths of the unknowns. Where nothing is
+            feasible, in the constraint's own unit. Bounds are never violated.
         residual: how far the slopes are from vanishing, relative to those of the objective there
             or amid the domain.
         starts: how many searches there were.

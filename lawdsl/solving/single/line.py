@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 from flint import arb
 
-from lawdsl.compiling.intervals import Interval, middle, precision
+from lawdsl.compiling.intervals import Interval, middle, precision, sign_of
 from lawdsl.solving.single.functions import Function, number
 from lawdsl.solving.single.pieces import Kink, cut_at_kinks
 from lawdsl.solving.single.roots import (
@@ -29,6 +29,7 @@ from lawdsl.solving.single.roots import (
 )
 
 POINT = 36  # bits: a piece as narrow as this part of its size is one place
+EXACT = 600  # bits with which the goal at a place is computed
 PARTS = 400  # that a piece which could not be decided is cut into, for a bound of the goal there
 
 
@@ -80,6 +81,7 @@ class Line:
         equal: whether it is proved that these have the same value.
         apart: by how much the value at one of them may be smaller.
         plateau: the ends of a piece around the best place on which the function is constant.
+        left_out: which of these ends do not belong to it.
         allowed: the intervals that the constraints allow.
         stationary: its stationary points in the range, each with whether it is a minimum (1), a
             maximum (-1) or neither (0).
@@ -96,6 +98,7 @@ class Line:
     equal: bool = True
     apart: float = 0.0
     plateau: tuple[float, float] | None = None
+    left_out: tuple[bool, bool] = (False, False)
     allowed: tuple[tuple[float, float], ...] = ()
     stationary: tuple[tuple[float, int], ...] = ()
     trend: int = 0
@@ -104,7 +107,7 @@ class Line:
     complete: bool = True
 
 
-def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
+def minimised_at_once(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
     """Where a function is smallest.
 
     Args:
@@ -180,6 +183,7 @@ class _Minimising:
             equal or not alike,
             apart if alike else 0.0,
             plateau and (centre(plateau[0]), centre(plateau[1])),
+            self._left_out(plateau),
             tuple((as_float(s.low), as_float(s.high)) for s in _runs(self.segments)),
             tuple(_turns(self.cuts, self.segments)),
             (slopes.pop() or 0) if len(slopes) == 1 and complete else 0,
@@ -308,12 +312,21 @@ class _Minimising:
         """The goal at a place, or its limit at an end."""
         x = candidate.x
         if x.low == x.high and x.low in self.range:
-            value = self.goal.at_end(x) if x.low.is_finite() else None
+            value = self._exact(x) if x.low.is_finite() else None
             if value is not None or self.range.low == self.range.high:
                 return value
             return self.goal.limit(self.range, lower=bool(x.low == self.range.low))
         value = self.goal(x)
         return value if value and value.low.is_finite() and value.high.is_finite() else None
+
+    def _exact(self, x: Interval) -> Interval | None:
+        """The goal at a point, with more bits where terms cancel."""
+        value = self.goal.at_end(x)
+        if value is not None and sign_of(value) is not None:
+            return value
+        with precision(EXACT):
+            more = Function(self.goal.formula, self.goal.values).at_end(x)
+        return value if more is None else more
 
     def _best(
         self, known: Sequence[Valued]
@@ -393,6 +406,16 @@ class _Minimising:
                 return True
         value = self.goal(part)
         return value is not None and bool(value.low >= most)
+
+    def _left_out(self, ends: tuple[Interval, Interval] | None) -> tuple[bool, bool]:
+        """Which ends of a plateau are left out: open ends of the range, and strict constraints."""
+        if ends is None:
+            return False, False
+        strict = {k for k, margin in enumerate(self.margins) if margin.strict}
+        out = [any(strict & set(c.margins) for c in self.cuts if c.x == end) for end in ends]
+        low = self.whole.low_open and bool(ends[0].low == self.range.low)
+        high = self.whole.high_open and bool(ends[1].high == self.range.high)
+        return out[0] or low, out[1] or high
 
     def _plateau_around(self, best: Candidate) -> tuple[Interval, Interval] | None:
         """The ends of the piece around a place on which the goal is constant and allowed."""

@@ -12,9 +12,10 @@ from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing.isolating import flat
 from lawdsl.solving.posing.posed import Condition
 from lawdsl.solving.records import Relaxation
+from lawdsl.solving.single.closer import minimised
 from lawdsl.solving.single.ends import zero_of
 from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import Margin, minimised
+from lawdsl.solving.single.line import Margin
 from lawdsl.solving.single.roots import Range
 
 DIGITS = 6  # of a value that is advised

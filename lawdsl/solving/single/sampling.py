@@ -68,6 +68,10 @@ def _grid(found: Found) -> Array:
     else:
         parts += [best + size * powers, best - size * powers]
         parts.append(best + size * np.linspace(-10, 10, POINTS))
+    for piece in found.line.unclear:  # what could not be decided, above all
+        near = max(low, best - 10 * size), min(high, best + 10 * size)
+        first, last = np.clip(piece, *near).tolist()
+        parts.append(np.linspace(first, last, 4 * POINTS))
     x = np.unique(np.concatenate(parts))
     inside = (x > low) | (x == low) & (not found.whole.low_open)
     inside &= (x < high) | (x == high) & (not found.whole.high_open)

@@ -20,11 +20,12 @@ from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Response, Threshold
 from lawdsl.solving.single.along import Along, Points
 from lawdsl.solving.single.around import response, sensitivities
+from lawdsl.solving.single.closer import minimised
 from lawdsl.solving.single.drawing import Drawn, drawn_answers
 from lawdsl.solving.single.ends import conflicts, thresholds
 from lawdsl.solving.single.found import Found, Frame, Values
 from lawdsl.solving.single.functions import Formula, Function, number
-from lawdsl.solving.single.line import Candidate, Line, Margin, minimised
+from lawdsl.solving.single.line import Candidate, Line, Margin
 from lawdsl.solving.single.relaxing import relaxations
 from lawdsl.solving.single.roots import Range, centre
 from lawdsl.solving.single.sampling import better_point
@@ -149,7 +150,9 @@ class Single:
         if not found.line.certain:
             proof += not_certain(name, found.line)
         certain = found.line.certain and found.line.equal
-        base = self.posed.blank("unbounded", found.values, found.level)
+        finite = limit is not None and limit.low.is_finite()
+        status = "undecided" if finite and not found.line.certain else "unbounded"
+        base = self.posed.blank(status, found.values, found.level)
         return replace(base, proof=tuple(proof), certain=certain)
 
     def _beyond_floats(self, found: Found) -> Answer:

@@ -40,7 +40,15 @@ def proof_of(
     found = [f"allowed: {allowed}"] if allowed else []
     if line.plateau is not None:
         low, high = line.plateau
-        found.append(f"every {_interval(name, low, high)} is optimal: the goal is constant there")
+        out = [
+            f"{end:.6g}"
+            for end, is_out in zip(line.plateau, line.left_out, strict=True)
+            if is_out and math.isfinite(end)
+        ]
+        but = f" but {' and '.join(out)} itself" if out else ""
+        found.append(
+            f"every {_interval(name, low, high)}{but} is optimal: the goal is constant there"
+        )
     elif not line.complete:
         found.append("a bound of the goal proves that no place elsewhere is better")
     elif line.trend and not line.others:
