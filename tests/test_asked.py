@@ -129,3 +129,24 @@ def test_unknowns_that_may_be_zero_are_found_at_zero(tmp_path: Path) -> None:
     ).answer()
     assert answer["y"] == 0
     assert answer["x"] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_condition_on_what_is_given_is_asked_for(tmp_path: Path):
+    ready = asked(tmp_path, "given k", "choose x in [0, 1]", "minimize x", "subject to k >= 0")
+
+    assert ready.answer(k=0.0).status == "answered"
+    assert ready.answer(k=0.5)["x"] == 0
+    strict = asked(tmp_path, "given k", "choose x in [0, 1]", "minimize x", "subject to k > 0")
+    assert strict.answer(k=0.5)["x"] == 0
+    with pytest.raises(lawdsl.LawdslError, match="k > 0 does not hold"):
+        strict.answer(k=0.0)
+    with pytest.raises(lawdsl.LawdslError, match="k >= 0 does not hold: it is off by 1") as error:
+        ready.answer(k=-1.0)
+    assert [d.code for d in error.value.diagnostics] == ["F0503"]
+
+
+@pytest.mark.parametrize("domain", ["[0, 1]", "[0, 1)", "(0, 1]"])
+def test_a_range_without_a_solution_is_shown_with_its_ends(domain: str, tmp_path: Path):
+    ready = asked(tmp_path, f"choose x in {domain}", "minimize x", "subject to x >= 2")
+
+    assert f"no x in {domain} keeps every constraint" in str(ready.answer())

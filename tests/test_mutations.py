@@ -115,6 +115,9 @@ CLAIMS = [
     ("variable N > 0\nparameter E, A, alpha > 0\nL = E - A/N^alpha", "L is mixing.size", "undecided"),
     ("variable x > 0\nL = log(x) - log(x^2)/2", "L > 0", "refuted"),
     ("variable x >= 0\nvariable y > 0\nL = (x - y)^y", "L > 0", "refuted"),  # at x = y
+    ("parameter a >= 2, a > 1\nvariable x > 0\nL = a*x", "L >= 2*x", "proved"),
+    ("parameter a > 1, a >= 2\nvariable x > 0\nL = a*x", "L >= 2*x", "proved"),
+    ("parameter a >= 2, a > 2\nvariable x > 0\nL = a*x", "L > 2*x", "proved"),
     ("variable x < 0\nL = exp(x)", "L -> 0 as x -> -oo", "proved"),
     ("variable x > 0\nL = exp(x)", "L -> 0 as x -> -oo", "undecided"),  # not in its domain
     ("variable x > 0\nL = (1 + 1/3 - 4/3)*x + (sqrt(2) + sqrt(3))^2 - 5 - 2*sqrt(6)", "L > 0", "undecided"),

@@ -26,6 +26,7 @@ def test_every_claim_has_the_expected_verdict(path: Path):
     for found in verdicts(path):
         assert found.verdict == found.expect, found
         assert found.verdict != "proved" or 0 < len(found.proof) <= 5
+        assert not any(line.endswith(" ") for line in found.proof), found.proof
 
 
 def test_logarithms_of_sums_of_exponentials_are_decided_at_once():

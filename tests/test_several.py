@@ -381,3 +381,10 @@ def test_the_middle_of_a_box_is_inside():
     low, high = np.array([1.0, -INF, 2.0, -INF]), np.array([3.0, 5.0, INF, INF])
 
     np.testing.assert_array_equal(middle(low, high), [2.0, 4.0, 3.0, 0.0])
+
+
+def test_a_box_is_cut_across_its_widest_side():
+    far = Constraint("c", 1.5 + y - x * (2 - x))
+    problem = Problem(x, {x: (-100.0, 100.0), y: (0.0, 1.0)}, [far], {})
+
+    assert no_point(problem, [1e-9])

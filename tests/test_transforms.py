@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from planted import law_of
 
 import lawdsl
+from lawdsl.fitting.linear_in import compared
+from lawdsl.fitting.losses import bend_of
 from lawdsl.fitting.transforms import room, to_free, to_parameters, transforms_of, with_slopes
+from lawdsl.language.resolving import Objective
 
 EVERY_KIND = law_of(
     """
@@ -160,3 +163,28 @@ def test_a_setting_that_leaves_a_bound_without_value_is_refused():
     with pytest.raises(lawdsl.LawdslError, match="the bound C > C0 has no value") as error:
         transforms_of(law)
     assert error.value.diagnostics[0].code == "L0501" and error.value.diagnostics[0].help
+
+
+def test_of_several_bounds_on_a_side_all_are_kept():
+    law = law_of("variable x > 0\nparameter a > 1\nparameter b > a, b > 2\nL = a*x + b")
+    free = np.random.default_rng(0).normal(0, 4, (50, 2))
+
+    a, b = to_parameters(transforms_of(law), free).T
+    assert np.all(b > a) and np.all(b > 2)
+    assert np.any(a > 2) and np.any(a < 2)
+
+
+def test_a_law_is_compared_as_a_logarithm_only_where_the_objective_is():
+    text = "variable x > 0\nparameter b, c\nL = exp(b - c*x)\nminimize squared({})"
+    plain, log = law_of(text.format("L")), law_of(text.format("log(L)"))
+
+    assert compared(plain, plain.declarations.objective)[1:] == ((), False)
+    assert compared(log, log.declarations.objective)[1:] == ((0, 1), True)
+
+
+def test_the_slope_of_the_loss_over_its_residual():
+    """Where a residual is 0 it is that of its square."""
+    residual, near = np.array([0.0, 0.5, 1.0, 4.0]), np.array([0.0, 0.5, 0.25, 1.0])
+
+    found = bend_of(residual, near, Objective("huber", delta=1.0), exact=False)
+    np.testing.assert_array_equal(found, [1.0, 1.0, 0.25, 0.25])

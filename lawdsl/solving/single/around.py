@@ -107,7 +107,7 @@ def _is_on(i: int, at: float, found: Found) -> bool:
 def _steps(whole: Range, best: float) -> NDArray[np.float64]:
     """Round values of the unknown over its range, and the answer."""
     low, high = whole.low, whole.high
-    if math.isinf(low) or math.isinf(high) or low == 0 and whole.low_open and math.isinf(high):
+    if math.isinf(low) or math.isinf(high):
         if best > 0 and low >= 0:
             x = best * np.array([0.1, 0.2, 0.4, 0.6, 0.8, 1.25, 1.7, 2.5, 5.0, 10.0])
         else:
