@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import lawdsl
 from lawdsl.cli import cli
+from lawdsl.fitting import one, robust
 from lawdsl.fitting.linear import solve_each
+from lawdsl.fitting.optimum import optimum
 from lawdsl.formulas import text
 
 LAWS = {
@@ -21,6 +24,11 @@ LAWS = {
     ),
     "a ratio with an exponent beyond decimals": (
         "law a\nvariable x > 1e308\nL = x/(exp(x) - 1)\nrequire L < 1\nrequire L decreasing in x\n"
+    ),
+    "a domain that ends at pi": (
+        "law a\nvariable K, N > 0\nparameter A > 0\nparameter w in (0, 1)\n"
+        "parameter rho in (0, pi]\nL = A*(w*K^rho + (1 - w)*N^rho)^(1/N)\n"
+        "require N*∂L/∂N + L >= 0\nrequire L < rho + K\n"
     ),
 }
 
@@ -95,6 +103,26 @@ def test_a_question_with_extreme_numbers_is_answered(
     answer = run(capsys, "solve", str(path), *values)
 
     assert status is None or answer["status"] == status
+
+
+def test_the_search_for_rows_that_spoil_a_fit_has_no_more_starts_than_the_fit(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    asked = []
+
+    def recorded(law: Any, problem: Any, starts: Any, seed: int) -> Any:
+        asked.append(starts)
+        return optimum(law, problem, starts, seed)
+
+    monkeypatch.setattr(robust, "optimum", recorded)
+    monkeypatch.setattr(one, "residual_findings", lambda *_: [])  # the residuals name no row
+    r = np.linspace(0.05, 1.0, 16)
+    table = {"r": r, "L": 2.0 + 0.5 / (r + 0.1) ** 0.5}
+    table["L"][3] = 300.0
+
+    lawdsl.fit("dcpt.share", table, starts=1)
+
+    assert asked == [1]
 
 
 def test_one_singular_system_does_not_cost_the_others():

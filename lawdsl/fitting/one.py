@@ -89,7 +89,10 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
         problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
     unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
     breaks = inflections(law, table, runs, order.run) if order.claims else ()
-    task = _Task(law, problem, runs, unknowable, order.where, order.asked, first, tuple(breaks))
+    task = _Task(
+        *(law, problem, runs, unknowable, order.where, order.asked, first, tuple(breaks)),
+        starts=order.starts,
+    )
     claims = (order.claims or order.enforce) and not is_large(law)
     for left in reversed(range(ROUNDS)):
         found = _fit_to(task, order.starts, claims, order.progress)
@@ -150,6 +153,7 @@ class _Task:
     asked: Asked
     first: _First | None = None
     inflections: tuple[Inflection, ...] = ()
+    starts: Starts = AUTO
 
 
 def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None) -> Fit:
@@ -241,7 +245,8 @@ def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> lis
     far = far_values(problem.target)
     if named or is_robust(problem) or not (failed or far.any()):
         return told
-    return [*told, *rows_that_spoil(law, problem, runs, far, task.asked.seed)]
+    starts = task.starts if isinstance(task.starts, int) else AUTO
+    return [*told, *rows_that_spoil(law, problem, runs, far, task.asked.seed, starts)]
 
 
 def _determination(

@@ -57,7 +57,7 @@ def _apart(values: Array) -> Mask:
 
 
 def rows_that_spoil(
-    law: Law, problem: Problem, runs: Runs, far: Mask, seed: int
+    law: Law, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
 ) -> list[Diagnostic]:
     """The rows that lie far from a robust fit to the others, if any.
 
@@ -68,6 +68,7 @@ def rows_that_spoil(
         far: measurements far from all others, shape (rows,). The law is fitted without them; if
             there are none, to all rows by a loss that does not follow a few.
         seed: of the starts.
+        starts: how many; no more than the fit itself was given.
     """
     if not problem.parameters + SPARE <= problem.rows - np.sum(far) <= LONGEST:
         return []
@@ -78,7 +79,7 @@ def rows_that_spoil(
         return []
     objective = replace(problem.objective, loss="huber", delta=DELTA * usual, log=log, choice=None)
     other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
-    best = optimum(law, other.subset(np.flatnonzero(~far)), AUTO, seed)
+    best = optimum(law, other.subset(np.flatnonzero(~far)), starts, seed)
     with np.errstate(all="ignore"):
         if not np.all(np.isfinite(other.slopes(best.theta[None])[0])):
             return []
