@@ -16,6 +16,7 @@ from lawdsl.fitting import one, robust
 from lawdsl.fitting.linear import solve_each
 from lawdsl.fitting.optimum import optimum
 from lawdsl.formulas import text
+from lawdsl.solving.several.joint import times_exp
 
 LAWS = {
     "a bound beyond floats": (
@@ -123,6 +124,11 @@ def test_the_search_for_rows_that_spoil_a_fit_has_no_more_starts_than_the_fit(
     lawdsl.fit("dcpt.share", table, starts=1)
 
     assert asked == [1]
+
+
+def test_the_end_of_an_interval_beyond_floats_is_infinite():
+    assert times_exp(2.0, 1e3) == np.inf
+    assert times_exp(2.0, -1e3) == 0.0
 
 
 def test_one_singular_system_does_not_cost_the_others():

@@ -251,7 +251,7 @@ class Joint:
             x = scale.value(found.moved[scale.searched])
             ends = interval(x, half)
             if ends is not None and scale.logarithmic:  # symmetric in the logarithm
-                ends = x * math.exp(-half / x), x * math.exp(half / x)
+                ends = times_exp(x, -half / x), times_exp(x, half / x)
             ends = ends and (max(scale.low, ends[0]), min(scale.high, ends[1]))
             place = "inside"
             if scale.searched.name in found.solution.at_low:
@@ -360,6 +360,14 @@ class _Found:
     def names(self, of: Sequence[str]) -> list[str]:
         """The unknowns of which these are what is moved."""
         return [s.unknown.name for s in self.scales if s.searched.name in of]
+
+
+def times_exp(x: float, power: float) -> float:
+    """x*exp(power) for x > 0; infinite beyond the range of floats: such an interval has no end."""
+    try:
+        return x * math.exp(power)
+    except OverflowError:
+        return math.inf
 
 
 def _in_units(ratio: Ratio | None, by: float, values: Values) -> float:
