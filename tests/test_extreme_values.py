@@ -12,7 +12,9 @@ import sympy as sp
 
 import lawdsl
 from lawdsl.cli import cli
+from lawdsl.diagnostics import LawdslError
 from lawdsl.fitting import one, robust
+from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.linear import solve_each
 from lawdsl.fitting.optimum import optimum
 from lawdsl.formulas import text
@@ -124,6 +126,18 @@ def test_the_search_for_rows_that_spoil_a_fit_has_no_more_starts_than_the_fit(
     lawdsl.fit("dcpt.share", table, starts=1)
 
     assert asked == [1]
+
+
+def test_a_stored_fit_of_more_rows_than_floats_can_count_is_refused(tmp_path: Path):
+    path = tmp_path / "fit.json"
+    r = np.linspace(0.1, 1.0, 8)
+    lawdsl.fit("mixing.critical", {"r": r, "L": 2 + np.exp(-r)}, starts=1).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["data"]["rows"] = 10**400
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+    with pytest.raises(LawdslError, match="impossible"):
+        Fit.load(path).predict({"r": 0.5})
 
 
 def test_the_end_of_an_interval_beyond_floats_is_infinite():

@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
 SAME = 1e-6  # relative: two sums of the same residuals differ by less
+MOST_ROWS = 2**53  # whole numbers up to here are floats too
 EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
 
 
@@ -102,8 +103,14 @@ def _sums(fit: Fit) -> Iterator[str]:
     for name, (low, high) in data.ranges.items():
         if low > high:
             yield f"the range of {name} is from {low:.6g} to {high:.6g}"
-    if data.rows < 1 or data.dropped < 0 or not 0 <= fit.agreement.agreed <= fit.agreement.starts:
+    if (
+        not 1 <= data.rows <= MOST_ROWS
+        or data.dropped < 0
+        or not 0 <= fit.agreement.agreed <= fit.agreement.starts
+    ):
         yield "its counts of rows or starts are impossible"
+    if data.rows > MOST_ROWS:
+        return
     totals = (objective, objective.log, objective.raw)
     if any(total.sum < 0 or total.mean < 0 for total in totals) or fit.metrics.mae < 0:
         yield "a sum of losses is below 0"

@@ -115,6 +115,8 @@ def command(*arguments: str) -> str:
 def _outcome(document: dict[str, Any]) -> str:
     """How a command ended: with which verdict or kind of answer, for one claim of several."""
     told, result = document["command"], document["result"]
+    if isinstance(result, list):  # answers to several questions
+        result = result[0] if result else {}
     if told == "check":
         verdicts = [claim["verdict"] for claim in result["claims"]]
         return f"check {verdicts[len(verdicts) // 2] if verdicts else 'of no claim'}"
