@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import TracebackType
 from typing import Protocol
 
@@ -90,7 +91,7 @@ class Building:
                         _refuse_large_powers(argument)
                     return FUNCTIONS[function].build(argument)
                 if function in EXTREMA:
-                    return EXTREMA[function](*map(self, arguments))
+                    return _extremum(EXTREMA[function], *map(self, arguments))
                 return self._taken_at(function, keywords)
         raise AssertionError(node)
 
@@ -186,7 +187,15 @@ def merge_powers(expression: sp.Expr) -> sp.Expr:
 
 def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
     same = all(new is old for new, old in zip(parts, node.args, strict=True))
-    return node if same else node.func(*parts)
+    if same:
+        return node
+    return _extremum(node.func, *parts) if node.func in EXTREMA.values() else node.func(*parts)
+
+
+@lru_cache(maxsize=1024)
+def _extremum(function: type[sp.Basic], *arguments: sp.Expr) -> sp.Expr:
+    """A maximum or minimum. SymPy compares each pair of arguments, which takes milliseconds."""
+    return function(*arguments)
 
 
 def _logarithm(e: sp.Expr) -> sp.Expr:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
+from judging import law_of
 from proving import decide
 
-from lawdsl.proof import Verdict
+from lawdsl.proof import Verdict, check, check_claim
+from lawdsl.proof.box import Box
+from lawdsl.proof.definedness import AnyDoubt, Doubt, PowerDoubt
+from lawdsl.proof.signs.calculus import Signs
 
 CASES = [
     # domain, formula, the verdict on `finite`, and at which of the names' values it breaks
@@ -102,3 +109,37 @@ def test_a_witness_has_a_value_there():
     found = decide("variable x > 0\nL = log(x - 5)", "∂L/∂x > 0")
 
     assert found.verdict == "undecided"
+
+
+SEVERAL = (
+    "L > 0",
+    "L finite",
+    "L > 0 for x > 1",
+    "L > -1",
+    "L > 0 for a > 2",
+    "L(x = 0) finite",
+)
+
+
+def test_claims_on_one_domain_share_the_proof_that_parts_have_values(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    proofs: list[tuple[AnyDoubt, Box]] = []
+    for kind in (Doubt, PowerDoubt):
+
+        def counted(part: Any, signs: Signs, proved: Any = kind.proved) -> bool:
+            proofs.append((part, signs.box))
+            return bool(proved(part, signs))
+
+        monkeypatch.setattr(kind, "proved", counted)
+    formula = "(1 + x)^(-a) + log(1 + b*x)/(2 + x)"
+    text = f"law several\nvariable x >= 0\nparameter a, b > 0\nL = {formula}\n"
+    law = law_of(text + "\n".join(f"require {claim}" for claim in SEVERAL))
+
+    together = check(law).claims
+
+    boxes = [box for i, (_, box) in enumerate(proofs) if box not in [b for _, b in proofs[:i]]]
+    assert len(boxes) == 3  # x >= 0, x > 1, a > 2
+    assert all(proofs.count(proof) == 1 for proof in proofs)
+    for verdict, claim in zip(together, law.claims, strict=True):
+        assert verdict == replace(check_claim(law, claim), seconds=verdict.seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
@@ -13,7 +14,7 @@ from lawdsl.language.declared import Claim
 from lawdsl.language.tree import Span
 from lawdsl.law import Law, load
 from lawdsl.proof.claims import CLAIM_SECONDS, check_claim, claim_text
-from lawdsl.proof.definedness import doubts
+from lawdsl.proof.definedness import Defined, doubts
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.labels import check_labelled
 from lawdsl.proof.signs.calculus import Signs
@@ -52,8 +53,9 @@ def check(
     total = max(TOTAL_SECONDS, seconds) if total is None else total
     clock = Clock(total)
     verdicts = []
+    defined = Defined()
     for claim in law.claims:
-        verdict = _decided(law, claim, seconds, clock)
+        verdict = _decided(law, claim, seconds, clock, defined)
         if values is not None and verdict.verdict in ("proved", "inside"):
             verdict = replace(verdict, verdict="certified")
         verdicts.append(verdict)
@@ -64,9 +66,9 @@ def check(
     return Check(law.name, law.digest, tuple(verdicts), warnings, clock.spent(), own.spent())
 
 
-def _decided(law: Law, claim: Claim, seconds: float, clock: Clock) -> Verdict:
+def _decided(law: Law, claim: Claim, seconds: float, clock: Clock, defined: Defined) -> Verdict:
     """The verdict on one claim, in the time that is left for all."""
-    decide = check_labelled if law.indexed else check_claim
+    decide = check_labelled if law.indexed else partial(check_claim, defined=defined)
     left = clock.left()
     if left >= seconds:
         return decide(law, claim, seconds=seconds)

@@ -18,7 +18,7 @@ from lawdsl.law import Law
 from lawdsl.proof.box import Box
 from lawdsl.proof.comparisons import Search, compare
 from lawdsl.proof.couplings import exclusion
-from lawdsl.proof.definedness import AnyDoubt, parts_of, unproved
+from lawdsl.proof.definedness import AnyDoubt, Defined, parts_of, unproved
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import claim_text as claim_text
 from lawdsl.proof.goals import formulas, goal_of
@@ -36,12 +36,21 @@ REMEDY = 0.9  # of the time that is left, for the bounds that make a conditional
 DEFINED = 0.5  # of the time, for showing that all parts of a claim have values
 
 
-def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Verdict:
+def check_claim(
+    law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS, defined: Defined | None = None
+) -> Verdict:
     """Decide one claim of a law.
 
     Proved means: for every admissible value of the parameters and on the whole domain that the
     claim speaks of, all its formulas have values and the claim is true. Refuted means: a verified
     point of that domain contradicts it.
+
+    Args:
+        law: the law.
+        claim: one of its claims, or one stated by somebody else.
+        seconds: CPU time (s) allowed for all work on the claim.
+        defined: parts of the law that earlier claims have proved to have a value; new proofs are
+            added to it.
     """
     clock = Clock(seconds)
     shown = claim_text(claim)
@@ -49,7 +58,7 @@ def check_claim(law: Law, claim: Claim, *, seconds: float = CLAIM_SECONDS) -> Ve
     try:
         with time_limit(seconds):
             law = law.built()
-            verdict = _decide(law, claim, seconds, seen)
+            verdict = _decide(law, claim, seconds, seen, defined or Defined())
             if verdict.needs is not None:
                 bounds = _remedy(law, claim, verdict.needs, clock)
                 verdict = replace(verdict, needs=None, remedy=bounds)
@@ -74,7 +83,7 @@ def _remedy(law: Law, claim: Claim, needs: Needs, clock: Clock) -> tuple[str, ..
         with time_limit(max(seconds, LEAST)):
             signs = Signs(domain_of(law, claim), valued=True)
             for changed in remedies(law, signs, needs.positive, needs.strict):
-                if _decide(changed, claim, seconds, []).verdict in ("proved", "inside"):
+                if _decide(changed, claim, seconds, [], Defined()).verdict in ("proved", "inside"):
                     return changed.added[len(law.added) :]
     except (OutOfTime, LawdslError):
         pass
@@ -96,7 +105,9 @@ def _spoken_of(law: Law, claim: Claim) -> bool:
     return True
 
 
-def _decide(law: Law, claim: Claim, seconds: float, seen: list[Verdict]) -> Verdict:
+def _decide(
+    law: Law, claim: Claim, seconds: float, seen: list[Verdict], defined: Defined
+) -> Verdict:
     """The verdict on a claim; a counter-example is put into `seen` as soon as there is one.
 
     Points are tried before anything is proved: they cost little, and a proof may take long.
@@ -115,7 +126,7 @@ def _decide(law: Law, claim: Claim, seconds: float, seen: list[Verdict]) -> Verd
         search = Search(box, goal, parts)
         if search.found is not None:
             seen.append(search.refuted())
-    doubted = unproved(parts, signs, DEFINED * seconds)
+    doubted = unproved(parts, signs, DEFINED * seconds, defined)
     match claim.claim:
         case tree.Finite():
             verdict = _finite(box, doubted, signs)

@@ -169,19 +169,57 @@ def parts_of(law: Law, formulas: Sequence[tree.Formula], box: Box) -> list[AnyDo
     return [part for formula in formulas for part in _Parts(law, box).of(formula)]
 
 
-def unproved(parts: Sequence[AnyDoubt], signs: Signs, seconds: float = math.inf) -> list[AnyDoubt]:
-    """The parts that are not proved to have a value on the whole box, in the time given."""
-    found: list[AnyDoubt] = []
+class Defined:
+    """Parts proved to have a value, by box: most claims of a law share formulas and domain.
+
+    Only proofs are kept. What is not proved in the time of one claim may be in that of the next.
+    """
+
+    def __init__(self) -> None:
+        self._boxes: list[tuple[Box, dict[AnyDoubt, frozenset[sp.Symbol]]]] = []
+
+    def on(self, box: Box) -> dict[AnyDoubt, frozenset[sp.Symbol]]:
+        """Part -> the symbols whose ranges its proof has used, for the parts proved on a box."""
+        for known, parts in self._boxes:
+            if known == box:
+                return parts
+        self._boxes.append((box, {}))
+        return self._boxes[-1][1]
+
+
+def unproved(
+    parts: Sequence[AnyDoubt],
+    signs: Signs,
+    seconds: float = math.inf,
+    defined: Defined | None = None,
+) -> list[AnyDoubt]:
+    """The parts that are not proved to have a value on the whole box, in the time given.
+
+    Args:
+        parts: what must have a value.
+        signs: on the box.
+        seconds: CPU time for all parts.
+        defined: proofs of earlier claims; those that are new are added.
+    """
+    remaining: list[AnyDoubt] = []
+    proofs = (defined or Defined()).on(signs.box)
     done = 0
     try:
         with time_limit(seconds) if seconds < math.inf else nullcontext():
             for part in parts:
-                if not part.proved(signs):
-                    found.append(part)
+                if part in proofs:
+                    for symbol in proofs[part]:
+                        signs.use(symbol)
+                else:
+                    proved, used = signs.with_used(lambda part=part: part.proved(signs))
+                    if proved:
+                        proofs[part] = used
+                    else:
+                        remaining.append(part)
                 done += 1
     except OutOfTime:
-        found += parts[done:]
-    return found
+        remaining += parts[done:]
+    return remaining
 
 
 def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[AnyDoubt]:

@@ -165,6 +165,16 @@ class Signs:
         """Remember that the range of a symbol has been looked at."""
         self._used[-1].add(symbol)
 
+    def with_used(self, question: Callable[[], bool]) -> tuple[bool, frozenset[sp.Symbol]]:
+        """The answer to a question, and the symbols whose ranges have led to it."""
+        self._used.append(set())
+        try:
+            answer = question()
+        finally:
+            used = frozenset(self._used.pop())
+            self._used[-1] |= used
+        return answer, used
+
     def inequalities(self) -> list[tuple[sp.Expr, bool]]:
         """What is > 0 (False: >= 0) on the box because it is declared."""
         if self._inequalities is None:
