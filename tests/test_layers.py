@@ -19,6 +19,7 @@ ORDER = (
     "messages",
     "library",
     "budget",
+    "distributions",
     "functions",
     "formulas",
     "algebra",

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy import stats
 
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.distributions import poisson_sf
 from lawdsl.law import Law, unit_text
 from lawdsl.units import PREFIXES, Dimension, size_and_dimension
 
@@ -106,7 +106,7 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
         return []
     if count < REPEATS * len(output):
         expected = _equal_by_chance(seen, names, float(np.median(steps)))
-        if stats.poisson.sf(count - 1, expected) > CHANCE:
+        if poisson_sf(count - 1, expected) > CHANCE:
             return []
     copied = seen.filter(pc.greater(seen["row_count"], 1)).sort_by([("row_count", "descending")])
     shown = [

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
+from lawdsl.distributions import f_sf, normal_cdf, normal_quantile, student_quantile
 from lawdsl.fitting.residuals import ALARM, View, spanned, without
 
 Array = NDArray[np.float64]
@@ -79,7 +80,7 @@ def outliers(
 
 def limit(seen: View, total: int) -> float:
     """The residual that no row of Gaussian noise exceeds, of so many in all."""
-    return _spread(seen, _robust(seen)) * float(stats.norm.isf(ALARM / 2 / total))
+    return _spread(seen, _robust(seen)) * -float(normal_quantile(ALARM / 2 / total))
 
 
 def _spread(seen: View, off: Array) -> float:
@@ -128,7 +129,7 @@ def _sizes(seen: View, chosen: Mask) -> Array:
 def _furthest(seen: View, chosen: Mask, total: int) -> float:
     """How far out the furthest of all rows is at most."""
     freedom = seen.freedom - int(np.sum(chosen))
-    return max(CANDIDATE, float(stats.t.isf(ALARM / 2 / total, freedom)))
+    return max(CANDIDATE, -float(student_quantile(ALARM / 2 / total, freedom)))
 
 
 def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
@@ -147,9 +148,8 @@ def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float)
         return -np.inf
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)
     sets -= special.gammaln(total - count + 1)
-    return float(
-        stats.f.logsf(shift / count / (rest / freedom), count, freedom) + sets + np.log(count + 1)
-    )
+    chance = f_sf(shift / count / (rest / freedom), count, freedom)
+    return float(np.log(chance) + sets + np.log(count + 1)) if chance > 0 else -np.inf
 
 
 def _apart(sizes: Array, count: int) -> int:
@@ -181,7 +181,7 @@ def clouds(seen: View) -> Mask | None:
         return None
     order = np.argsort(seen.left, kind="stable")
     spread = float(np.sqrt(np.sum(seen.left**2) / seen.freedom))
-    inside = np.diff(stats.norm.cdf(seen.left[order] / spread))
+    inside = np.diff(normal_cdf(seen.left[order] / spread))
     rows = len(seen)
     least = int(np.ceil(CLOUD * rows))
     inside[: least - 1] = inside[rows - least :] = 0.0

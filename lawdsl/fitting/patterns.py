@@ -9,8 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
-from scipy import stats
 
+from lawdsl.distributions import (
+    average_ranks,
+    f_cdf,
+    f_sf,
+    normal_cdf,
+    normal_quantile,
+    rank_sum_pvalue,
+)
 from lawdsl.fitting.residuals import ALARM, View, chance, judged, spanned, without
 
 Array = NDArray[np.float64]
@@ -118,7 +125,7 @@ def _polynomials(values: Array) -> Array:
     levels = len(np.unique(values))
     if levels < 2:
         return np.zeros((len(values), 0))
-    ranks = stats.rankdata(values)
+    ranks = average_ranks(values)
     place = 2 * (ranks - ranks.min()) / np.ptp(ranks) - 1
     return legendre.legvander(place, min(DEGREE, levels - 1))[:, 1:]
 
@@ -178,7 +185,7 @@ def levels(values: Array) -> Array:
     """A column for each value, or range of values, of an axis; shape (rows, columns)."""
     place = np.unique(values, return_inverse=True)[1].reshape(-1)
     if place.max() >= LEVELS:
-        ranks = stats.rankdata(values) - 1
+        ranks = average_ranks(values) - 1
         place = (ranks * LEVELS / len(values)).astype(np.int64)
     columns: Array = (place[:, None] == np.unique(place)).astype(float)
     return columns
@@ -239,10 +246,10 @@ def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
             continue
         ratio = above / freedom_above / (below / freedom)
         each = freedom_above / inflation, freedom / inflation
-        sides = stats.f.sf(ratio, *each), stats.f.cdf(ratio, *each)
+        sides = f_sf(ratio, *each), f_cdf(ratio, *each)
         sizes = np.abs(seen.left) / spread
-        ranked = stats.mannwhitneyu(sizes[~low], sizes[low], method="asymptotic").pvalue
-        ranked = 2 * stats.norm.sf(stats.norm.isf(ranked / 2) / np.sqrt(inflation))
+        ranked = rank_sum_pvalue(sizes[~low], sizes[low])
+        ranked = 2 * normal_cdf(normal_quantile(ranked / 2) / np.sqrt(inflation))
         corrected = min(1.0, max(2 * min(sides), float(ranked)) * len(halves))
         if corrected < ALARM and (best is None or corrected < best.chance):
             border = float(np.max(seen.axes[axis][low]))

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from lawdsl.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.fitting.problem import ROUNDING, Problem
 from lawdsl.law import Law
 
@@ -64,8 +64,8 @@ class View:
     @cached_property
     def scores(self) -> Array:
         """The same as normal scores: only the order counts, so no residual is far out."""
-        ranks = stats.rankdata(self.left)
-        return without(self.basis, stats.norm.ppf((ranks - 0.5) / len(self)))
+        ranks = average_ranks(self.left)
+        return without(self.basis, normal_quantile((ranks - 0.5) / len(self)))
 
     def keep(self, rows: NDArray[np.bool_]) -> View:
         """Only the rows that are marked."""
@@ -170,4 +170,4 @@ def chance(fitted: float, extra: int, left: float, freedom: int, inflation: floa
     if left <= 0:
         return 0.0
     ratio = fitted / extra / (left / freedom) / inflation
-    return float(stats.f.sf(ratio, extra, max(1.0, freedom / inflation)))
+    return float(f_sf(ratio, extra, max(1.0, freedom / inflation)))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
+from lawdsl.distributions import student_quantile
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.solving.posing.sources import Source
 from lawdsl.solving.records import Ends
@@ -97,7 +97,7 @@ class Noise:
         with np.errstate(all="ignore"):  # Welch and Satterthwaite: the degrees of freedom of a sum
             parts = sum(v**2 / d for v, d in zip(variances, dofs, strict=True))
             dof = np.where(total > 0, total**2 / parts, 1.0)
-            far = student.ppf((1 + level) / 2, np.where(np.isfinite(dof), dof, min(dofs)))
+            far = student_quantile((1 + level) / 2, np.where(np.isfinite(dof), dof, min(dofs)))
             half: Array = np.where(total == 0, 0.0, far * np.sqrt(total))
         return half
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
-from scipy.stats import t as student
 
+from lawdsl.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.intervals.spread import MOST, RANK, Spread
@@ -55,7 +54,7 @@ class Resamples:
         Few units make resamples scatter too little; the percentiles are taken further out to make
         up for it (the expanded percentile interval; Hesterberg 2015).
         """
-        return self._percentiles(student.ppf((1 + level) / 2, self._freedom(parameters)))
+        return self._percentiles(student_quantile((1 + level) / 2, self._freedom(parameters)))
 
     def errors(self) -> Array:
         """Standard errors of the parameters, from the middle of the resamples: a few that leave a
@@ -89,7 +88,7 @@ class Resamples:
             nearest = np.argsort(far, kind="stable")[:count]
         rank = int(np.sum(wide))
         trimmed = (
-            chi2.cdf(chi2.ppf(NEAREST, rank), rank + 2) / NEAREST
+            chi2_cdf(chi2_quantile(NEAREST, rank), rank + 2) / NEAREST
         )  # what is left of a variance
         size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.short))
         factor = size * widths[wide, None] * directions[wide] * scale
@@ -101,7 +100,7 @@ class Resamples:
 
     def _percentiles(self, far: float) -> tuple[Array, Array]:
         """The percentiles that are so many standard errors out."""
-        found, tails = self._found, norm.cdf(-far * self.short)
+        found, tails = self._found, normal_cdf(-far * self.short)
         ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(found.T, tails, strict=True)]
         low, high = endless(np.array(ends).T)
         return low, high

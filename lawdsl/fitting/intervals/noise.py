@@ -7,13 +7,13 @@ mean(psi²)/mean(psi'), is chi-squared.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from scipy.stats import t as student
 
+from lawdsl.distributions import normal_cdf, student_quantile
 from lawdsl.fitting.problem import Problem, rho_slope
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Noise:
 
     def quantile(self, level: float) -> float:
         """Student's t for an interval of that level."""
-        return float(student.ppf((1 + level) / 2, float(self.freedom)))
+        return float(student_quantile((1 + level) / 2, float(self.freedom)))
 
     def rise(self, level: float) -> float:
         """How far the objective rises to the ends of an interval of that level."""
@@ -93,7 +93,9 @@ def _huber_bend(residual: Array, weights: Array, delta: float, parameters: int) 
     window = max(delta, SILVERMAN * scale * total**-0.2)
     inside = float(np.sum(weights[size <= window]))
     near, edge = delta / scale, window / scale
-    shape = float(norm.cdf(near) - norm.cdf(-near)) / float(norm.cdf(edge) - norm.cdf(-edge))
+    shape = float(normal_cdf(near) - normal_cdf(-near)) / float(
+        normal_cdf(edge) - normal_cdf(-edge)
+    )
     # drawn inwards by h·delta/bend each, h adding up to the parameters
-    drawn = parameters * float(norm.pdf(edge) / norm.pdf(0))
+    drawn = parameters * math.exp(-(edge**2) / 2)
     return max(inside - drawn, 1.0) / total * shape

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
+from lawdsl.distributions import student_quantile
 from lawdsl.fitting.intervals.noise import Groups, Noise, noise_of
 from lawdsl.fitting.problem import Problem
 
@@ -81,7 +81,7 @@ class Spread:
 
     def quantile(self, level: float) -> float:
         """How many errors the ends of an interval of that level are away: Student's t."""
-        return float(student.ppf((1 + level) / 2, self.dof))
+        return float(student_quantile((1 + level) / 2, self.dof))
 
     def draws(self, count: int, seed: int) -> Array:
         """Deviations of the parameters from the fit, by the multivariate t: those of any linear

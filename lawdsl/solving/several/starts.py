@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.spatial
-import scipy.stats
 from numpy.typing import NDArray
 
 from lawdsl.solving.several.problems import Problem
@@ -51,10 +50,12 @@ class Cloud:
 
 def cloud(problem: Problem, seed: int, size: int = CLOUD) -> Cloud:
     """Points in every part of a problem's box."""
+    from scipy.stats.qmc import Sobol  # takes longer to import than most questions take
+
     low, high = problem.polytope.tightened
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are dimensions without direction numbers
-        shares = scipy.stats.qmc.Sobol(len(low), seed=seed).random(size).T
+        shares = Sobol(len(low), seed=seed).random(size).T
     decades = np.where(np.arange(size) % 2 == 0, NARROW, WIDE)
     points = np.array([_placed(*each, decades) for each in zip(shares, low, high, strict=True)])
     points = np.where(problem.decades[:, None], _by_factors(shares, low, high), points)
