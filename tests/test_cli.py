@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import commands
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,14 +28,7 @@ minimize  squared(L)
 
 def lawdsl(*arguments: object, cwd: Path, stdin: str = "", **environment: str):
     """Run the command as a user would; stdout, stderr and exit code."""
-    return subprocess.run(
-        [sys.executable, "-m", "lawdsl", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        input=stdin,
-        capture_output=True,
-        text=True,
-    )
+    return commands.run(*arguments, cwd=cwd, stdin=stdin, environment=environment)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import sys
 from pathlib import Path
 
+import commands
 import numpy as np
 import pytest
 from planted import PLANTED, grid, law_of
@@ -618,12 +618,7 @@ def test_settings_and_bounds_concern_the_laws_that_have_them():
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lawdsl", "compare", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    return commands.run("compare", *arguments)
 
 
 def test_the_command_prints_ranks_and_scores():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -650,13 +649,7 @@ def test_a_new_label_needs_only_its_measured_properties():
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lawdsl", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    return commands.run(*arguments, cwd=folder)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -240,7 +239,6 @@ def test_claims_are_checked_and_laws_shown_with_what_is_held():
     ],
 )
 def test_wrong_options_are_refused(arguments: list[str], code: int, table: Path):
-    command = [sys.executable, "-m", "lawdsl", "fit", "chinchilla", str(table), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = commands.run("fit", "chinchilla", table, *arguments)
 
     assert done.returncode == code, done.stderr

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import commands
 import domains
 import numpy as np
 import pytest
@@ -712,10 +711,7 @@ def test_covariates_of_a_real_sweep_are_those_of_its_rows(shared_data: Path):
 
 
 def lawdsl(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lawdsl", *map(str, arguments)]
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    return commands.run(*arguments, cwd=cwd)
 
 
 def test_the_command_prints_and_writes_what_was_measured(tmp_path: Path):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import commands
 import numpy as np
 import pytest
 
@@ -17,9 +16,7 @@ from lawdsl.reporting.terminal import console, show_rows
 
 def printed(*arguments: str, folder: Path) -> str:
     """What a command writes to a pipe."""
-    command = [sys.executable, "-m", "lawdsl", *arguments]
-    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    return found.stdout
+    return commands.run(*arguments, cwd=folder).stdout
 
 
 def test_a_wide_table_keeps_every_cell(capsys: pytest.CaptureFixture[str]):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import commands
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def commands() -> list[tuple[str, str]]:
+def shown() -> list[tuple[str, str]]:
     """(command, output) of every console block, in the README's order."""
     found = []
     for block in re.findall(r"```console\n(.*?)```", README, re.S):
@@ -38,18 +40,22 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-def run(command: list[str] | str, folder: Path) -> str:
+def lines(printed: str) -> str:
+    return "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
+
+
+def run(program: str, folder: Path) -> str:
+    """What a program prints."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        command,
-        shell=isinstance(command, str),
+        [sys.executable, "-c", program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    return "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+    return lines(done.stdout)
 
 
 def same(shown: str, printed: str) -> bool:
@@ -70,11 +76,11 @@ def test_the_first_screen_holds_a_law_and_three_commands():
 
 
 def test_every_command_prints_what_the_readme_shows(folder: Path):
-    assert len(commands()) >= 6
-    for command, output in commands():
+    assert len(shown()) >= 6
+    for command, output in shown():
         assert command.startswith("lawdsl ")
-        program = command.replace("lawdsl", f"{sys.executable} -m lawdsl", 1)
-        printed = run(program, folder)
+        done = commands.run(*shlex.split(command)[1:], cwd=folder, together=True)
+        printed = lines(done.stdout)
         assert same(output, printed), f"{command}\n{printed}"
 
 
@@ -82,7 +88,7 @@ def test_every_program_prints_what_the_readme_shows(folder: Path):
     programs = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.S)
     assert programs
     for program, output in programs:
-        assert run([sys.executable, "-c", program], folder) == output.strip("\n")
+        assert run(program, folder) == output.strip("\n")
 
 
 def test_every_command_is_documented_and_has_help():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from planted import law_of
@@ -115,8 +114,7 @@ def test_commands_refuse_an_edited_fit(command: list[str], good: Content, tmp_pa
     content["parameters"]["C"]["value"] = -0.15
     (tmp_path / "fit.json").write_text(json.dumps(content))
 
-    program = [sys.executable, "-m", "lawdsl", *command]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = commands.run(*command, cwd=tmp_path)
 
     assert done.returncode == 3 and done.stdout == ""
     assert "C = -0.15 lies outside the law's domain, C > 0" in done.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from planted import PLANTED, grid, law_of
@@ -579,8 +579,7 @@ def test_chance_contradicts_one_table_in_a_hundred_where_nothing_moves(
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-m", "lawdsl", "trends", *map(str, arguments)]
-    return subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
+    return commands.run("trends", *arguments)
 
 
 def written(table: Columns, folder: Path) -> Path:
