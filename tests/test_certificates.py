@@ -68,12 +68,12 @@ def certified(name: str, seed: int, count: int) -> tuple[Counter[str], list[floa
 
 @pytest.mark.parametrize("name", LAWS)
 def test_all_claims_are_decided_for_fitted_values(name: str, record_property):  # type: ignore[no-untyped-def]
-    seen, times = certified(name, seed=7, count=12)
+    seen, times = certified(name, seed=7, count=5)
 
     record_property(
         "figure", f"certificates of {name}: {dict(seen)}, median {np.median(times) * 1000:.0f} ms"
     )
-    assert seen["certified"] > 30
+    assert seen["certified"] > 12
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from lawdsl.proof.boxes.products import Enclosure, Parts, negative
 from lawdsl.proof.boxes.views import View
 from lawdsl.proof.signs.sign import Sign
 
-BITS, DIGITS, COUNT = 80, 60, 400
+BITS, DIGITS, COUNT = 80, 60, 200
 L = tree.Name("L")
 
 

@@ -264,7 +264,7 @@ def within(hits: float, count: float) -> bool:
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_95_of_100_intervals_cover(method: str):
-    found = covered(FAMILIES["mixing.step"], 200, [method], 0.95, 300)
+    found = covered(FAMILIES["mixing.step"], 120, [method], 0.95, 300)
 
     for hits, count in zip(found.hits[method], found.intervals, strict=False):
         assert within(hits, count)
