@@ -31,22 +31,22 @@ def normal_quantile(p: ArrayLike) -> Any:
 
 def student_quantile(p: ArrayLike, dof: ArrayLike) -> Any:
     """The x with P(X <= x) = p for Student's t."""
-    return special.stdtrit(dof, p)
+    return np.where(np.equal(p, 0) & np.greater(dof, 0), -np.inf, special.stdtrit(dof, p))[()]
 
 
 def f_cdf(x: ArrayLike, dof: ArrayLike, dof_below: ArrayLike) -> Any:
     """P(X <= x) for an F ratio of mean squares with so many degrees of freedom."""
-    return special.fdtr(dof, dof_below, x)
+    return np.where(np.isposinf(x), 1.0, special.fdtr(dof, dof_below, np.maximum(x, 0)))[()]
 
 
 def f_sf(x: ArrayLike, dof: ArrayLike, dof_below: ArrayLike) -> Any:
     """P(X > x) for an F ratio of mean squares with so many degrees of freedom."""
-    return special.fdtrc(dof, dof_below, x)
+    return np.where(np.isposinf(x), 0.0, special.fdtrc(dof, dof_below, np.maximum(x, 0)))[()]
 
 
 def chi2_cdf(x: ArrayLike, dof: ArrayLike) -> Any:
     """P(X <= x) for a sum of so many squares of standard normals."""
-    return special.chdtr(dof, x)
+    return special.chdtr(dof, np.maximum(x, 0))
 
 
 def chi2_quantile(p: ArrayLike, dof: ArrayLike) -> Any:
@@ -56,7 +56,7 @@ def chi2_quantile(p: ArrayLike, dof: ArrayLike) -> Any:
 
 def poisson_sf(count: ArrayLike, mean: ArrayLike) -> Any:
     """P(N > count) for a Poisson count N."""
-    return special.pdtrc(count, mean)
+    return np.where(np.less(count, 0), 1.0, special.pdtrc(np.maximum(count, 0), mean))[()]
 
 
 def average_ranks(values: Array) -> Array:

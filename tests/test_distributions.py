@@ -13,6 +13,7 @@ from lawdsl import distributions
 
 TAILS = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 0.999])
 POINTS = np.array([0.01, 0.4, 1.0, 3.0, 25.0])
+ENDS = np.array([-np.inf, -2.0, 0.0, np.inf, np.nan])
 
 SAME: list[tuple[Callable[..., Any], Callable[..., Any], np.ndarray, tuple[float, ...]]] = [
     (distributions.normal_cdf, stats.norm.cdf, np.concatenate([-POINTS, POINTS]), ()),
@@ -24,7 +25,19 @@ SAME: list[tuple[Callable[..., Any], Callable[..., Any], np.ndarray, tuple[float
     (distributions.f_sf, stats.f.sf, POINTS, (3.0, 12.5)),
     (distributions.chi2_cdf, stats.chi2.cdf, POINTS, (5,)),
     (distributions.chi2_quantile, stats.chi2.ppf, TAILS[2:], (5,)),
-    (distributions.poisson_sf, stats.poisson.sf, np.arange(12.0), (3.5,)),
+    (distributions.poisson_sf, stats.poisson.sf, np.arange(-2.0, 12.0), (3.5,)),
+    (distributions.normal_cdf, stats.norm.cdf, ENDS, ()),
+    (distributions.normal_sf, stats.norm.sf, ENDS, ()),
+    (distributions.normal_quantile, stats.norm.ppf, np.array([-1, 0, 1, 2, np.nan]), ()),
+    (distributions.student_quantile, stats.t.ppf, np.array([-1, 0, 1, 2, np.nan]), (3.0,)),
+    (distributions.student_quantile, stats.t.ppf, TAILS, (np.inf,)),
+    (distributions.student_quantile, stats.t.ppf, TAILS, (0.0,)),
+    (distributions.f_cdf, stats.f.cdf, ENDS, (3.0, 12.5)),
+    (distributions.f_sf, stats.f.sf, ENDS, (3.0, 12.5)),
+    (distributions.f_sf, stats.f.sf, POINTS, (3.0, 0.0)),
+    (distributions.f_sf, stats.f.sf, POINTS, (0.0, 3.0)),
+    (distributions.chi2_cdf, stats.chi2.cdf, ENDS, (5,)),
+    (distributions.chi2_quantile, stats.chi2.ppf, np.array([-1, 0, 1, 2, np.nan]), (5,)),
 ]
 
 

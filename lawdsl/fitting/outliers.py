@@ -149,7 +149,8 @@ def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float)
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)
     sets -= special.gammaln(total - count + 1)
     chance = f_sf(shift / count / (rest / freedom), count, freedom)
-    return float(np.log(chance) + sets + np.log(count + 1)) if chance > 0 else -np.inf
+    with np.errstate(divide="ignore"):  # so small a chance may underflow
+        return float(np.log(chance) + sets + np.log(count + 1))
 
 
 def _apart(sizes: Array, count: int) -> int:
