@@ -12,7 +12,7 @@ from refereeing import verdict
 
 import lawdsl
 
-SEEDS = {"quick": (5, 30), "slow": (6, 500)}
+SEEDS = {"quick": (5, 20), "slow": (6, 500)}
 
 
 def judged(folder: Path, question: Question) -> tuple[str, str]:
