@@ -432,7 +432,10 @@ def _finished(problem: Problem, end: _End) -> _Place:
     kept = [place for place in kept if _nearly(problem, place.x)] or kept
     least = min(kept, key=lambda place: place.value)
     rounding = ROUNDING * (least.units.goal + abs(least.value))
-    return next(place for place in reversed(kept) if place.value <= least.value + rounding)
+    chosen = next(place for place in reversed(kept) if place.value <= least.value + rounding)
+    if chosen.point.residual <= LOOSE:
+        return chosen
+    return replace(chosen, point=descended(chosen.problem, chosen.point, LOOSE))
 
 
 def _pushed(problem: Problem, place: _Place) -> Iterator[_End]:
@@ -466,5 +469,4 @@ def _polished(problem: Problem, end: _End) -> _Place:
     weights = point(problem, x, steep_low | steep_high).weights
     slope = weights @ problem.functions.at(ends)[1]
     leaves = (steep_low & (slope <= 0)) | (steep_high & (slope >= 0))
-    last = polished(problem, np.where(leaves, x, ends))
-    return _Place(problem, last if last.residual <= LOOSE else descended(problem, last), end, 1)
+    return _Place(problem, polished(problem, np.where(leaves, x, ends)), end, 1)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from lawdsl.solving.several.newton import curvature_at
+from lawdsl.solving.several.newton import curvature_at, polished
 from lawdsl.solving.several.optimality import Point, held, point
 from lawdsl.solving.several.problems import Problem
 
@@ -58,12 +58,10 @@ def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -
     ways = _directions(problem, here, np.random.default_rng(seed))
     steps = (ways[:, :, None] * STEPS).reshape(len(here.x), -1)
     points = np.clip(here.x[:, None] + steps, problem.low[:, None], problem.high[:, None])
-    values, slopes = problem.functions.on(points)
-    kept = _are_kept(problem, points, values, slopes)
-    goal = np.where(kept, values[0], np.inf)
-    best = int(np.argmin(goal))
     base = float(here.values[0])
     rounding = 4 * EPS * abs(base)
+    goal = _objective(problem, points, base + EQUAL + rounding)
+    best = int(np.argmin(goal))
     lowest = points[:, best] if goal[best] < base - least - rounding else None
     away = np.max(np.abs(points - here.x[:, None]), axis=0)
     alike = (goal <= base + EQUAL + rounding) & (away >= FAR) & (rounding <= TOLD)
@@ -97,11 +95,23 @@ def along_axes(problem: Problem, here: Point) -> Array | None:
         else:
             own = np.concatenate([far, -far])
         points[i, i * each : (i + 1) * each] = np.clip(own, low, high)
-    values, slopes = problem.functions.on(points)
-    goal = np.where(_are_kept(problem, points, values, slopes), values[0], np.inf)
-    best = int(np.argmin(goal))
     base = float(here.values[0])
+    goal = _objective(problem, points, base)
+    best = int(np.argmin(goal))
     return points[:, best] if goal[best] < base - LOWER - 4 * EPS * abs(base) else None
+
+
+def _objective(problem: Problem, points: Array, most: float) -> Array:
+    """The objective at points, shape (points,); infinite where it is above `most`, has no value, or
+    a constraint is violated. Constraints and slopes are looked at only where it is not above."""
+    goal = problem.functions.values_on(points)[0]
+    low = np.flatnonzero(goal <= most)
+    found = np.full(len(goal), np.inf)
+    if len(low):
+        values, slopes = problem.functions.on(points[:, low])
+        kept = _are_kept(problem, points[:, low], values, slopes)
+        found[low[kept]] = values[0, kept]
+    return found
 
 
 def _are_kept(problem: Problem, points: Array, values: Array, slopes: Array) -> Mask:
@@ -160,11 +170,26 @@ def _curving_down(problem: Problem, here: Point) -> Array:
     return found
 
 
-def descended(problem: Problem, here: Point, seed: int = 0) -> Point:
-    """The point to which going on to the lowest point around leads, in the problem's units."""
+def descended(problem: Problem, here: Point, converged: float, seed: int = 0) -> Point:
+    """The point to which going on to the lowest point around leads, in the problem's units.
+
+    Newton's method is tried again from lower points, after 1, 2, 4, 8, … steps: from near enough it
+    converges at once, where there is no kink.
+
+    Args:
+        problem: in units that suit the point.
+        here: a feasible point.
+        converged: the largest residual at which Newton's method has converged.
+        seed: of the directions.
+    """
     for k in range(ROUNDS):
         lowest = around(problem, here, seed + k, least=0.0).lowest
         if lowest is None:
             break
         here = point(problem, lowest)
+        if k & (k + 1) == 0:
+            last = polished(problem, lowest)
+            kept = last.violation <= max(here.violation, KEPT)
+            if kept and last.residual <= converged and last.values[0] <= here.values[0]:
+                return last
     return here

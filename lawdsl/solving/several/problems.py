@@ -265,13 +265,22 @@ class Functions:
     def on(self, points: Array) -> tuple[Array, Array]:
         """Values, (1 + constraints, points), and slopes, (1 + constraints, by, points), at many
         points, shape (n, points)."""
-        given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
+        values, slopes = self._slopes.values_and_gradients(self._inputs(points))
         if self._units is None:
-            return self._slopes.values_and_gradients(np.concatenate([points, given]))
-        moved = points * self._units.unknowns[:, None]
-        values, slopes = self._slopes.values_and_gradients(np.concatenate([moved, given]))
+            return values, slopes
         rows = self._units.rows[:, None]
         return values / rows, slopes * self._by[:, None] / rows[:, :, None]
+
+    def values_on(self, points: Array) -> Array:
+        """Values, (1 + constraints, points), at many points, shape (n, points)."""
+        values = self._slopes.values(self._inputs(points))
+        return values if self._units is None else values / self._units.rows[:, None]
+
+    def _inputs(self, points: Array) -> Array:
+        """Unknowns in their own units, and then the values, shape (inputs, points)."""
+        given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
+        own = points if self._units is None else points * self._units.unknowns[:, None]
+        return np.concatenate([own, given])
 
 
 def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr]:
