@@ -15,7 +15,7 @@ import sympy as sp
 
 from lawdsl.budget import OutOfTime, time_limit, unstruck
 from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.functions import CONSTANTS, EXTREMA, FUNCTIONS
+from lawdsl.functions import CONSTANTS, EXTREMA, FUNCTIONS, NAMES
 from lawdsl.language import limits, tree
 from lawdsl.language.declared import Declarations
 from lawdsl.language.numbers import POWER_BITS, Undefined, literal
@@ -91,7 +91,7 @@ class Building:
                         _refuse_large_powers(argument)
                     return FUNCTIONS[function].build(argument)
                 if function in EXTREMA:
-                    return _extremum(EXTREMA[function], *map(self, arguments))
+                    return _extremum(function, *map(self, arguments))
                 return self._taken_at(function, keywords)
         raise AssertionError(node)
 
@@ -189,13 +189,14 @@ def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
     same = all(new is old for new, old in zip(parts, node.args, strict=True))
     if same:
         return node
-    return _extremum(node.func, *parts) if node.func in EXTREMA.values() else node.func(*parts)
+    name = NAMES.get(node.func)
+    return _extremum(name, *parts) if name in EXTREMA else node.func(*parts)
 
 
 @lru_cache(maxsize=1024)
-def _extremum(function: type[sp.Basic], *arguments: sp.Expr) -> sp.Expr:
+def _extremum(name: str, *arguments: sp.Expr) -> sp.Expr:
     """A maximum or minimum. SymPy compares each pair of arguments, which takes milliseconds."""
-    return function(*arguments)
+    return EXTREMA[name](*arguments)
 
 
 def _logarithm(e: sp.Expr) -> sp.Expr:

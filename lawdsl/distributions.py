@@ -8,53 +8,54 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 Array = NDArray[np.float64]
+Numbers = float | Array
 
 
-def normal_cdf(x: ArrayLike) -> Any:
+def normal_cdf(x: Numbers) -> Any:
     """P(X <= x) for a standard normal X."""
     return special.ndtr(x)
 
 
-def normal_sf(x: ArrayLike) -> Any:
+def normal_sf(x: Numbers) -> Any:
     """P(X > x) for a standard normal X, exact far in the tail."""
     return special.ndtr(np.negative(x))
 
 
-def normal_quantile(p: ArrayLike) -> Any:
+def normal_quantile(p: Numbers) -> Any:
     """The x with P(X <= x) = p for a standard normal X."""
     return special.ndtri(p)
 
 
-def student_quantile(p: ArrayLike, dof: ArrayLike) -> Any:
+def student_quantile(p: Numbers, dof: Numbers) -> Any:
     """The x with P(X <= x) = p for Student's t."""
     return np.where(np.equal(p, 0) & np.greater(dof, 0), -np.inf, special.stdtrit(dof, p))[()]
 
 
-def f_cdf(x: ArrayLike, dof: ArrayLike, dof_below: ArrayLike) -> Any:
+def f_cdf(x: Numbers, dof: Numbers, dof_below: Numbers) -> Any:
     """P(X <= x) for an F ratio of mean squares with so many degrees of freedom."""
     return np.where(np.isposinf(x), 1.0, special.fdtr(dof, dof_below, np.maximum(x, 0)))[()]
 
 
-def f_sf(x: ArrayLike, dof: ArrayLike, dof_below: ArrayLike) -> Any:
+def f_sf(x: Numbers, dof: Numbers, dof_below: Numbers) -> Any:
     """P(X > x) for an F ratio of mean squares with so many degrees of freedom."""
     return np.where(np.isposinf(x), 0.0, special.fdtrc(dof, dof_below, np.maximum(x, 0)))[()]
 
 
-def chi2_cdf(x: ArrayLike, dof: ArrayLike) -> Any:
+def chi2_cdf(x: Numbers, dof: Numbers) -> Any:
     """P(X <= x) for a sum of so many squares of standard normals."""
     return special.chdtr(dof, np.maximum(x, 0))
 
 
-def chi2_quantile(p: ArrayLike, dof: ArrayLike) -> Any:
+def chi2_quantile(p: Numbers, dof: Numbers) -> Any:
     """The x with P(X <= x) = p for a sum of so many squares of standard normals."""
     return special.chdtri(dof, np.subtract(1, p))
 
 
-def poisson_sf(count: ArrayLike, mean: ArrayLike) -> Any:
+def poisson_sf(count: Numbers, mean: Numbers) -> Any:
     """P(N > count) for a Poisson count N."""
     return np.where(np.less(count, 0), 1.0, special.pdtrc(np.maximum(count, 0), mean))[()]
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import sympy as sp
@@ -211,7 +212,7 @@ def unproved(
                     for symbol in proofs[part]:
                         signs.use(symbol)
                 else:
-                    proved, used = signs.with_used(lambda part=part: part.proved(signs))
+                    proved, used = signs.with_used(partial(part.proved, signs))
                     if proved:
                         proofs[part] = used
                     else:
