@@ -85,7 +85,7 @@ def test_a_parameter_not_determined_has_no_interval_and_one_on_its_bound_a_profi
     law = law_of("variable x > 0\nparameter a > 0\nparameter b, c\nL = a*x + b + 0*c")
     x = np.linspace(1, 5, 30)
     table = {"x": x, "L": 9 - x + np.random.default_rng(0).normal(0, 0.01, 30)}
-    fit = lawdsl.fit(law, table, starts=2, intervals=method, resamples=40)
+    fit = lawdsl.fit(law, table, starts=2, intervals=method, resamples=100)
 
     from_bound = {"a"} if method == "profile" else set()
     assert set(fit.intervals.ends) - from_bound == set(fit.intervals.errors) == {"b"}
@@ -193,7 +193,7 @@ def test_the_seed_alone_decides_whatever_the_number_of_threads():
     code = (
         "import json, lawdsl; from planted import PLANTED; "
         "t = PLANTED['dcpt.l3'].table(0.005, 3); "
-        "f = lawdsl.fit('dcpt.l3', t, starts=4, intervals='bootstrap', resamples=40); "
+        "f = lawdsl.fit('dcpt.l3', t, starts=4, intervals='bootstrap', resamples=100); "
         "print(json.dumps(f.to_json()))"
     )
     found = set()

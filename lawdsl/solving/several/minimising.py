@@ -102,7 +102,8 @@ def settled(problem: Problem) -> dict[sp.Symbol, float]:
     low, high = problem.polytope.tightened
     declared = np.where(np.isfinite(problem.high - problem.low), problem.high - problem.low, 0.0)
     offsets, slopes = np.abs(problem.polytope.offsets), np.abs(problem.polytope.slopes)
-    reach = np.divide(offsets[:, None], slopes, out=np.zeros_like(slopes), where=slopes > 0)
+    with np.errstate(over="ignore"):  # a coefficient that is nothing beside its offset
+        reach = np.divide(offsets[:, None], slopes, out=np.zeros_like(slopes), where=slopes > 0)
     reach = np.max(reach, axis=0, initial=0.0)
     # bounds that follow are rounded relative to the terms of what they follow from
     size = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.minimum(declared, reach))
