@@ -12,12 +12,12 @@ import sympy as sp
 from planted import PLANTED, grid
 
 import lawdsl
-from lawdsl.compiling.intervals import precision
+from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.solving.posing.isolating import isolated
 from lawdsl.solving.single.closer import minimised
 from lawdsl.solving.single.functions import Formula, Function
 from lawdsl.solving.single.line import Line, Margin
-from lawdsl.solving.single.roots import BITS, Range, as_float, roots
+from lawdsl.solving.single.roots import BITS, PIECES, Range, as_float, roots
 
 x = sp.Symbol("x", real=True)
 Numbers = Callable[[np.ndarray], np.ndarray]
@@ -115,6 +115,22 @@ def test_a_root_at_the_closed_end_0_is_one(high: float):
 
 def test_a_function_that_is_0_everywhere_has_no_single_roots():
     assert roots(function(sp.S.Zero), Range(0.0, 1.0)).always
+
+
+def test_all_that_is_undecided_shares_one_limit_of_work(monkeypatch: pytest.MonkeyPatch):
+    """That sin(x)^2 does not change its sign at its 318 zeros is known nowhere to rounding."""
+    looked_at = []
+    sign = Function.sign
+
+    def counted(self: Function, piece: Interval) -> int | None:
+        looked_at.append(piece)
+        return sign(self, piece)
+
+    monkeypatch.setattr(Function, "sign", counted)
+    found = roots(function(sp.sin(x) ** 2), Range(0.5, 1000.0))
+
+    assert found.unclear
+    assert len(looked_at) < 10 * PIECES
 
 
 def test_roots_far_out_and_near_0_are_found():

@@ -28,6 +28,7 @@ from lawdsl.solving.single.functions import Function, number
 
 BITS = 90
 PIECES = 3000  # that a range is cut into at most
+AGAIN = 3  # times as many are cut, in all, where what is undecided is looked at again
 NARROW = 44  # bits: a piece as narrow as this part of its size is not cut further
 CLOSE = 60  # bits to which a root is known
 
@@ -87,7 +88,7 @@ def roots_between(
         if function.constant:
             return Roots((), (), always=function.sign(Interval(ONE, ONE)) == 0)
         inner = _without_ends(function, whole)
-        found, unclear = _searched(function, inner)
+        found, unclear, _ = _searched(function, inner)
         if unclear:
             unclear = _searched_again(function, _within_reach(function, whole, unclear), found)
         unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
@@ -116,13 +117,20 @@ def _without_ends(function: Function, whole: Interval) -> Interval:
 def _searched_again(
     function: Function, pieces: list[Interval], found: list[Interval]
 ) -> list[Interval]:
-    """What stays undecided of pieces that each are cut up anew; roots are added to those found."""
+    """What stays undecided of pieces that each are cut up anew; roots are added to those found.
+
+    All pieces share one limit: what one does not use is left to the next.
+    """
     left: list[Interval] = []
-    for piece in _joined(pieces):
+    joined = _joined(pieces)
+    cuts = AGAIN * PIECES
+    for done, piece in enumerate(joined):
         if len(left) > PIECES or not (piece.low.is_finite() and piece.high.is_finite()):
             left.append(piece)
             continue
-        places, unclear = _searched(function, piece)
+        most = min(PIECES, cuts // (len(joined) - done))
+        places, unclear, used = _searched(function, piece, most)
+        cuts -= used
         found += places
         left += unclear
     return left
@@ -143,8 +151,13 @@ def _within_reach(function: Function, whole: Interval, pieces: list[Interval]) -
     return pieces
 
 
-def _searched(function: Function, whole: Interval) -> tuple[list[Interval], list[Interval]]:
-    """The roots inside, and the pieces that could not be decided."""
+def _searched(
+    function: Function, whole: Interval, most: int = PIECES
+) -> tuple[list[Interval], list[Interval], int]:
+    """The roots inside, the pieces that could not be decided, and how many were looked at.
+
+    No more pieces are cut than `most`; those that wait then are looked at once more.
+    """
     found: list[Interval] = []
     unclear: list[Interval] = []
     waiting, pieces = deque([whole]), 0
@@ -163,12 +176,12 @@ def _searched(function: Function, whole: Interval) -> tuple[list[Interval], list
                 continue
             if _ends_differ(function, piece) is False:
                 continue
-        if pieces > PIECES or _is_narrow(piece):
+        if pieces > most or _is_narrow(piece):
             unclear.append(piece)
             continue
         cut = middle(piece)
         waiting += [Interval(piece.low, cut), Interval(cut, piece.high)]
-    return found, unclear
+    return found, unclear, pieces
 
 
 def _has_one(function: Function, piece: Interval, found: list[Interval]) -> bool:
