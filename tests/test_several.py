@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from lawdsl.solving.several.endless import fall
 from lawdsl.solving.several.excluding import no_point
 from lawdsl.solving.several.minimising import minimise, proved
 from lawdsl.solving.several.optimality import gap, point
+from lawdsl.solving.several.polytopes import Polytope
 from lawdsl.solving.several.problems import Constraint, Problem, Solution, middle
 from lawdsl.solving.several.sensitivities import sensitivities
+from lawdsl.solving.several.starts import repaired
 
 INF = float("inf")
 x, y, z = sp.symbols("x y z", real=True)
@@ -388,3 +391,62 @@ def test_a_box_is_cut_across_its_widest_side():
     problem = Problem(x, {x: (-100.0, 100.0), y: (0.0, 1.0)}, [far], {})
 
     assert no_point(problem)
+
+
+# ---- parts, one by one
+
+
+@pytest.mark.parametrize("n", [3, 70])
+def test_a_total_bounds_each_share_by_what_the_others_leave(n: int):
+    """Shares of at least 0.1 with a total of 0.1*n + 0.2: none is above 0.3."""
+    ones, rows = np.ones((1, n)), np.arange(1)
+    total = np.array([-(0.1 * n + 0.2)])
+    polytope = Polytope(np.full(n, 0.1), np.ones(n), ones, total, np.zeros(1, dtype=bool), rows)
+    low, high = polytope.tightened
+
+    assert low == pytest.approx(np.full(n, 0.1))
+    assert high == pytest.approx(np.full(n, 0.3))
+
+
+def test_a_bound_that_excludes_a_curved_condition_would_have_to_move_by_so_much():
+    high = {s: (0.0, 1.0) for s in (x, y)}
+    low = {s: (1.0, 5.0) for s in (x, y)}
+    above = minimise(Problem(x + y, high, [Constraint("product", 2 - x * y)]))
+    below = minimise(Problem(x + y, low, [Constraint("product", x * y - 0.5)]))
+
+    assert by_name(above)["x", "high"] == pytest.approx(1.0, abs=1e-6)
+    assert by_name(above)["y", "high"] == pytest.approx(1.0, abs=1e-6)
+    assert by_name(below)["x", "low"] == pytest.approx(-0.5, abs=1e-6)
+    assert by_name(below)["y", "low"] == pytest.approx(-0.5, abs=1e-6)
+
+
+def test_a_search_that_ends_on_a_saddle_goes_on_from_there():
+    """The middle of the box is stationary, and no minimum."""
+    wells = x**4 / 4 - x**2 / 2 + y**2
+    found = minimise(Problem(wells, {x: (-1.5, 1.5), y: (-1.0, 1.0)}), starts=1)
+
+    assert found.value == pytest.approx(-0.25) and abs(found.x[0]) == pytest.approx(1.0)
+
+
+def test_as_many_searches_are_made_as_are_asked_for():
+    wells = x**4 / 4 - x**2 / 2 + sp.cos(3 * y)
+    found = minimise(Problem(wells, {x: (-1.5, 1.5), y: (-4.0, 4.0)}), starts=8)
+
+    assert found.starts == 8
+
+
+def test_a_point_is_moved_onto_what_it_violates():
+    circle = Constraint("circle", x**2 + y**2 - 1, True)
+    problem = Problem(x + y, {x: (-5.0, 5.0), y: (-5.0, 5.0)}, [circle])
+    moved = repaired(problem, np.array([3.0, 1.0]))
+
+    assert float(np.sum(moved**2)) == pytest.approx(1.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_goal_may_fall_towards_either_infinity(sign: int):
+    problem = Problem(sign * x**3 + y**2, {x: (-np.inf, np.inf), y: (-1.0, 1.0)})
+    found = fall(problem, np.zeros(2), 0.0, seed=0)
+
+    assert found is not None and found.endless
+    assert np.all(np.diff(found.values) < 0) and np.all(sign * found.points[:, 0] <= 0)

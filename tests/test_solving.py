@@ -390,9 +390,11 @@ def test_equations_that_algebra_turns_round(equation: str, expected: str):
     assert float(found.xreplace(at)) == pytest.approx(float(wanted.xreplace(at)))
 
 
-@pytest.mark.parametrize("equation", ["x + exp(x) - a", "x*exp(x) - a", "sin(x) - a", "x**x - a"])
+@pytest.mark.parametrize(
+    "equation", ["x + exp(x) - a", "x*exp(x) - a", "sin(x) - a", "x**x - a", "x**b - x**c - a"]
+)
 def test_equations_that_it_does_not_are_left(equation: str):
-    names = {"x": sp.Symbol("x", positive=True), "a": sp.Symbol("a", positive=True)}
+    names = {n: sp.Symbol(n, positive=True) for n in "a b c x".split()}
     assert isolated(sp.sympify(equation, locals=names), names["x"]) is None
 
 

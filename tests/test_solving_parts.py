@@ -1,0 +1,88 @@
+"""Parts of the search for one unknown: signs, roots, pieces, draws and units, each by itself."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sympy as sp
+from test_solving import function, least, x
+
+import lawdsl
+from lawdsl.compiling.intervals import Interval, precision
+from lawdsl.quantities import Quantity
+from lawdsl.solving.noise import interval
+from lawdsl.solving.posing.sources import factor_between
+from lawdsl.solving.single.drawing import _best_of
+from lawdsl.solving.single.functions import number
+from lawdsl.solving.single.line import _Minimising
+from lawdsl.solving.single.roots import BITS, Range, as_float, roots
+
+
+def test_what_vanishes_at_infinity_only_has_no_root_there():
+    """exp(-x) underflows to exactly 0 at oo, which is no number."""
+    assert roots(function(sp.exp(-x)), Range(0.0, math.inf)).places == ()
+
+
+def test_a_range_has_its_ends_unless_they_are_left_out():
+    found = roots(function(x - 1), Range(0.0, 1.0))
+    assert [as_float(place.low) for place in found.places] == [1.0]
+
+
+def test_the_sign_of_a_sum_of_falling_powers_is_negative_up_to_its_zero():
+    """-x - x^2 on [0, 1] is -x times 1 + x: the factor -x is 0 only at the end."""
+    piece = Interval(number(0.0).low, number(1.0).low)
+    with precision(BITS):
+        assert function(-x - x**2).sign(piece) == -1
+        assert function(x + x**2).sign(piece) == 1
+
+
+@pytest.mark.parametrize("degree", [2, 4])
+def test_an_optimum_at_a_closed_end_is_an_end_though_the_slope_is_0_there(degree: int):
+    found = least(x**degree, [], 0.0, 1.0)
+    assert found.best is not None and found.best.at == 0.0 and found.best.kind == "end"
+
+
+def test_a_place_that_ties_with_a_plateau_is_told_beside_it():
+    """0 on [-1, 1], and at 4."""
+    goal = sp.Min(sp.Max(sp.Abs(x) - 1, 0), sp.Abs(x - 4))
+    found = least(goal, [], -3.0, 6.0)
+    assert found.plateau == (-1.0, 1.0) and found.best is not None
+    assert [c.at for c in found.others] == [4.0]
+
+
+def test_pieces_with_a_rough_bound_are_cut_before_they_count_as_unclear():
+    """x - x^2 + 1 >= 1 on [0, 1], where interval arithmetic at once says no more than >= 0."""
+    minimising = _Minimising(function(x - x**2 + 1), [], Range(0.0, 1.0))
+    with precision(BITS):
+        piece = Range(0.0, 1.0).interval
+        assert minimising._may_be_better(piece, number(0.9).low) == []
+        (left,) = minimising._may_be_better(piece, number(1.0).high + 0.1)
+    assert left.low <= 0 and left.high >= 1
+
+
+def test_each_draw_has_its_best_place_between_the_values_looked_at():
+    """A goal that first rises, and one of which the first values are not allowed."""
+    at = np.array([-0.5, -0.1, 0.2, 0.4, 0.6])
+    goal = np.stack([at**3 / 3 - 0.09 * at, (at - 0.3) ** 2])
+    slope = np.stack([at**2 - 0.09, 2 * (at - 0.3)])
+    margins = np.stack([np.ones_like(at), at + 0.3])[None]
+    found = _best_of(at, goal, slope, margins, np.array([False]))
+    assert found == pytest.approx([0.2 + 0.2 * 5 / 12, 0.3])
+
+
+def test_an_interval_has_a_half_on_each_side():
+    assert interval(3.0, 0.5) == (2.5, 3.5)
+    assert interval(-3.0, 0.5) == (-3.5, -2.5)
+    assert interval(3.0, math.inf) is None and interval(3.0, 1e-15) is None
+
+
+def test_units_of_one_dimension_have_a_factor_and_others_are_refused():
+    quantity = Quantity("N", sp.Symbol("N"), (), (("Mparam", 1),), None)
+    source = SimpleNamespace(law=SimpleNamespace(name="chinchilla"))
+    factor = factor_between((("Gparam", 1),), quantity, source)  # type: ignore[arg-type]
+    assert factor == 1000
+    with pytest.raises(lawdsl.LawdslError, match="F0501"):
+        factor_between((("token", 1),), quantity, source)  # type: ignore[arg-type]
