@@ -67,6 +67,7 @@ CASES = [
     ("x > 0", "exp(x) - exp(1)*x", NONNEGATIVE),
     ("x in [0, 3]", "x^3 - 3*x + 2", NONNEGATIVE),
     ("x in [0, 3]", "x^3 - 3*x + 2.01", POSITIVE),
+    ("x in [1, 1]", "x - 1 - log(x)", NONNEGATIVE),
     # of both signs, by however little
     ("x in [0, 3]", "x^3 - 3*x + 1.99", REAL),
     ("x > 0", "x + 1/x - 2.1", REAL),
@@ -74,6 +75,9 @@ CASES = [
     ("x > 0", "x - 10^(-8)", REAL),
     ("x > 0", "10^8 - x", REAL),
     ("x in [0, 1]", "x - 0.001", REAL),
+    # of terms that fall and rise again: their least values are not at an end
+    ("x in [0.5, 1.6]", "3 + exp(x)/x - 2.9*x^0.01 - 2.9*x^(-0.01)", REAL),
+    ("x in [0.5, 1.6]", "2.9*x^0.01 + 2.9*x^(-0.01) - 3 - exp(x)/x", REAL),
     ("x in [0, 1]", "sin(20*x)", REAL),
 ]
 

@@ -113,6 +113,22 @@ def test_a_coupled_parameter_is_its_bound_and_a_slack():
     assert not box.tied
 
 
+@pytest.mark.parametrize(
+    ("declared", "range", "fact"),
+    [
+        ("b >= a, b > a", "(0, None)", "b > a"),
+        ("b > a, b >= a", "(0, None)", "b > a"),
+        ("b > a, b > 0", "(0, None)", "b > a"),
+        ("b > 0, b >= a", "[0, None)", "b >= a"),
+    ],
+)
+def test_a_bound_that_another_one_implies_is_left_out(declared: str, range: str, fact: str):
+    symbols, box = box_of(f"parameter a > 0\nparameter {declared}\nL = b", "L > 0")
+    s = symbols["(b - a)"]
+
+    assert (shown(box.range(s)), box.facts[s], box.tied) == (range, fact, False)
+
+
 def test_a_slack_below_a_bound_says_so():
     symbols, box = box_of("parameter a > 0\nparameter C <= a + 1\nL = C", "L > 0")
     s = symbols["((a + 1) - C)"]

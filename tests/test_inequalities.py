@@ -151,6 +151,24 @@ def test_polynomials_in_shares(claim: str, expected: str):
     assert check_labelled(law, stated, seconds=5).verdict == expected
 
 
+@pytest.mark.parametrize(
+    ("claim", "slope"),
+    [
+        ("L increasing in r[a] against r[c]", "∂L/∂r[a] = k"),
+        ("L increasing in r[a] against r[b]", "∂L/∂r[a] - ∂L/∂r[b] = k"),
+        ("L decreasing in r[c] against r[a]", "-∂L/∂r[a] = -k"),
+    ],
+)
+def test_the_share_that_the_others_leave_has_no_slope_in_a_proof(claim: str, slope: str):
+    from judging import claims_on
+
+    from lawdsl.proof.labels import check_labelled
+
+    law, (stated,) = claims_on(SHARES.replace("L = r", "parameter k > 0\nL = k*r"), claim)
+
+    assert check_labelled(law, stated, seconds=5).proof[0] == slope
+
+
 def test_what_is_declared_of_several_symbols_does_not_hold_where_one_is_moved():
     """1 - x - y > 0 is declared, and x*(1 - x - y) > 0: not at x = 1, whatever y is."""
     signs, e = on("parameter x in (0, 1), y > 0, y < 1 - x", "1 - x - y")

@@ -65,6 +65,16 @@ def test_settings_of_the_target_are_those_of_its_file():
     assert check_claim(law.with_settings(D_min=1.84), claim).verdict == "undecided"
 
 
+def test_a_parameter_of_the_target_that_has_no_value_is_named(tmp_path: Path):
+    target = "law target\nvariable x > 0\nparameter E, q\nL = E + 1/x\n"
+    (tmp_path / "target.law").write_text(target)
+    path = tmp_path / "own.law"
+    path.write_text("law own\nvariable x > 0\nparameter p\nL = p + 1/x\nrequire L is target\n")
+    (found,) = lawdsl.check(lawdsl.load(str(path))).claims
+
+    assert (found.verdict, found.blame) == ("undecided", "q of target")
+
+
 TARGET = "law target\nvariable x > 0\nparameter E >= 0\nparameter A, a > 0\nL = E + A/x^a\n"
 BOUNDS = [
     # a parameter's bound that the target admits too, and one that it does not

@@ -8,6 +8,8 @@ from proving import domain, on, sign_of
 
 from lawdsl.proof.box import Box, End, Range
 from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.limits import at_zero
+from lawdsl.proof.signs.polynomials import by_orders
 from lawdsl.proof.signs.sign import Sign, above, add, below, largest, multiply
 
 NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE
@@ -105,6 +107,9 @@ CASES = [
     ("x in [0, 1], y > 0", "x*y + 1 - x^2", NONNEGATIVE),  # not affine in x
     ("x in [0, 1), y >= 0", "y*(1 - x)", NONNEGATIVE),
     ("x in (0, 1)", "x - x^2", POSITIVE),
+    # from inequalities between parameters
+    ("parameter a; parameter b >= a; parameter b <= 1", "1 - a", NONNEGATIVE),
+    ("parameter a; parameter b >= a; parameter b <= 1", "2 - a", POSITIVE),
     # between the bounds of a function in which it is affine
     ("x", "2 + sin(x)", POSITIVE),
     ("x", "1 + cos(x)", NONNEGATIVE),
@@ -150,6 +155,33 @@ CASES = [
     ("setting s = 0.5; x > s", "x - s", POSITIVE),
     ("setting s = 0.5; x >= s", "x - 0.4", REAL),  # settings are taken by their sign only
 ]
+
+
+POLYNOMIALS = [
+    # a part of a polynomial is no square of anything
+    ("x", "x", None),
+    ("x; y > 0", "x^3 + exp(x) + y", None),
+    ("x; y > 0", "x + sqrt(abs(x)) + y", None),
+    # a root is a part of its own where its base may be negative: then it has no value
+    ("x", "sqrt(x) + x^0.25 + 1", None),
+    ("x >= 0", "sqrt(x) + x^0.25 + 1", POSITIVE),
+    ("x > 0", "sqrt(x) - 2*x^0.25 + 1", NONNEGATIVE),
+    # a slack stays one where no shares sum to 1
+    ("parameter a > 0; parameter b > a", "b^2 - a*b", POSITIVE),
+]
+
+
+@pytest.mark.parametrize(("where", "formula", "expected"), POLYNOMIALS)
+def test_the_sign_of_a_polynomial_in_parts(where: str, formula: str, expected: Sign | None):
+    assert by_orders(*on(where, formula)) == expected
+
+
+def test_a_finite_limit_at_zero():
+    signs, e = on("x > 0; y > 0", "y + exp(-x)")
+    x, y = (next(s for s in e.free_symbols if s.name == name) for name in "xy")
+
+    assert at_zero(signs, e, x) == y + 1
+    assert at_zero(signs, e + 1 / x, x) is None
 
 
 @pytest.mark.parametrize(("where", "formula", "expected"), CASES)
@@ -242,6 +274,12 @@ def test_arithmetic_contains_every_outcome(one: Sign, other: Sign):
             assert within(x * y, multiply(one, other))
             assert within(max(x, y), largest([one, other]))
             assert within(min(x, y), -largest([-one, -other]))
+
+
+def test_not_known_contains_every_sign():
+    for sign in (*SIGNS, Sign.UNDEFINED):
+        assert sign.within(UNKNOWN)
+        assert sign & UNKNOWN == sign
 
 
 def test_arithmetic_is_as_sharp_as_it_can_be():

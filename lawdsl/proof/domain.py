@@ -156,9 +156,8 @@ class _Collected:
         if any(b.limit.free_symbols - set(self.settings) for b in bounds):
             bounds = self._needed(bounds)
         coupled = [b for b in bounds if b.limit.free_symbols - set(self.settings)]
-        plain = [b for b in bounds if b not in coupled]
         if not coupled:
-            self.ranges[symbol], fact = _range(symbol, plain, self.settings)
+            self.ranges[symbol], fact = _range(symbol, bounds, self.settings)
             if fact:
                 self.facts[symbol] = fact
             return
@@ -167,15 +166,12 @@ class _Collected:
             self._share(symbol, *ends)
         else:
             self._slack(symbol, coupled[0])
-        tied = ends is None and (
-            len(coupled) > 1 or not all(_implied(b, coupled[0]) for b in plain)
-        )
+        tied = ends is None and len(bounds) > 1
         self.tied |= tied
         self.ragged |= varies and tied
-        shown = bounds if tied or ends is not None else coupled
         s = next(iter(self.slack[symbol].free_symbols & set(self.meaning)))
         self.facts[s] = self.facts[symbol] = ", ".join(
-            f"{symbol} {b.relation} {b.text}" for b in shown
+            f"{symbol} {b.relation} {b.text}" for b in bounds
         )
         if varies or any(b.limit.free_symbols & self.variables for b in coupled):
             self.ragged |= not varies
@@ -259,14 +255,6 @@ def _bracketed(bound: Bound) -> str:
 
 def _relation(e: sp.Expr, bound: Bound) -> Relation:
     return Relation(e - bound.limit if bound.lower else bound.limit - e, bound.strict)
-
-
-def _implied(plain: Bound, coupled: Bound) -> bool:
-    """Whether a plain bound says nothing that the coupled one does not: C > 0 beside C > C0 > 0."""
-    same_side = plain.limit.is_zero and plain.lower and coupled.lower
-    if not same_side or not coupled.limit.is_nonnegative:
-        return False
-    return bool(coupled.strict or coupled.limit.is_positive or not plain.strict)
 
 
 def _range(

@@ -200,7 +200,7 @@ class _Cutting:
         if len(piece) != 1:
             return False
         ((s, (low, high)),) = piece.items()
-        if self._touch is None and low < high and _width(Interval(low, high)) < SMALL:
+        if self._touch is None and _width(Interval(low, high)) < SMALL:
             within = float(low.mid()), float(high.mid())
             place = touching_point(self.form.e, s, within, self.box.settings)
             self._touch = (place, EnclosedSum(self.parts, derivative(self.form.e, s, s)))

@@ -32,7 +32,7 @@ def by_relations(signs: Signs, e: sp.Expr) -> Sign | None:
         for sense in (1, -1):
             for factor in _factors(sense * whole, relation):
                 rest = sp.expand(sense * whole - factor * relation)
-                beside = Sign.ZERO if rest == 0 else _plain(signs, rest)
+                beside = _plain(signs, rest)
                 if beside.within(Sign.NONNEGATIVE):
                     positive = strict or beside == Sign.POSITIVE
                     found = Sign.POSITIVE if positive else Sign.NONNEGATIVE
