@@ -3,12 +3,15 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test slow bench lint clean
+.PHONY: demo test suite slow bench lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lawdsl demo
 
-test: $(VENV)/.tested lint
+test: $(VENV)/.tested
+	$(MAKE) --jobs=2 lint suite
+
+suite: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto
 
 slow: $(VENV)/.tested

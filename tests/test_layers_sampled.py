@@ -87,7 +87,7 @@ def seen(case: Case, given: Fixed, found: Sign, rng: random.Random) -> Iterator[
 @pytest.mark.parametrize(
     ("source", "count", "enough"),
     [
-        (questions, COUNT // 4, 10),
+        (questions, COUNT // 6, 6),
         (numbers_alone, COUNT // 8, 4),
         pytest.param(questions, COUNT, 60, marks=pytest.mark.slow),
         pytest.param(numbers_alone, COUNT, 40, marks=pytest.mark.slow),
