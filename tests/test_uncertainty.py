@@ -233,3 +233,16 @@ def test_what_cannot_be_asked_is_refused(asked: dict, message: str):
 
     assert (diagnostic.code, diagnostic.message) == ("F0120", message)
     assert diagnostic.help
+
+
+def test_slopes_beyond_the_range_of_floats_leave_no_interval_and_no_fault():
+    """One share determines neither C nor the exponents: C ends near 1e305."""
+    rows = [(0.07, 1, 4.12451), (0.07, 3, 3.70331), (0.07, 9, 3.40279), (0.16, 9, 3.2782)]
+    rows += [(0.16, 20, 3.11483), (0.41, 1, 3.89595), (0.41, 3, 3.47114), (0.41, 9, 3.16805)]
+    size, tokens, loss = np.array([*rows, (0.41, 20, 3.00587)]).T
+    table = {"N": size, "D": tokens, "r": np.full(9, 0.6000000000000001), "L": loss}
+
+    fit = lawdsl.fit("dcpt.l3", table, starts=1, claims=False)
+
+    assert isinstance(fit, lawdsl.Fit)
+    assert fit.verdict == "not trusted"

@@ -42,6 +42,13 @@ class Scatter:
     far: float
 
 
+def _pseudo_inverse(gram: Array) -> Array:
+    """Of a matrix of normal equations; nan where it has numbers beyond the range of floats."""
+    if not np.isfinite(gram).all():
+        return np.full(gram.shape, np.nan)
+    return np.asarray(np.linalg.pinv(gram, rcond=1e-15, hermitian=True))
+
+
 @np.errstate(all="ignore")  # a step may lead where a law overflows
 def delta(
     problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
@@ -68,7 +75,7 @@ def delta(
     size = np.linalg.norm(np.sqrt(weights)[:, None] * slopes, axis=0)
     slopes = slopes / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
     root = np.sqrt(weights)[:, None] * slopes
-    inverse = np.linalg.pinv(root.T @ root, rcond=1e-15, hermitian=True)
+    inverse = _pseudo_inverse(root.T @ root)
     plain = noise.tau2 * inverse
     if groups is not None:
         clustered = _by_run(noise, slopes, root, groups)
