@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import sympy as sp
 
 import lawdsl
 from lawdsl.cli import cli
+from lawdsl.compiling.certain import certain_text
+from lawdsl.compiling.tape import compile_tape
 from lawdsl.diagnostics import LawdslError
 from lawdsl.fitting import one, robust
 from lawdsl.fitting.fitted import Fit
@@ -162,3 +165,11 @@ def test_a_number_with_a_huge_exponent_is_written_out():
 
     assert "E+" in text(sp.Rational(10) ** 2000)
     assert text(e * sp.Rational(2**200, 3**150))
+
+
+@pytest.mark.parametrize(("exponent", "shown"), [(10**20, "> 0"), (2, "= 0.135335"), (0, "= 1")])
+def test_a_number_below_all_decimals_is_shown_by_its_sign(exponent: int, shown: str):
+    x = sp.Symbol("x")
+    tape = compile_tape((sp.exp(-x),), (x,))
+
+    assert certain_text(tape, [Fraction(exponent)], 6) == shown

@@ -84,7 +84,7 @@ def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
 
 def _decimal(number: Decimal, digits: int) -> str:
     """A decimal as Python writes floats, beyond their range too."""
-    if abs(number.adjusted()) < FLOATS:
+    if not number or abs(number.adjusted()) < FLOATS:
         return f"{float(number):.{digits}g}"
     sign, figures, _ = number.as_tuple()
     shown = "".join(map(str, figures)).rstrip("0")
@@ -93,13 +93,15 @@ def _decimal(number: Decimal, digits: int) -> str:
 
 
 def _rounded(x: Any, digits: int) -> Decimal | None:
-    """A number of Arb rounded to so many significant digits; None where it is infinite."""
+    """A number of Arb rounded to so many significant digits; None where it is infinite, or nearer
+    to 0 than any decimal but 0."""
     if not x.is_finite():
         return None
     mantissa, exponent = x.man_exp()
     with localcontext(Context(prec=MOST_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         exact = Decimal(int(mantissa)) * Decimal(2) ** int(exponent)
-        return Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN).plus(exact)
+        rounded = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN).plus(exact)
+    return None if mantissa and not rounded else rounded
 
 
 def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
