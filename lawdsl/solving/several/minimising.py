@@ -318,17 +318,21 @@ def _left_saddles(problem: Problem, places: list[_Place], length: int, seed: int
 
 
 def _searched(problem: Problem, start: Array, length: int) -> _End | None:
-    """Where a search leads; it goes on in other units where unknowns have become much smaller or
-    larger on the way."""
+    """Where a search leads; it goes on in other units where unknowns, or the variation of the
+    objective, have become much smaller or larger on the way."""
     x, found = start, None
     usual: Array | None = None
+    goal = 0.0
     for _ in range(REFITS):
         own = from_ends(x, *problem.polytope.tightened)
         there = problem.in_units_at(x, usual if usual is None else np.where(own > 0, own, usual))
         assert there.units is not None
         before, usual = usual, there.units.unknowns
-        if before is not None and np.all(np.abs(np.log2(usual / before)) <= ALIKE_UNITS):
-            break
+        goal_before, goal = goal, there.units.goal
+        if before is not None:
+            changes = np.log2([*(usual / before), goal / goal_before])
+            if np.all(np.abs(changes) <= ALIKE_UNITS):
+                break
         moved = searched_from(there, x / usual, length)
         if moved is None:
             break
@@ -370,7 +374,7 @@ def _solution(problem: Problem, end: Point) -> Solution:
         residual=end.residual,
         convex=problem.convex,
         gap=room,
-        unit=units.goal,
+        unit=min(units.goal, problem.goal_scale(x * units.unknowns, units.unknowns)),
     )
 
 

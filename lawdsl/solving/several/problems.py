@@ -64,17 +64,31 @@ class Problem:
         whole = self.original or self
         low, high = whole.polytope.tightened
         lengths = lengths_at(x, low, high, whole.decades, usual)
+        varied, values = whole._variation(x, lengths)
+        # a constraint that is violated and does not vary here is violated by 1
+        sizes = power_of_two(np.where(varied > 0, varied, np.abs(values)))
+        units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
+        return replace(self, units=units, original=whole)
+
+    def goal_scale(self, x: Array, lengths: Array) -> float:
+        """By how much the objective varies near a point, in the units of the expressions.
+
+        Near means within a length of each unknown, but no further than the unknown is large, or 1:
+        an unknown that is searched by its logarithm may have a length of many magnitudes.
+        """
+        near = np.minimum(lengths, np.maximum(np.abs(x), 1.0))
+        return float((self.original or self)._variation(x, near)[0][0])
+
+    def _variation(self, x: Array, lengths: Array) -> tuple[Array, Array]:
+        """By how much the objective and the constraints vary within lengths, and their values."""
+        low, high = self.polytope.tightened
         n = len(x)
         points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
         points[each, each] = np.clip(x - STEP * lengths, low, high)
         points[each, each + n] = np.clip(x + STEP * lengths, low, high)
-        values, slopes = whole.functions.on(points)
+        values, slopes = self.functions.on(points)
         behind, ahead = slopes[:, each, each], slopes[:, each, each + n]
-        varied = variation(slopes[:, :, -1], ahead, behind, lengths)
-        # a constraint that is violated and does not vary here is violated by 1
-        sizes = power_of_two(np.where(varied > 0, varied, np.abs(values[:, -1])))
-        units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
-        return replace(self, units=units, original=whole)
+        return variation(slopes[:, :, -1], ahead, behind, lengths), values[:, -1]
 
     @property
     def low(self) -> Array:
