@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from lawdsl.solving.noise import interval
 from lawdsl.solving.posing.sources import factor_between
 from lawdsl.solving.single.drawing import _best_of
 from lawdsl.solving.single.functions import number
+from lawdsl.solving.single.growth import Numbers, Undecided
 from lawdsl.solving.single.line import _Minimising
 from lawdsl.solving.single.roots import BITS, Range, as_float, roots
 
@@ -86,3 +88,73 @@ def test_units_of_one_dimension_have_a_factor_and_others_are_refused():
     assert factor == 1000
     with pytest.raises(lawdsl.LawdslError, match="F0501"):
         factor_between((("token", 1),), quantity, source)  # type: ignore[arg-type]
+
+
+def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+    path = folder / "parts.law"
+    path.write_text("\n".join(("question parts", *lines, "")), encoding="utf-8")
+    return lawdsl.Asked(path)
+
+
+SQUARE = ("choose x in [1, 2]", "choose y in [1, 2]")
+
+
+def test_linear_constraints_without_a_point_say_by_how_much_they_are_missed_at_least(
+    tmp_path: Path,
+):
+    answer = asked(tmp_path, *SQUARE, "minimize x^2 + y^2", "subject to x + y <= 1").answer()
+    assert answer.proof == ("x + y <= 1 is missed by 1 at least",)
+
+
+def test_a_constraint_with_room_has_no_price(tmp_path: Path):
+    lines = ("minimize x^2 + y^2 + x*y", "subject to x + y <= 3.5")
+    (kept,) = asked(tmp_path, *SQUARE, *lines).answer().kept
+    assert not kept.active and kept.price is None and kept.margin == pytest.approx(1.5)
+
+
+def test_a_bound_of_a_product_gives_way_in_its_own_unit(tmp_path: Path):
+    """x^2*y and x*y^2 of at most 1 leave a product of at most 1: 4 is 3 too many."""
+    lines = ("choose x > 0", "choose y > 0", "minimize x*y", "subject to x*y >= 4")
+    others = ("subject to x*y^2 <= 1", "subject to x^2*y <= 1")
+    relaxed = {r.text: r.by for r in asked(tmp_path, *lines, *others).answer().relaxations}
+    assert relaxed["x*y >= 4"] == pytest.approx(3, rel=1e-6)
+
+
+def test_a_constant_of_a_sum_that_falls_apart_is_counted_once(tmp_path: Path):
+    lines = ("choose x in [0, 9]", "choose y in [0, 9]", "minimize (x - 1)^2 + (y - 2)^2 + 5")
+    answer = asked(tmp_path, *lines).answer()
+    assert answer.goal is not None and answer.goal.value == 5
+
+
+def test_a_goal_without_a_float_at_its_best_place_has_its_limit(tmp_path: Path):
+    """0*log(0)"""
+    answer = asked(tmp_path, "choose x in [0, 0.5]", "minimize x - x*log(x)").answer()
+    assert answer["x"] == 0 and answer.goal is not None and answer.goal.value == 0
+
+
+def test_a_strict_condition_of_givens_is_broken_by_equal_ones(tmp_path: Path):
+    lines = ("given a, b", "choose x in [0, 1]", "minimize (x - a)^2 + b", "subject to a < b")
+    ready = asked(tmp_path, *lines)
+    assert ready.answer(a=1, b=2).ok
+    with pytest.raises(lawdsl.LawdslError, match="F0503"):
+        ready.answer(a=1, b=1)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_the_limit_of_an_arctangent_is_its_value(at: int):
+    goal = function(sp.atan(x + at) + x)
+    found = goal.limit(Range(0.0, 1.0).interval, lower=True)
+    assert found is not None and as_float(found.low) == pytest.approx(math.atan(at), abs=1e-12)
+
+
+def test_nothing_has_no_sign_and_no_inverse():
+    assert Numbers().sign(Numbers().rational(0)) == 0
+    with pytest.raises(Undecided):
+        Numbers().inverse(Numbers().rational(0))
+
+
+def test_a_compared_choice_has_its_own_value(tmp_path: Path):
+    lines = ("choose x in [0, 9]", "minimize (x - 1)^2 + 2", "subject to x <= 5")
+    answer = asked(tmp_path, *lines).answer(compare=[{"x": 4.0}])
+    (other,) = answer.compared
+    assert other.goal == pytest.approx(11) and other.behind == pytest.approx(9)
