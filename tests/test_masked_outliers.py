@@ -10,6 +10,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.diagnostics import Diagnostic
+from lawdsl.fitting.exchanged import _grid
 
 Columns = dict[str, Any]
 
@@ -123,6 +124,11 @@ def test_exchanged_columns_of_a_grid(rows: list[int]):
 
     assert "columns N and D exchanged" in found.message
     assert ", ".join(str(row + 1) for row in rows) in found.message
+
+
+def test_a_grid_is_the_values_that_many_rows_have():
+    assert list(_grid(np.array([1.0] * 6 + [2.0] * 5 + [3.0]))) == [1.0, 2.0]
+    assert not len(_grid(np.arange(12.0)))
 
 
 @pytest.mark.parametrize("seed", range(3))
