@@ -203,7 +203,7 @@ def test_garbage_is_no_fit(name: str, tmp_path: Path):
     path.write_bytes(GARBAGE[name])
     diagnostic = not_loaded(path)
 
-    assert "it is no fit of schema 2" in diagnostic.message
+    assert "it is not a fit of schema 2" in diagnostic.message
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])

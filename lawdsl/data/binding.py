@@ -268,8 +268,8 @@ def _possible(law: Law, numbers: Array) -> Mask:
     if not law.expression.is_nonnegative:
         return np.ones(len(numbers), dtype=bool)
     others = numbers[numbers >= 0]
-    apart = float(np.ptp(others)) if len(others) else np.inf
-    noise = 0.0 if len(others) and np.min(others) > apart else apart
+    scatter = float(np.ptp(others)) if len(others) else np.inf
+    noise = 0.0 if len(others) and np.min(others) > scatter else scatter
     possible: Mask = numbers >= -noise
     return possible
 

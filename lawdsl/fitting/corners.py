@@ -30,8 +30,8 @@ def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
     tied = [{name for name in names if "[" in name}]
     tied += [{symbol.name for symbol in total} for total, _ in sums(law, problem)]
     for own in tied:
-        apart = [block for block in blocks if not block & own]
-        blocks = [*apart, own.union(*(block for block in blocks if block & own))]
+        disjoint = [block for block in blocks if not block & own]
+        blocks = [*disjoint, own.union(*(block for block in blocks if block & own))]
     numbers = [sorted(map(names.index, block)) for block in blocks if block]
     return [own for own in numbers if np.any(np.ptp(problem.columns[own], axis=1) > 0)]
 

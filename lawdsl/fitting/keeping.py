@@ -54,7 +54,7 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     except OSError as error:
         reason = error.strerror or "it cannot be read"
     except NO_FIT as error:
-        reason = f"it is no fit of schema {SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
+        reason = f"it is not a fit of schema {SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
     help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
     message = f"the fit cannot be read: {reason}"
     raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help))

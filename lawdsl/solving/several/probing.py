@@ -106,12 +106,12 @@ def _objective(problem: Problem, points: Array, most: float) -> Array:
     a constraint is violated. Constraints and slopes are looked at only where it is not above."""
     goal = problem.functions.values_on(points)[0]
     low = np.flatnonzero(goal <= most)
-    found = np.full(len(goal), np.inf)
+    feasible = np.full(len(goal), np.inf)
     if len(low):
         values, slopes = problem.functions.on(points[:, low])
         kept = _are_kept(problem, points[:, low], values, slopes)
-        found[low[kept]] = values[0, kept]
-    return found
+        feasible[low[kept]] = values[0, kept]
+    return feasible
 
 
 def _are_kept(problem: Problem, points: Array, values: Array, slopes: Array) -> Mask:
