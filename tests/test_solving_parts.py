@@ -16,6 +16,9 @@ from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.quantities import Quantity
 from lawdsl.solving.noise import interval
 from lawdsl.solving.posing.sources import factor_between
+from lawdsl.solving.several.endless import fall
+from lawdsl.solving.several.problems import Problem
+from lawdsl.solving.several.scales import scale_of, searched
 from lawdsl.solving.single.drawing import _best_of
 from lawdsl.solving.single.functions import number
 from lawdsl.solving.single.growth import Numbers, Undecided
@@ -158,3 +161,61 @@ def test_a_compared_choice_has_its_own_value(tmp_path: Path):
     answer = asked(tmp_path, *lines).answer(compare=[{"x": 4.0}])
     (other,) = answer.compared
     assert other.goal == pytest.approx(11) and other.behind == pytest.approx(9)
+
+
+def with_law(folder: Path, law: str, *lines: str, **parameters: float) -> lawdsl.Asked:
+    """A question that uses a law, whose parameters are known, as `f`."""
+    (folder / "fitted.law").write_text(law, encoding="utf-8")
+    path = folder / "parts.law"
+    path.write_text("\n".join(("question parts", "uses f : fitted", *lines, "")), encoding="utf-8")
+    return lawdsl.Asked(path, f=parameters)
+
+
+@pytest.mark.parametrize("domain", ["D > 0", "D >= 0"])
+def test_a_domain_of_a_law_that_no_choice_leaves_is_not_listed(domain: str, tmp_path: Path):
+    law = f"law fitted\nvariable {domain}\nparameter A > 0\nL = A/(D + 1)\n"
+    lines = ("choose x in [1, 2]", "minimize f(D = x - 1/2) + x")
+    assert with_law(tmp_path, law, *lines, A=2.0).answer().kept == ()
+
+
+LIMITED = """law fitted
+variable D > 0
+variable r in (0, 1]
+parameter B, beta, eta > 0
+parameter C > 4*B*(beta + eta)/6^beta
+L = B*r^eta/D^beta + C/(r + 1)
+"""
+
+
+@pytest.mark.parametrize("name", ["tokens", "beta"])
+def test_a_bound_contradicts_an_answer_whatever_the_given_is_called(name: str, tmp_path: Path):
+    """Inside, C = 4*B*(beta + eta)/tokens^beta would be needed, which is less where tokens > 6."""
+    lines = (f"given {name} > 0", "choose r in (0, 1]", f"minimize f(D = {name}/r, r)")
+    ready = with_law(tmp_path, LIMITED, *lines, B=1.0, beta=0.5, eta=2.0, C=9.0)
+    (conflict,) = ready.answer(**{name: 7.0}).conflicts
+    assert conflict.bound == "C > 4*B*(beta + eta)/6^beta"
+
+
+@pytest.mark.parametrize(("total", "missed"), [(1.0, 1.0), (9.0, 5 - math.log(4))])
+def test_an_equality_may_be_missed_from_either_side(total: float, missed: float, tmp_path: Path):
+    lines = ("minimize x + y", f"subject to x + log(x) + y + log(y) = {total}")
+    proof = asked(tmp_path, *SQUARE, *lines).answer().proof
+    assert f"is missed by {missed:.6g}" in proof[-1]
+
+
+def test_the_logarithm_of_a_product_is_searched_and_a_sum_itself():
+    n, d = sp.symbols("n d", positive=True)
+    scales = [scale_of(s, 0.0, math.inf, positive=True) for s in (n, d)]
+    log_n, log_d = (s.searched for s in scales)
+    of_product, of_sum = searched(n * d**2, [], scales), searched(n + d, [], scales)
+    assert of_product.product and of_product.goal == log_n + 2 * log_d
+    assert not of_sum.product and of_sum.goal == sp.exp(log_n) + sp.exp(log_d)
+
+
+def test_of_winding_paths_the_one_that_falls_furthest_is_shown():
+    """x^2 - x*y/10 rises along x = y; it falls as t^2 along y = 20*x, but slower along y = x^2."""
+    y = sp.Symbol("y", real=True)
+    unknowns = {x: (0.0, np.inf), y: (0.0, np.inf)}
+    found = fall(Problem(x**2 - x * y / 10, unknowns), np.zeros(2), 0.0, seed=0)
+    assert found is not None and found.endless
+    assert found.values[-1] < -1e40

@@ -242,7 +242,7 @@ class Joint:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
         none = np.zeros(len(self.unknowns))
         found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
-        return found.reshape(-1, len(self.unknowns))
+        return found.reshape(len(self.noise.symbols), len(self.unknowns))
 
     def _chosen(self, found: _Found, slopes: Slopes, level: float) -> tuple[Chosen, ...]:
         halves = self.noise.half_widths(self._by_parameters(slopes), level)
