@@ -27,7 +27,7 @@ Function = Callable[[Array], Array]  # of unknowns, shape (n, points)
 
 KINDS = (
     *("convex", "wavy", "wells", "saddle", "product", "share", "ring", "kink"),
-    *("falls", "empty", "allocation", "approached"),
+    *("falls", "empty", "allocation", "approached", "hyperbola"),
 )
 FAR = 20.0  # e-folds over which an unknown without an end is looked at
 CLOSE = 1e-6  # relative: a point that is better by more refutes an answer
@@ -287,6 +287,28 @@ def _approached(m: _Maker) -> None:
     m.term(f"1/(1 + {a}*{s}) + ({t} - {c})^2", lambda z: 1 / (1 + a * z[i]) + (z[j] - c) ** 2)
 
 
+def _hyperbola(m: _Maker) -> None:
+    """A least product of powers, whose size may be far from that of any start."""
+    ends = ((0.0, math.inf), (0.0, math.inf), (0.01, math.inf), (0.0, 1e4))
+    vs = [m.unknown(*m.rng.choice(ends)) for _ in range(m.rng.choice((2, 2, 3)))]
+    powers = [m.rng.choice((0.5, 1.0, 1.0, 2.0)) for _ in vs]
+    # what is asked for is met within the ends: each unknown at its share of it
+    share = 10.0 ** m.rng.uniform(-2, 2)
+    for (text, i), p in zip(vs, powers, strict=True):
+        a = m.number(0.2, 3)
+        m.term(f"{a}*{text}^{p}", lambda z, a=a, p=p, i=i: a * z[i] ** p)
+    least = float(f"{share ** sum(powers):.3g}")
+    text = "*".join(f"{t}^{p}" for (t, _), p in zip(vs, powers, strict=True))
+    m.subject(
+        "<=",
+        f"{least!r}*k - {text}",
+        lambda z: (
+            (least - np.prod([z[i] ** p for (_, i), p in zip(vs, powers, strict=True)], 0))
+            / max(least, 1.0)
+        ),
+    )
+
+
 _MAKERS: dict[str, Callable[[_Maker], None]] = {
     "convex": _convex,
     "wavy": _wavy,
@@ -300,6 +322,7 @@ _MAKERS: dict[str, Callable[[_Maker], None]] = {
     "empty": _empty,
     "allocation": _allocation,
     "approached": _approached,
+    "hyperbola": _hyperbola,
 }
 
 

@@ -13,6 +13,7 @@ import click
 from lawdsl import __version__
 from lawdsl.cli.options import (
     Changes,
+    Seconds,
     as_json,
     changes,
     finish,
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
     "--time-limit",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(min=0.01),
+    type=Seconds(),
     metavar="SECONDS",
     help="CPU time for one claim; one that takes longer is undecided.",
 )
 @click.option(
     "--total-time-limit",
-    type=click.FloatRange(min=0.01),
+    type=Seconds(),
     metavar="SECONDS",
     help="CPU time for all claims of a law; those not reached are undecided.  [default: 60, or the "
     "time limit of one claim where that is more]",

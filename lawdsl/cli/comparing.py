@@ -9,12 +9,14 @@ from lawdsl.cli.options import (
     as_json,
     bindings,
     changes,
+    cpu_limit,
     delta,
     drop_bad,
     finish,
     numbers,
     objective,
     seed,
+    time_limit,
     where,
 )
 from lawdsl.cli.progress import progress
@@ -35,6 +37,7 @@ from lawdsl.cli.progress import progress
 @delta
 @drop_bad
 @seed
+@time_limit(3600.0, "all fits")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
 @as_json
@@ -47,6 +50,7 @@ def compare(
     delta: float | None,
     drop_bad: bool,
     seed: int,
+    time_limit: float,
     changes: Changes,
     quiet: bool,
     as_json: bool,
@@ -78,7 +82,11 @@ def compare(
         raise click.UsageError("give one law or more, and then the table")
     *laws, data = names
     fixed, tied = changes.held()
-    with progress(quiet or as_json, "fits") as report:
+    cheaper = "fewer laws, --starts or protocols take less"
+    with (
+        progress(quiet or as_json, "fits") as report,
+        cpu_limit(time_limit, "the comparison", cheaper),
+    ):
         found = compared(
             laws,
             data,

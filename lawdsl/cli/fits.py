@@ -12,6 +12,7 @@ from lawdsl.cli.options import (
     as_json,
     bindings,
     changes,
+    cpu_limit,
     delta,
     drop_bad,
     finish,
@@ -20,6 +21,7 @@ from lawdsl.cli.options import (
     quiet,
     seed,
     tell,
+    time_limit,
     where,
 )
 from lawdsl.cli.progress import progress
@@ -67,6 +69,7 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--resamples", default=1000, show_default=True, help="Fits of a bootstrap.")
 @seed
+@time_limit(3600.0, "the fit")
 @changes
 @quiet
 @as_json
@@ -88,6 +91,7 @@ def fit(
     level: float,
     resamples: int,
     seed: int,
+    time_limit: float,
     changes: Changes,
     quiet: bool,
     as_json: bool,
@@ -111,7 +115,11 @@ def fit(
     known = not (as_json or read.indexed)  # of index sets, only a table says the labels
     said = findings(read, freedom(read), "error") if known else []
     say(said)  # before a search for values that mean nothing
-    with progress(quiet or as_json, "starts") as report:
+    cheaper = "fewer --starts or --resamples take less"
+    with (
+        progress(quiet or as_json, "starts") as report,
+        cpu_limit(time_limit, "the fit", cheaper),
+    ):
         found = fitted(
             read,
             data,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from lawdsl.choices import OBJECTIVES, SHORT
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.reporting.documents import document
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
     from lawdsl.law import Law
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no proofs.")
@@ -37,6 +40,35 @@ objective = click.option(
 delta = click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
 drop_bad = click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
 seed = click.option("--seed", default=0, show_default=True, help="Of the starts and the resamples.")
+
+
+class Seconds(click.FloatRange):
+    """A positive time, which is finite."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0.01)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is not a finite number of seconds", param, ctx)
+        return seconds
+
+
+def time_limit(default: float, of: str) -> Callable[[Command], Command]:
+    """The option `--time-limit`, in seconds of CPU time, for what `of` names; see `cpu_limit`."""
+    return click.option(
+        "--time-limit",
+        default=default,
+        show_default=True,
+        type=Seconds(),
+        metavar="SECONDS",
+        help=f"CPU time for {of}; beyond it the command stops with an error.",
+    )
+
+
 _without = click.option(
     "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
 )
@@ -216,6 +248,35 @@ def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
     if {q.name for q in own.parameters} != set(fit.values):
         raise click.UsageError(otherwise)
     return own
+
+
+@contextmanager
+def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
+    """Stop what runs inside when it has used so much CPU time.
+
+    Args:
+        seconds: of CPU time of the process, all threads together.
+        of: what runs inside, for the message.
+        help: how it can be made cheaper.
+
+    Raises:
+        LawdslError: the time is used up (C0008).
+    """
+    from lawdsl.budget import Clock, OutOfTime
+    from lawdsl.budget import time_limit as stopped_after
+
+    clock = Clock(seconds)
+    try:
+        with stopped_after(seconds):
+            yield
+    except Exception as error:
+        if isinstance(error, OutOfTime) and isinstance(error.__context__, RecursionError):
+            raise error.__context__ from None
+        if clock.left():  # libraries raise errors of their own where they are interrupted
+            raise
+        message = f"{of} is not finished after {clock.spent():.3g} s of CPU time"
+        more = f"--time-limit {2 * seconds:g} allows twice as much; {help}"
+        raise LawdslError(Diagnostic("C0008", message, help=more)) from None
 
 
 LAST_WORDS: list[Callable[[], object]] = []

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.files import write
-from lawdsl.cli.options import as_json, bindings, drop_bad, finish, tell, value_in
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    cpu_limit,
+    drop_bad,
+    finish,
+    tell,
+    time_limit,
+    value_in,
+)
 from lawdsl.cli.progress import progress
 from lawdsl.diagnostics import Diagnostic, LawdslError
 
@@ -54,6 +63,7 @@ if TYPE_CHECKING:
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @drop_bad
 @click.option("--seed", default=0, show_default=True, help="Of the starts and the draws.")
+@time_limit(3600.0, "all steps")
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the last step alone.")
 @as_json
 def pipeline(
@@ -67,6 +77,7 @@ def pipeline(
     level: float,
     drop_bad: bool,
     seed: int,
+    time_limit: float,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -97,7 +108,10 @@ def pipeline(
             message, help = "there is no such folder", "make it first"
             raise LawdslError(Diagnostic("F0108", message, place=path, help=help))
     values = _numbers(declared, settings)
-    with progress(quiet or as_json, "fits") as report:
+    with (
+        progress(quiet or as_json, "fits") as report,
+        cpu_limit(time_limit, "the pipeline", "fewer --draws take less"),
+    ):
         found = run_pipeline(
             pipeline,
             data,

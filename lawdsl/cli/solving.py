@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    cpu_limit,
+    finish,
+    tell,
+    time_limit,
+    value_in,
+)
 from lawdsl.cli.predicting import write_rows
 
 if TYPE_CHECKING:
@@ -42,6 +50,7 @@ MOST = 10_000  # combinations of values
 @click.option(
     "--curve", metavar="FILE.csv", help="Write the goal and the constraints along the unknown."
 )
+@time_limit(300.0, "one answer")
 @click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
 @as_json
 def solve(
@@ -52,6 +61,7 @@ def solve(
     seed: int,
     output: str | None,
     curve: str | None,
+    time_limit: float,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -82,9 +92,10 @@ def solve(
     if len(rows) > MOST:
         raise click.UsageError(f"{len(rows):,} combinations of values; at most {MOST:,}")
     many = len(rows) > 1
-    answers = [
-        ready.answer(row, level=level, seed=seed, proofs=not many, compare=at) for row in rows
-    ]
+    answers = []
+    for row in rows:
+        with cpu_limit(time_limit, "the answer", "fewer or narrower unknowns take less"):
+            answers.append(ready.answer(row, level=level, seed=seed, proofs=not many, compare=at))
     varying = [name for name, values in given.items() if len(values) > 1]
     written = _written(asked, answers, varying, output, curve)
     result: Any = answers[0].to_json() if not many else [a.to_json() for a in answers]

@@ -369,6 +369,12 @@ COMMANDS: dict[str, Message] = {
         "The command needs more memory than the machine has, or than a limit allows it. Give it fewer "
         "rows, labels or claims at once, or run it on a machine with more memory.",
     ),
+    "C0008": Message(
+        "CPU time that is used up",
+        "`fit`, `compare`, `pipeline` and `solve` stop when they have used the CPU time of "
+        "`--time-limit`, and write nothing. Give more time, or less work, as the message says. "
+        "`check` has limits too: what it does not reach is undecided.",
+    ),
     "C0005": Message(
         "a fault of lawdsl",
         "The tool itself has failed, whatever your input was. The report named in the message "

@@ -29,6 +29,7 @@ from lawdsl.messages.table import MESSAGES
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
 TIME = "0.05"  # s for a claim
+LIMIT = ("--time-limit", "5")  # s for an answer, or a fit
 ROUND = 3000  # characters of a text that is printed and read again
 
 
@@ -182,7 +183,7 @@ def make_check(rng: random.Random, corpus: Sequence[str]) -> Case:
 def make_solve(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A question with parameters and givens at random values."""
     text = question_text(rng, sound("question"), resolves("question"))
-    arguments = ["solve", "FILE", *rng.choice((("--json",),) * 4 + ((),))]
+    arguments = ["solve", "FILE", *LIMIT, *rng.choice((("--json",),) * 4 + ((),))]
     with suppress(Exception):  # the run itself says whether that is a fault
         arguments += values_for(rng, text, {law: str(p) for law, p in stored_fits().items()})
     return Case(text.encode("utf-8", "surrogatepass"), arguments=tuple(arguments))
@@ -247,7 +248,7 @@ def make_table(rng: random.Random, corpus: Sequence[str]) -> Case:
     """A table to be fitted."""
     law, table, *bound = rng.choices(FITS, COSTS)[0]
     content, suffix = mutate_table(rng, [table_texts()[table]])
-    arguments = ["fit", law, "FILE", *bound, "--starts", "1", "-q", "--json"]
+    arguments = ["fit", law, "FILE", *bound, "--starts", "1", "-q", "--json", *LIMIT]
     arguments += rng.choice((*OPTIONS, *OPTIONS_OF.get(law, ()) * 2))
     return Case(content, suffix, tuple(arguments))
 
@@ -325,7 +326,7 @@ def make_fit(rng: random.Random, corpus: Sequence[str]) -> Case:
         arguments = ["check", "--fit", "FILE", "--time-limit", TIME]
     elif how == "solve" and law in ASKED:
         question, use, *given = ASKED[law]
-        arguments = ["solve", question, f"{use}=FILE", *given]
+        arguments = ["solve", question, f"{use}=FILE", *given, *LIMIT]
     arguments += rng.choice((("--json",), ("--json",), ()))
     return Case(content, ".json", tuple(arguments))
 

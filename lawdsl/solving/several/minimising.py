@@ -25,7 +25,7 @@ from lawdsl.solving.several.optimality import (
     sizes,
     violations,
 )
-from lawdsl.solving.several.probing import along_axes, around, descended
+from lawdsl.solving.several.probing import LONG_STEPS, STEPS, along_axes, around, descended
 from lawdsl.solving.several.problems import Fall, Problem, Solution, middle
 from lawdsl.solving.several.searching import INSET, searched_from
 from lawdsl.solving.several.starts import chosen_starts, repaired
@@ -161,7 +161,7 @@ def best(
     """
     if starts is None and problem.convex:
         for length in LENGTHS:  # Newton's steps at the end are quicker than a long search
-            found = _best(problem, 1, seed, length, ())
+            found = _best(problem, 1, seed, length, (), descend=False)
             if found is not None and proved(found):
                 return found
         return _best(problem, STARTS, seed, SHORT, also)
@@ -232,15 +232,23 @@ class _Place:
 
 
 def _best(
-    problem: Problem, starts: int, seed: int, length: int, also: Sequence[Array]
+    problem: Problem,
+    starts: int,
+    seed: int,
+    length: int,
+    also: Sequence[Array],
+    *,
+    descend: bool = True,
 ) -> Solution | None:
+    """The best of several searches; `descend` goes on from points that are not stationary."""
     centre = problem.polytope.centre
     if centre is None:
         return None
     begun = [*chosen_starts(problem, centre, starts, seed), *also]
-    searched = [_searched(problem, x, length) for x in begun]
+    # products of unknowns from 0 upwards are best searched by factors, sums by differences
+    searched = [_searched(problem, x, length, by_factors=k % 2 == 1) for k, x in enumerate(begun)]
     met = [met for end in searched if end is not None for met in _feasible(problem, end)]
-    places = _places(problem, met)
+    places = _places(problem, met, descend=descend)
     if not places:
         return None
     if starts > 1 or not problem.convex:
@@ -249,8 +257,11 @@ def _best(
     alike = [place for place in places if place.value <= limit]
     best = min(alike, key=lambda place: float(np.linalg.norm(place.x)))
     more = [place.x for place in alike if place is not best]
-    flat = around(best.problem, best.point, seed).alike
     found = _solution(best.problem, best.point)
+    if not (descend or proved(found)):
+        return found  # a longer search follows
+    steps = LONG_STEPS if problem.convex else STEPS
+    flat = around(best.problem, best.point, seed, steps=steps).alike
     return replace(
         found,
         starts=len(searched),
@@ -269,7 +280,7 @@ def _tolerance(places: Sequence[_Place]) -> float:
     return SAME * min(place.units.goal for place in places) + ROUNDING * least
 
 
-def _places(problem: Problem, ends: Sequence[_End]) -> list[_Place]:
+def _places(problem: Problem, ends: Sequence[_End], *, descend: bool = True) -> list[_Place]:
     """The feasible optima at which searches have ended, the lowest first; those that are far from
     the lowest are left out."""
     found: list[_Place] = []
@@ -282,7 +293,7 @@ def _places(problem: Problem, ends: Sequence[_End]) -> list[_Place]:
         near = [place for place in found if end.value <= least + RIVAL * place.units.goal]
         if found and (not near or len(found) >= MOST_PLACES):
             continue
-        place = _finished(problem, end)
+        place = _finished(problem, end, descend=descend)
         if place.point.violation > FEASIBLE or not _is_kept(problem, place.x):
             continue
         same = [k for k, other in enumerate(found) if other.is_at(place.x, end.usual)]
@@ -317,9 +328,12 @@ def _left_saddles(problem: Problem, places: list[_Place], length: int, seed: int
     return distinct
 
 
-def _searched(problem: Problem, start: Array, length: int) -> _End | None:
+def _searched(
+    problem: Problem, start: Array, length: int, *, by_factors: bool = False
+) -> _End | None:
     """Where a search leads; it goes on in other units where unknowns, or the variation of the
-    objective, have become much smaller or larger on the way."""
+    objective, have become much smaller or larger on the way. It moves unknowns from 0 upwards by
+    factors if told to."""
     x, found = start, None
     usual: Array | None = None
     goal = 0.0
@@ -333,7 +347,7 @@ def _searched(problem: Problem, start: Array, length: int) -> _End | None:
             changes = np.log2([*(usual / before), goal / goal_before])
             if np.all(np.abs(changes) <= ALIKE_UNITS):
                 break
-        moved = searched_from(there, x / usual, length)
+        moved = searched_from(there, x / usual, length, by_factors=by_factors)
         if moved is None:
             break
         x, given_up = moved[0] * usual, moved[1]
@@ -413,7 +427,7 @@ def _certain(problem: Problem, x: Array) -> Array:
     return certain_violations(problem, x * problem.units.unknowns) / problem.units.constraints
 
 
-def _finished(problem: Problem, end: _End) -> _Place:
+def _finished(problem: Problem, end: _End, *, descend: bool = True) -> _Place:
     """The optimum at the end of a search, to rounding.
 
     An unknown that has come much nearer to its end, or to 0, than where it started is either there,
@@ -438,7 +452,7 @@ def _finished(problem: Problem, end: _End) -> _Place:
     least = min(kept, key=lambda place: place.value)
     rounding = ROUNDING * (least.units.goal + abs(least.value))
     chosen = next(place for place in reversed(kept) if place.value <= least.value + rounding)
-    if chosen.point.residual <= LOOSE:
+    if chosen.point.residual <= LOOSE or not descend:
         return chosen
     return replace(chosen, point=descended(chosen.problem, chosen.point, LOOSE))
 

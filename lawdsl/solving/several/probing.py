@@ -22,6 +22,8 @@ Mask = NDArray[np.bool_]
 
 DIRECTIONS = 24  # random ones, each both ways
 STEPS = 2.0 ** np.arange(-26, 7)  # in units that suit the place
+LONG_STEPS = STEPS[STEPS >= 0.125]  # where it is only asked whether points as good lie far away;
+# of a convex problem, a point further away is as good only if all before it are
 LOWER = 1e-9  # of the objective's unit: so much lower is no rounding
 EQUAL = 1e-11  # of it: so little higher is as good
 TOLD = 1e-8  # of it: where rounding is more, equal values are no sign of equal optima
@@ -46,7 +48,9 @@ class Around:
     alike: Array | None
 
 
-def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -> Around:
+def around(
+    problem: Problem, here: Point, seed: int = 0, least: float = LOWER, steps: Array = STEPS
+) -> Around:
     """The objective around a feasible point.
 
     Args:
@@ -54,10 +58,11 @@ def around(problem: Problem, here: Point, seed: int = 0, least: float = LOWER) -
         here: the point.
         seed: of the directions.
         least: by so much a point has to be lower, in the objective's unit.
+        steps: lengths of the steps in each direction, in units that suit the point.
     """
     ways = _directions(problem, here, np.random.default_rng(seed))
-    steps = (ways[:, :, None] * STEPS).reshape(len(here.x), -1)
-    points = np.clip(here.x[:, None] + steps, problem.low[:, None], problem.high[:, None])
+    moved = (ways[:, :, None] * steps).reshape(len(here.x), -1)
+    points = np.clip(here.x[:, None] + moved, problem.low[:, None], problem.high[:, None])
     base = float(here.values[0])
     rounding = 4 * EPS * abs(base)
     goal = _objective(problem, points, base + EQUAL + rounding)

@@ -34,7 +34,7 @@ class _Coordinates:
     @property
     def _open(self) -> tuple[Mask, Mask, Mask]:
         """Which unknowns are open above only, below only, and on both sides."""
-        above, below = np.isinf(self.high), np.isinf(self.low)
+        above, below = np.isinf(self.high) & ~self.logs, np.isinf(self.low)
         return above & ~below, below & ~above, above & below
 
     def of(self, x: Array) -> Array:
@@ -64,18 +64,30 @@ class _Exhausted(Exception):
     """A search has used up its evaluations."""
 
 
-def searched_from(problem: Problem, start: Array, length: int) -> tuple[Array, bool] | None:
+def searched_from(
+    problem: Problem, start: Array, length: int, *, by_factors: bool = False
+) -> tuple[Array, bool] | None:
     """Where so many steps of sequential quadratic programming lead, and whether the search was given
     up before; None where there is no value.
 
     SLSQP tries up to ten points for each step. Where values are rounding, or the constraints
     contradict each other, it does so at every step, so evaluations are counted too.
+
+    Args:
+        problem: in units that suit the start.
+        start: the unknowns, shape (n,).
+        length: steps at most.
+        by_factors: whether unknowns from 0 upwards are moved by their logarithms, where they start
+            above 0.
     """
     low, high = problem.polytope.tightened
     inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
-    to = _Coordinates(problem.decades, problem.spans, low, high)
     x = np.clip(start, low, high)
+    logs = problem.decades
+    if by_factors:
+        logs = logs | ((problem.low == 0) & (x > 0))
+    to = _Coordinates(logs, problem.spans, low, high)
     values, slopes = problem.functions.at(x)
     if not np.isfinite(values).all():
         return None
