@@ -21,8 +21,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 DIRECTIONS = 24  # random ones, each both ways
-STEPS = 2.0 ** np.arange(-26, 7)  # in units that suit the place
-LONG_STEPS = STEPS[STEPS >= 0.125]  # where it is only asked whether points as good lie far away;
+STEPS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the place
+LONG_STEPS: Array = STEPS[
+    STEPS >= 0.125
+]  # where it is only asked whether points as good lie far away;
 # of a convex problem, a point further away is as good only if all before it are
 LOWER = 1e-9  # of the objective's unit: so much lower is no rounding
 EQUAL = 1e-11  # of it: so little higher is as good
