@@ -137,6 +137,88 @@ def test_many_long_cells_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert refused(path).message == "the table has more than 10 MiB of text"
 
 
+COUNTED = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO runs(r) SELECT i FROM n"  # fmt: skip
+LONG = "a" * 500_000
+DOUBLED = ", ".join(f"x{i} TEXT AS (x{i - 1} || x{i - 1})" for i in range(1, 10))
+AMPLIFIED = {
+    "a text in the formula": [f"CREATE TABLE runs(r REAL, x TEXT AS (r || '{LONG}'))", COUNTED],
+    "a text doubled nine times": [
+        f"CREATE TABLE runs(r REAL, x0 TEXT AS ('{LONG[:1000]}'), {DOUBLED})", COUNTED
+    ],
+    "texts in many columns": [
+        "CREATE TABLE runs(r REAL, "
+        + ", ".join(f"x{i} TEXT AS ('{LONG[:450]}' || r)" for i in range(1500)) + ")", COUNTED
+    ],
+    "a text that rows have by default": [
+        "CREATE TABLE runs(r REAL)", COUNTED, f"ALTER TABLE runs ADD COLUMN x TEXT DEFAULT '{LONG}'"
+    ],
+    "bytes that rows have by default": [
+        "CREATE TABLE runs(r REAL)", COUNTED,
+        f"ALTER TABLE runs ADD COLUMN x BLOB DEFAULT x'{'00' * 400_000}'",
+    ],
+}  # fmt: skip
+"""Files of less than 2 MB, whose rows would be more than a GB."""
+
+
+SLOW = ("texts in many columns", "a text doubled nine times")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else ()) for c in AMPLIFIED]
+)
+def test_text_that_the_file_does_not_store_is_counted_row_by_row(case: str, tmp_path: Path):
+    path = database(tmp_path / "small.sqlite", *AMPLIFIED[case])
+    assert path.stat().st_size < 2 * 2**20
+    code = (
+        "import sys; from lawdsl.data.tables import read_table\n"
+        "try: read_table(sys.argv[1])\n"
+        "except Exception as error: sys.exit(7 * ('more than 256 MiB of text' in str(error)))"
+    )
+
+    took = limited.run([limited.sys.executable, "-c", code, str(path)], tmp_path / "report.json")
+
+    assert took["code"] == 7 and took["memory"] < MEMORY
+
+
+def test_one_long_note_does_not_make_every_cell_as_long(tmp_path: Path):
+    path = database(
+        tmp_path / "note.sqlite",
+        "CREATE TABLE runs(r REAL, x TEXT, y BLOB)",
+        COUNTED.replace("3000", "20000"),
+        "UPDATE runs SET x = 'short', y = x'00ff00'",
+        "UPDATE runs SET x = hex(zeroblob(500000)) WHERE r = 3",
+    )
+
+    table = read_table(path)
+
+    assert pa.total_allocated_bytes() < 100 * 2**20
+    assert len(table.texts("x")[2]) == 1_000_000 and table.texts("x")[3] == "short"
+    assert table.columns["y"][0].as_py() == b"\0\xff\0"
+
+
+def test_a_cell_is_shorter_where_there_are_very_many(tmp_path: Path):
+    columns = ", ".join(f"x{i} TEXT" for i in range(1000))
+    path = database(
+        tmp_path / "wide.sqlite",
+        f"CREATE TABLE runs({columns})",
+        "INSERT INTO runs(x7) VALUES (hex(zeroblob(100000)))",
+    )
+
+    assert "a cell of column x7 has more than 131,072 bytes" in refused(path).message
+
+
+def test_a_view_is_not_read_and_no_other_table_in_its_place(tmp_path: Path):
+    path = database(
+        tmp_path / "view.sqlite",
+        "CREATE TABLE m(r REAL)",
+        "CREATE VIEW runs AS SELECT a.r, hex(zeroblob(400000000)) AS x FROM m a, m b",
+    )
+
+    found = refused(path)
+
+    assert found.code == "D0102" and "`runs` is a view" in found.message
+
+
 def test_reading_a_database_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bounds, "SECONDS", 0.0)
     path = database(

@@ -82,7 +82,7 @@ class Measured:
                     place = f"{self.table.name}:{line} column {name}"
                     help = "fill it in, or choose rows with --where"
                     raise LawdslError(Diagnostic("F0202", message, place=place, help=help))
-                distinct, label = np.unique(np.array(texts), return_inverse=True)
+                distinct, label = np.unique(np.array(texts, dtype=object), return_inverse=True)
                 return label, tuple(map(str, distinct))
         numbers, label = np.unique(self.values(name), return_inverse=True)
         return label, tuple(f"{x:g}" for x in numbers)

@@ -14,13 +14,16 @@ from lawdsl.diagnostics import Diagnostic, LawdslError
 
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
 OWN = "sqlite_"  # how the names of SQLite's own tables begin
-BATCH = 10_000  # rows fetched at once
+BATCH = 10_000  # rows turned into columns at once
+ROW = 64 * 2**20  # bytes of a row whose cells are all as long as they may be
+SHORT = 2**17  # bytes that any cell may have, however many columns there are
 CHECK = "PRAGMA quick_check(1)"
 CHEAP = frozenset(
     "abs ceil ceiling coalesce exp floor ifnull iif length ln log log10 log2 lower max min mod nullif "
     "pow power round sign sqrt substr substring trim trunc typeof unicode upper".split()
 )
 """Functions that a computed column may call: their time is in proportion to what they are given."""
+WIDE = 4  # bytes that Python takes at most for a letter of a text that is not ASCII
 STEPS = 10_000  # of SQLite's machine between looks at the clock
 
 
@@ -56,6 +59,10 @@ def _table(
         if sound != "ok":
             raise sqlite3.DatabaseError(sound.splitlines()[-1])
     tables = _tables(base)
+    if RUNS not in tables and RUNS in _names(base, "view"):
+        message = f"`{RUNS}` is a view, which may take any time; only tables are read"
+        help = f"write its rows into a table of another database: `CREATE TABLE {RUNS} AS SELECT …`"
+        raise LawdslError(Diagnostic("D0102", message, place=name, help=help))
     others = [table for table in tables if table != NOTES]
     if RUNS not in tables and len(others) != 1:
         listed = ", ".join(others) or "none"
@@ -104,14 +111,21 @@ def _check_cheap(base: sqlite3.Connection, statement: str, name: str) -> None:
 
 
 def _tables(base: sqlite3.Connection) -> list[str]:
-    found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return [str(table) for (table,) in found if not str(table).lower().startswith(OWN)]
+    return [table for table in _names(base, "table") if not table.lower().startswith(OWN)]
+
+
+def _names(base: sqlite3.Connection, kind: str) -> list[str]:
+    found = base.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall()
+    return [str(name) for (name,) in found]
 
 
 def _read(base: sqlite3.Connection, table: str, name: str) -> tuple[list[str], list[list[Any]]]:
     """The headers and columns of a table."""
     statement = f"SELECT * FROM {_quoted(table)}"
     _check_cheap(base, statement, name)
+    count = len(base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall())
+    longest = min(bounds.LINE, max(SHORT, ROW // max(1, count)))
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
     try:
         rows = base.execute(statement)
         headers = [column[0] for column in rows.description]
@@ -122,18 +136,33 @@ def _read(base: sqlite3.Connection, table: str, name: str) -> tuple[list[str], l
         return headers, columns
     except sqlite3.DataError:  # a cell is longer than the limit
         which = next(_too_long(base, table), "")
-        message = f"a cell {which}has more than {bounds.LINE:,} bytes"
+        message = f"a cell {which}has more than {longest:,} bytes"
         help = "make a table without that column, of numbers and short texts"
         raise bounds.too_large(message, name, help) from None
 
 
 def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]:
-    count = text = 0
-    while batch := rows.fetchmany(BATCH):
+    """Rows, many at once; their text is counted as each of them is made.
+
+    A computed column, or one with a default, is text that the file does not store: ten thousand rows
+    of it may be larger than the memory before anybody counts them.
+    """
+    count, text, batch = 0, 0, list[tuple[Any, ...]]()
+    for row in rows:
+        for cell in row:
+            if cell.__class__ is not float and isinstance(cell, (str, bytes)):
+                text += len(cell) * (1 if cell.isascii() else WIDE)
+        if text > bounds.BYTES:
+            bounds.check_text(text, name)
+        batch.append(row)
+        if len(batch) == BATCH:
+            count += BATCH
+            bounds.check_shape(count, len(row), count * len(row), name)
+            yield batch
+            batch = []
+    if batch:
         count += len(batch)
         bounds.check_shape(count, len(batch[0]), count * len(batch[0]), name)
-        text += sum(len(c) for row in batch for c in row if isinstance(c, (str, bytes)))
-        bounds.check_text(text, name)
         yield batch
 
 

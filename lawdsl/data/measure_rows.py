@@ -162,7 +162,7 @@ def rows_of(asked: Asked, measure: Measure) -> Rows:
         own = name in variables or name == output
         size = conversion(table, name, column, units.get(name)) if own else 1.0
         columns[name] = table.numbers(column) * size
-    names, codes = np.unique(np.array(labels), return_inverse=True)
+    names, codes = np.unique(np.array(labels, dtype=object), return_inverse=True)
     measurements = columns.pop(output)
     return Rows(
         table=table,
@@ -188,5 +188,5 @@ def _beside(asked: Asked, measure: Measure, table: Table) -> tuple[Codes, ...]:
     ]
     if problems:
         raise LawdslError(problems)
-    texts = [np.array(table.texts(name)) for name in names if name in table.columns]
+    texts = [np.array(table.texts(name), dtype=object) for name in names if name in table.columns]
     return tuple(coded([text], len(table)) for text in texts)

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,12 @@ def _from_mapping(source: Mapping[Any, Any], name: str) -> Table:
 
 def _array(name: str, values: Any) -> pa.Array:
     """One column given as numbers or other plain values; a single value is a column of one row."""
+    if isinstance(values, (list, tuple)) and _has_text(values):
+        # NumPy would give every cell the length of the longest
+        try:
+            return pa.array(values)
+        except (pa.ArrowException, TypeError, UnicodeError):
+            return pa.array([None if value is None else str(value) for value in values])
     try:
         array = np.atleast_1d(np.asanyarray(values))
         if array.ndim != 1:
@@ -174,6 +180,12 @@ def _array(name: str, values: Any) -> pa.Array:
         return pa.array(array)
     except (pa.ArrowException, TypeError):  # a mixture of kinds: told apart where it is used
         return pa.array([None if value is None else str(value) for value in array.tolist()])
+
+
+def _has_text(values: Sequence[Any]) -> bool:
+    """Whether a list has texts, and nothing else but plain values."""
+    kinds = set(map(type, values))
+    return bool(kinds & {str, bytes}) and kinds <= {str, bytes, int, float, bool, type(None)}
 
 
 def _from_frame(source: Any) -> Table:
