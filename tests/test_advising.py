@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ from lawdsl.runners.tables.collect import Collected
 from lawdsl.runners.tables.files import write_table
 
 STRUCTURAL = ("F0101", "F0105", "F0106", "F0108")
-QUICK = ([20_640, 81_984], [40, 80, 120, 160, 200], [0.2, 0.5, 0.8])
+THREE_SHARES = ([20_640, 81_984], [40, 80, 120, 160, 200], [0.2, 0.5, 0.8])
+RECIPE = Path(__file__).resolve().parent.parent / "runners/recipes/quick/sweep.toml"
 GRIDS = {
     # sizes, steps, shares: the law that is advised
-    "the quick recipe": (*QUICK, "mixing.step"),
+    "three shares": (*THREE_SHARES, "mixing.step"),
     "one run": ([20_640], [5, 10, 20, 40, 80, 160], [1 / 3], "mixing.step"),
     "shares alone": ([20_640], [200], [0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0], "mixing.two_domain"),
     "five shares, two sizes": ([20_640, 81_984], [100, 200], [0.1, 0.3, 0.5, 0.7, 0.9], "mixing.two_domain"),
@@ -77,8 +79,27 @@ def test_the_law_that_is_advised_is_determined_by_the_grid(name: str, tmp_path: 
     assert not codes & set(STRUCTURAL)
 
 
+def test_the_grid_of_the_quick_recipe_determines_a_law_of_the_share(tmp_path: Path, monkeypatch):
+    """The losses of so short runs follow no law of the step; of the share they follow one."""
+    sweep = tomllib.loads(RECIPE.read_text(encoding="utf-8"))
+    shares = [mixture["code"] for mixture in sweep["grid"]["shares"]]
+    every, last = sweep["evaluation"]["every"], sweep["training"]["steps"]
+    sizes = [20_640, 82_240][: len(sweep["models"])]
+    made = table(sizes, list(range(every, last + 1, every)), shares)
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("runs.csv"), made)
+
+    advice = advise(made, Path("runs.csv"), "code")
+
+    assert advice is not None
+    command = shlex.split(advice.command)
+    assert command[:3] == ["lawdsl", "fit", "mixing.two_domain"]
+    assert command_line(*command[1:], "-o", "fit.json", "-q") == 0
+    assert json.loads(Path("fit.json").read_text())["verdict"] == "trusted"
+
+
 def test_why_it_is_not_the_joint_law_is_said_in_numbers():
-    advice = advise(table(*QUICK), Path("runs.csv"), "code")
+    advice = advise(table(*THREE_SHARES), Path("runs.csv"), "code")
     assert advice == Advice(
         "lawdsl fit mixing.step runs.csv L=L_code S=step --where 'N = 20640'"
         " --where 'r_code = 0.2' --where 'seed = 1'",
@@ -92,5 +113,5 @@ def test_too_few_of_everything_is_advised_nothing():
 
 
 def test_runs_that_are_not_done_do_not_count():
-    assert advise(table(*QUICK, status="diverged"), Path("runs.csv"), "code") is None
-    assert advise(table(*QUICK), Path("runs.csv"), "general") is None
+    assert advise(table(*THREE_SHARES, status="diverged"), Path("runs.csv"), "code") is None
+    assert advise(table(*THREE_SHARES), Path("runs.csv"), "general") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,17 @@ def test_the_quick_recipe_makes_a_table_from_pythons_own_files(tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     table = read_table(tmp_path / "made" / "runs.csv")
-    assert len(table.numbers("L_code")) == 30  # two sizes, three shares, five evaluations
+    assert len(table.numbers("L_code")) == 50  # two sizes, five shares, five evaluations
     last = table.numbers("D") == table.numbers("D").max()
     assert (table.numbers("dL_code")[last] < -1).all()  # each has learnt more than a nat
+
+    (advice,) = [x for x in done.stdout.splitlines() if x.startswith("next: lawdsl fit")]
+    words = shlex.split(advice.removeprefix("next: lawdsl"))
+    fitted = subprocess.run(
+        [sys.executable, "-m", "lawdsl", *words, "-o", "fit.json", "-q"],
+        cwd=tmp_path / "made",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert fitted.returncode == 0 and "verdict: trusted" in fitted.stdout

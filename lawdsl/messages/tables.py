@@ -21,7 +21,8 @@ TABLES: dict[str, Message] = {
     "D0150": Message(
         "a table that is too large to be read",
         "A table may have 20,000,000 cells in 10,000 columns, 256 MiB as a file and 256 MiB of text, "
-        "a row of a CSV file and a cell of a database 1 MiB, and reading a database may take 30 s: "
+        "a row of a CSV file and a cell of a database 1 MiB (less where a database has more than 64 "
+        "columns), and reading a database may take 30 s: "
         "so a file of a few bytes that stands for billions of cells does no harm. Keep the columns "
         "and rows that the law needs, and leave the others out.",
     ),
