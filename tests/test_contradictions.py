@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sympy as sp
 
+import lawdsl
 from lawdsl.solving.several.contradictions import contradictory
 from lawdsl.solving.several.minimising import minimise
 from lawdsl.solving.several.problems import Constraint, Problem
@@ -122,3 +124,23 @@ def test_constraints_that_float64_sees_as_kept_end_in_no_fault(more: sp.Expr):
     found = minimise(Problem(x + y + sp.exp(-x / 10), box, [Constraint("lost", LOST + more)]))
 
     assert not found.feasible
+
+
+UNITS = (1.0, 1e-9, 1e9)
+
+
+@pytest.mark.parametrize("first", UNITS)
+@pytest.mark.parametrize("second", UNITS)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("ends", ["choose x\nchoose y", "choose x in [-3, 3]\nchoose y >= 0"])
+def test_units_of_conditions_and_unknowns_hide_no_contradiction(
+    first: float, second: float, unit: float, ends: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "apart.law"
+    path.write_text(
+        f"question apart\n{ends}\nsubject to {first!r}*(x + y/{unit!r} - 1) <= 0\n"
+        f"subject to {second!r}*(2.01 - x - y/{unit!r}) <= 0\nminimize x^2 + (y/{unit!r})^2\n",
+        encoding="utf-8",
+    )
+    answer = lawdsl.Asked(path).answer()
+    assert (answer.status, answer.certain) == ("infeasible", True)

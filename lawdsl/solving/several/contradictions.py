@@ -26,24 +26,28 @@ from lawdsl.solving.several.problems import Problem
 Array = NDArray[np.float64]
 Ends = list[tuple[float, float]]
 
-TINY = 1e-12  # of the largest weight: a smaller one is rounding
+TINY = 1e-12  # of the largest share: a smaller one is rounding
 
 
-def contradictory(problem: Problem, rows: Sequence[int], weights: Array) -> bool:
+def contradictory(
+    problem: Problem, rows: Sequence[int], weights: Array, sizes: Array | None = None
+) -> bool:
     """Whether a weighted sum of affine constraints proves that no point keeps them.
 
     Args:
         problem: in the units of its expressions.
         rows: numbers of constraints that are affine.
         weights: one for each, about; those of inequalities are >= 0.
+        sizes: of the terms of each, by which its weight is judged; 1 if not given.
 
     Returns:
         False says nothing.
     """
-    largest = float(np.max(np.abs(weights), initial=0.0))
+    shares = np.abs(weights) * (1.0 if sizes is None else sizes)
+    largest = float(np.max(shares, initial=0.0))
     if not 0 < largest < np.inf:
         return False
-    used = [k for k in range(len(rows)) if abs(weights[k]) > TINY * largest]
+    used = [k for k in range(len(rows)) if shares[k] > TINY * largest]
     numbers = [rows[k] for k in used]
     exact = [Fraction(float(weights[k])) for k in used]
     unknowns = list(problem.unknowns)

@@ -106,7 +106,8 @@ def _of_polytope(problem: Problem) -> Solution:
     there = problem.in_units_at(x)
     assert there.units is not None
     least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
-    excluded = least > ROUNDING and contradictory(problem, polytope.rows.tolist(), weights)
+    numbers = polytope.rows.tolist()
+    excluded = least > ROUNDING and contradictory(problem, numbers, weights, polytope.sizes)
     return _nothing_met(problem, x, conflict, found, _by(problem, x), excluded, 0.0)
 
 

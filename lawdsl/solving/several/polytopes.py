@@ -76,9 +76,12 @@ class Polytope:
 
     @cached_property
     def sizes(self) -> Array:
-        """How large the terms of each row may be, at least 1: violations are relative to them."""
+        """How large the terms of each row may be, 1 for a row without any: violations are relative
+        to them."""
         ends = np.maximum(np.abs(self.low), np.abs(self.high))
-        return np.maximum(1.0, np.abs(self.slopes) @ np.where(np.isfinite(ends), ends, 1.0))
+        ends = np.where(np.isfinite(ends), ends, self.natural[0])
+        found = np.abs(self.offsets) + np.abs(self.slopes) @ ends
+        return np.where((found > 0) & np.isfinite(found), found, 1.0)
 
     @cached_property
     def several(self) -> Mask:
