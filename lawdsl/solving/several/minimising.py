@@ -274,10 +274,11 @@ def _best(
 
 
 def _tolerance(places: Sequence[_Place]) -> float:
-    """By how much the values of equal optima may differ: beside the least of the units of the
-    objective, which are large where unknowns are."""
-    least = min(abs(place.value) for place in places)
-    return SAME * min(place.units.goal for place in places) + ROUNDING * least
+    """By how much the values of equal optima may differ, beside the least of the units of the
+    objective, which are large where unknowns are or may be, and beside the values themselves."""
+    unit = min(place.units.goal for place in places)
+    values = [abs(place.value) for place in places]
+    return SAME * min(unit, max(values)) + ROUNDING * (unit + min(values))
 
 
 def _places(problem: Problem, ends: Sequence[_End], *, descend: bool = True) -> list[_Place]:
