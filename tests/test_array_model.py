@@ -13,7 +13,7 @@ import lawdsl
 from lawdsl.fitting import posing
 from lawdsl.fitting.posing import WRITTEN_OUT, on_arrays, problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law import Law
 
@@ -148,6 +148,15 @@ def test_laws_with_few_parameters_keep_their_second_derivatives():
     assert len(few.parameters) <= WRITTEN_OUT < len(many.parameters)
     assert not on_arrays(few) and on_arrays(many)
     assert not on_arrays(lawdsl.load("dcpt.l3"))
+
+
+def test_curvatures_on_arrays_are_those_of_reweighted_squares(monkeypatch: pytest.MonkeyPatch):
+    """Second derivatives are asked for, and there are none: those of Gauss and Newton are never negative."""
+    _, _, arrays, theta = problems(CASES[4], monkeypatch)
+    found = arrays.quadratic(to_free(arrays.transforms, theta))
+
+    assert not arrays.bends()
+    assert np.all(np.linalg.eigvalsh(found.hessian) >= -1e-12 * np.abs(found.hessian).max())
 
 
 def test_what_is_computed_does_not_grow_with_the_labels(monkeypatch: pytest.MonkeyPatch):

@@ -126,6 +126,17 @@ def test_exchanged_columns_of_a_grid(rows: list[int]):
     assert ", ".join(str(row + 1) for row in rows) in found.message
 
 
+def test_exchanged_rows_beyond_those_listed_are_counted():
+    table = scattered(1, rows=200)
+    rows = [int(row) for row in np.flatnonzero((table["N"] < 1e9) & (table["D"] > 2e10))[:7]]
+
+    fit = lawdsl.fit(TWO, with_exchanged(table, rows), claims=False)
+
+    listed = ", ".join(str(row + 1) for row in rows[:5])
+    expected = f"rows {listed} and 2 more probably have columns N and D exchanged"
+    assert expected in [d.message for d in fit.diagnostics]
+
+
 def test_a_grid_is_the_values_that_many_rows_have():
     assert list(_grid(np.array([1.0] * 6 + [2.0] * 5 + [3.0]))) == [1.0, 2.0]
     assert not len(_grid(np.arange(12.0)))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from lawdsl import library
+from lawdsl.data.covariates import with_columns
 from lawdsl.data.evaluations import NEAR, still
 from lawdsl.data.measuring import Measured, check_names, measured
 from lawdsl.data.tables import read_table
@@ -746,3 +747,14 @@ def test_the_command_answers_a_law_without_rules_and_unknown_names(tmp_path: Pat
     ):
         done = lawdsl("measure", *arguments, cwd=tmp_path)
         assert done.returncode == 3 and code in done.stderr and done.stdout == ""
+
+
+def test_rows_without_labels_are_of_the_only_label_that_was_measured():
+    declared = rule("L(step = 1000)")
+    rows = read_table({"N": [1.0, 2.0], "D": [3.0, 3.0]})
+
+    filled = with_columns(declared, rows, {}, {"k": {"code": 2.5}})
+    assert filled.numbers("k").tolist() == [2.5, 2.5]
+    with pytest.raises(LawdslError) as error:
+        with_columns(declared, rows, {}, {"k": {"code": 2.5, "law": 3.5}})
+    assert "domain" in str(error.value)

@@ -12,6 +12,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.data.resolution import steps
+from lawdsl.data.tables import read_table
 from lawdsl.diagnostics import Diagnostic
 
 Columns = dict[str, Any]
@@ -228,3 +229,47 @@ def test_a_law_that_may_be_negative_takes_negative_values():
     y = 0.5 * x - 2 + np.random.default_rng(0).normal(0, 0.01, 12)
 
     assert lawdsl.fit(law, {"x": x, "y": y}).diagnostics == ()
+
+
+def test_equal_measurements_of_a_constant_are_no_copies():
+    """A law without variables has one setting, at which measurements of few digits agree by chance."""
+    law = law_of("parameter c\nL = c\nminimize squared(L)")
+    L = 20 + np.random.default_rng(0).normal(0, 1, 60)
+
+    assert "D0114" not in {d.code for d in lawdsl.fit(law, {"L": np.round(L, 2)}).diagnostics}
+    copied = np.append(L, L[[3, 5, 8]])
+    told = {d.code: d for d in lawdsl.fit(law, {"L": copied}).diagnostics}
+    assert told["D0114"].message == "3 of 63 rows repeat another row exactly"
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([2.0, 3.0, 4.0, 5e9, 6e9], 5),
+        ([2.0, 3.0, 5e9, 6e9, 7e9], 2),
+        ([2.0, 3.0, 5e9, 6e9], 4),
+        ([5e9, 6e9, 2.0, 3.0], 2),
+    ],
+)
+def test_of_two_scales_the_rows_of_the_rarer_are_named(
+    values: list[float], line: int, tmp_path: Path
+):
+    """Those of the larger one, where there are as many of each."""
+    law = law_of("variable D > 0\nparameter a, b > 0\nL = a + b/D\nminimize squared(L)")
+    lines = [f"{value},{2.5 + k / 100}" for k, value in enumerate(values)]
+    (tmp_path / "runs.csv").write_text("\n".join(["D,L", *lines, ""]))
+
+    with pytest.raises(lawdsl.LawdslError) as error:
+        lawdsl.fit(law, tmp_path / "runs.csv")
+
+    (diagnostic,) = error.value.diagnostics
+    assert (
+        diagnostic.code == "D0113"
+        and diagnostic.place == f"{tmp_path / 'runs.csv'}:{line} column D"
+    )
+
+
+def test_counts_beyond_the_digits_of_a_float_are_rounded():
+    table = read_table({"C": np.array([2**53 + 1, 10**18 + 1])})
+
+    assert table.numbers("C").tolist() == [2.0**53, 1e18]

@@ -146,6 +146,14 @@ def test_in_two_variables_an_edited_offset_is_seen():
         lawdsl.Fit.of_json(content).predict({"N": [1e9], "D": [1e10]})
 
 
+def test_a_fit_without_the_range_of_its_output_is_read(good: Content):
+    """The range serves to see that numbers were edited, and is needed for nothing else."""
+    content = copy.deepcopy(good)
+    del content["data"]["ranges"]["L"]
+
+    assert lawdsl.Fit.of_json(content).predict({"r": [0.5]}) == pytest.approx([2.5192], abs=1e-3)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("options", [{}, {"intervals": "profile"}, {"fix": {"p": 0.5}}])
 def test_what_a_fit_writes_on_its_bounds_is_read(seed: int, options: Any, tmp_path: Path):

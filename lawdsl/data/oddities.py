@@ -137,22 +137,17 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
         names: of the variables, and of the output at the end.
         step: that the output is rounded to.
     """
-    rows, output = pc.sum(seen["row_count"]).as_py(), names[-1]
+    output = names[-1]
     values = np.unique(seen[output].to_numpy())
     if seen.num_rows - len(values) >= SHARED:
         step = max(step, float(np.min(np.diff(values), initial=np.inf)))
-    if len(names) == 1:
-        settings = pa.table({"mean": [0.0]})
-        sizes, squares = np.array([float(rows)]), np.var(seen[output].to_numpy()) * seen.num_rows
-        spare = seen.num_rows - 1
-    else:
-        settings = seen.group_by(list(names[:-1])).aggregate(
-            [("row_count", "sum"), (output, "variance"), (output, "count")]
-        )
-        sizes = settings["row_count_sum"].to_numpy().astype(np.float64)
-        different = settings[f"{output}_count"].to_numpy()
-        squares = float(np.sum(settings[f"{output}_variance"].to_numpy() * different))
-        spare = int(np.sum(different - 1))
+    settings = seen.group_by(list(names[:-1])).aggregate(
+        [("row_count", "sum"), (output, "variance"), (output, "count")]
+    )
+    sizes = settings["row_count_sum"].to_numpy().astype(np.float64)
+    different = settings[f"{output}_count"].to_numpy()
+    squares = float(np.sum(settings[f"{output}_variance"].to_numpy() * different))
+    spare = int(np.sum(different - 1))
     noise = QUIET * float(np.median(np.abs(seen[output].to_numpy())))
     if spare > 0:
         noise = float(np.sqrt(squares / spare))

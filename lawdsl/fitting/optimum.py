@@ -132,9 +132,7 @@ def _optimum(
 def _followed(problem: Problem, best: Descent) -> Descent:
     """From where Newton's method ran out of steps: a trust region goes on along a curved valley."""
     further = from_one(problem, best.free, FURTHER)
-    if further.loss < best.loss * (1 - POLISHED) or further.converged and further.loss <= best.loss:
-        return further
-    return best
+    return further if further.loss <= best.loss else best
 
 
 def _polished(problem: Problem, best: Descent, steps: int) -> Descent:

@@ -26,6 +26,7 @@ Groups = NDArray[np.int64]
 DEGREE = 4  # of the polynomials in a variable's rank: a bend, two bends
 LEVELS = 16  # ranges of an axis with more values
 FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
+EXACTLY = 1e-30  # relative: sums of squares of rounding errors are no smaller
 
 
 @dataclass(frozen=True)
@@ -211,8 +212,9 @@ def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tup
     freedom = len(left) - len(np.unique(groups)) - own.shape[1]
     extra = len(left) - basis.shape[1] - freedom
     taken = float(np.sum(left**2)) - rest
-    if freedom < 1 or extra < 1 or rest <= 0:
-        return 1.0, 1.0
+    if freedom < 1 or extra < 1 or taken <= 0:
+        return 1.0, np.nan
+    rest = max(rest, EXACTLY * taken)  # members of a group may be equal to the last digit
     return chance(taken, extra, rest, freedom, inflation), taken / extra / (rest / freedom)
 
 

@@ -186,8 +186,10 @@ def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
                 return None
         elif low and high:
             x = (max(low) + min(high)) / 2
-        elif low or high:
-            x = max(low) + 1.0 if low else min(high) - 1.0
+        elif low:
+            x = max(low) + 1.0
+        elif high:
+            x = min(high) - 1.0
         else:
             x = 1.0
         known[q.symbol] = sp.Float(x, 17)

@@ -1,0 +1,276 @@
+"""Parts of a fit, each by itself: sizes of starts, linear parameters, bounds, and what is told of rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import pytest
+from planted import law_of
+
+import lawdsl
+from lawdsl.cli.fits import fit as fit_command
+from lawdsl.fitting import one
+from lawdsl.fitting.certificates import failures
+from lawdsl.fitting.diagnosis import ROUNDING_ENDS, on_bounds
+from lawdsl.fitting.intervals.spread import Spread
+from lawdsl.fitting.linear import solved
+from lawdsl.fitting.optimum import _followed
+from lawdsl.fitting.patterns import lines, pattern
+from lawdsl.fitting.posing import of_logarithms, problem_of
+from lawdsl.fitting.problem import Points
+from lawdsl.fitting.records import Certificate
+from lawdsl.fitting.residuals import View
+from lawdsl.fitting.robust import far_values
+from lawdsl.fitting.search import Descent
+from lawdsl.fitting.sizes import CENTRE, MANY, SMALL, in_terms
+from lawdsl.fitting.starts import chosen_starts
+from lawdsl.fitting.transforms import to_parameters
+
+Columns = dict[str, Any]
+
+LINE = law_of("variable x > 0\nparameter a, b\nL = a*x + b\nminimize squared(L)")
+
+
+# ---- values that a search begins with
+
+
+def drawn(text: str, columns: np.ndarray, draws: int = 2000) -> dict[str, np.ndarray] | None:
+    """Values of the parameters in the sizes of a law's terms."""
+    law = law_of(text)
+    rng = np.random.default_rng(0)
+    values = in_terms(law, columns, np.ones((draws, len(law.parameters))), rng)
+    if values is None:
+        return None
+    return {q.name: column for q, column in zip(law.parameters, values.T, strict=True)}
+
+
+X = np.linspace(3, 7, 40)
+
+
+def test_the_middle_of_an_exponent_is_of_order_1_whatever_the_data():
+    found = drawn("variable x\nparameter a, b\nL = exp(a + b*x)", 1000 + X[None])
+    assert found is not None
+    middle = found["a"] + found["b"] * (1000 + np.mean(X))
+    assert np.all(np.abs(middle) <= CENTRE)
+    assert np.min(middle) < -0.9 * CENTRE and np.max(middle) > 0.9 * CENTRE
+
+
+def test_a_width_that_counts_squared_begins_above_0():
+    found = drawn("variable x\nparameter d, w\nL = exp(-(x - d)^2/w^2)", X[None])
+    assert found is not None
+    assert np.all(found["w"] > 0) and np.all((found["d"] > 3) & (found["d"] < 7))
+
+
+def test_a_sum_of_functions_has_the_same_size_however_many_there_are():
+    """The logarithm of its spread is uniform, up to a chi of as many degrees as there are functions,
+    which is 1 in the mean square."""
+    names = [f"c{k}" for k in range(1, 6)]
+    exponent = " + ".join(f"{c}*x^{k}" for k, c in enumerate(names, start=1))
+    found = drawn(f"variable x\nparameter {', '.join(names)}\nL = exp({exponent})", X[None], 4000)
+    assert found is not None
+    total = sum(found[c][:, None] * X**k for k, c in enumerate(names, start=1))
+    expected = (MANY**2 - SMALL**2) / (2 * np.log(MANY / SMALL))
+    assert np.mean(np.var(total, axis=1)) == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("formula", ["x + a", "a + b/x", "a*x^b"])
+def test_a_formula_without_places_and_functions_says_nothing_of_sizes(formula: str):
+    parameters = "".join(f"\nparameter {name}" for name in "ab" if name in formula)
+    assert drawn(f"variable x > 0{parameters}\nL = {formula}", X[None]) is None
+
+
+# ---- linear parameters
+
+
+def test_linear_parameters_with_a_bound_on_each_other_are_solved_for():
+    law = law_of(
+        "variable x > 0\nparameter a > 0\nparameter b > 2*a\nL = a*x + b\nminimize squared(L)"
+    )
+    problem = problem_of(law, X[None], 1.5 * X + 4, law.objective)
+    free = chosen_starts(law, problem, 1, seed=0)
+    np.testing.assert_allclose(to_parameters(problem.transforms, free), [[1.5, 4]], rtol=1e-9)
+
+
+def test_a_start_at_which_squares_overflow_spoils_no_other_and_can_be_left():
+    law = law_of("variable x > 0\nparameter E, A\nparameter k\nL = E + A*x^k\nminimize squared(L)")
+    problem = problem_of(law, 100 + X[None], 2 + 3 * (100 + X), law.objective)
+    theta = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 100.0]])
+    with np.errstate(all="ignore"):
+        found, _ = solved(problem, Points(problem, theta, 1), theta)
+    np.testing.assert_allclose(found, [[2, 3, 1], [0, 0, 100]], rtol=1e-6)
+
+
+def test_the_logarithm_of_a_product_of_exponentials_is_solved_by_least_squares():
+    law = law_of("variable x > 0\nparameter a, b\nL = exp(a + b*x)\nminimize squared(L)")
+    y = np.exp(0.3 - 0.2 * X + 0.01 * np.sin(17 * X))
+    logs = of_logarithms(law, problem_of(law, X[None], y, law.objective))
+    assert logs is not None and logs.objective.log
+    slope, middle = np.polyfit(X, np.log(y), 1)
+    free = chosen_starts(law, logs, 1, seed=0)
+    np.testing.assert_allclose(to_parameters(logs.transforms, free), [[middle, slope]], rtol=1e-9)
+
+
+def test_a_search_that_ran_out_of_steps_goes_on_to_the_minimum():
+    law = law_of("variable x > 0\nparameter a, b\nL = a*exp(b*x)\nminimize squared(L)")
+    problem = problem_of(law, X[None], 2 * np.exp(-0.5 * X), law.objective)
+    there = np.array([1.0, -0.1])
+    stopped = Descent(there, float(problem.losses(there[None])[0]), False, "out of steps")
+    found = _followed(problem, stopped)
+    assert found.converged and found.loss < 1e-12 * stopped.loss
+
+
+# ---- bounds
+
+
+def test_a_parameter_stays_above_a_bound_that_is_a_formula_in_exact_arithmetic():
+    law = law_of(
+        "variable x > 0\nparameter a, k > 0\nparameter C > a*k*k/3\nL = C/x + a*k\nminimize squared(L)"
+    )
+    problem = problem_of(law, X[None], X, law.objective)
+    rng = np.random.default_rng(0)
+    free = np.column_stack([rng.uniform(-3, 3, (300, 2)), np.full(300, -200.0)])
+    for row in to_parameters(problem.transforms, free).tolist():
+        a, k, C = map(Fraction, row)
+        assert C > a * k * k / 3
+
+
+@pytest.mark.parametrize(
+    ("domain", "wanted", "free", "end"),
+    [
+        ("a > 0", -0.1, -25.0, -ROUNDING_ENDS),
+        ("a in (0, 1)", -0.1, -25.0, -ROUNDING_ENDS),
+        ("a in (0, 1)", 1.1, 25.0, ROUNDING_ENDS),
+    ],
+)
+def test_a_parameter_that_the_data_take_to_a_bound_ends_where_rounding_does(
+    domain: str, wanted: float, free: float, end: float
+):
+    law = law_of(f"variable x > 0\nparameter {domain}\nL = a + x\nminimize squared(L)")
+    problem = problem_of(law, X[None], X + wanted, law.objective)
+    there = np.array([free])
+    found = on_bounds(problem, there, float(problem.losses(there[None])[0]))
+    assert found.tolist() == [end]
+
+
+# ---- residuals
+
+
+def view_of(residual: np.ndarray, *axes: np.ndarray) -> View:
+    """Residuals of a law that is one constant."""
+    rows = len(residual)
+    basis = np.full((rows, 1), rows**-0.5)
+    names = (*"xyz"[: len(axes)], "the predicted L")
+    return View(names, np.vstack([*axes, np.zeros(rows)]), residual, basis, np.arange(rows), False)
+
+
+def test_residuals_that_differ_between_two_levels_are_a_pattern():
+    level = np.arange(40.0) % 2
+    found = pattern(view_of(level + 0.1 * np.sin(7 * np.arange(40)), level))
+    assert found is not None and found.axes == (0,) and found.columns.shape[1] == 1
+
+
+def test_rows_of_a_run_that_are_off_alike_to_the_last_digit_go_together():
+    x, y = np.divmod(np.arange(400.0), 4)
+    found = lines(view_of(np.where(x % 2 == 0, 1.0, -1.0), x, y), (1,))
+    assert found is not None
+    assert found.correlation == pytest.approx(1) and found.inflation == pytest.approx(4)
+
+
+def test_rows_without_any_residual_do_not_go_together():
+    x, y = np.divmod(np.arange(400.0), 4)
+    assert lines(view_of(np.zeros(400), x, y), (1,)) is None
+
+
+def jagged(count: int) -> np.ndarray:
+    """Two up, two down: no polynomial of low degree."""
+    return np.where(np.arange(count) % 4 < 2, 1.0, -1.0)
+
+
+def told(law: lawdsl.Law, table: Columns) -> dict[str, lawdsl.Diagnostic]:
+    return {d.code: d for d in lawdsl.fit(law, table, claims=False).diagnostics}
+
+
+def test_what_all_runs_have_in_common_is_the_laws_lack_and_no_runs_own():
+    law = law_of(
+        "variable N > 0 unit param\nvariable D > 0 unit token\nparameter a, b, c\n"
+        "L = a + b*log(N) + c*log(D)\nminimize squared(L)"
+    )
+    N, D = (v.ravel() for v in np.meshgrid(np.geomspace(1e8, 1e10, 8), np.geomspace(1e9, 1e12, 16)))
+    noise = 0.003 * np.random.default_rng(0).normal(size=128)
+    L = 4 - 0.1 * np.log(N) - 0.05 * np.log(D) + np.repeat(0.01 * jagged(16), 8) + noise
+    found = told(law, {"N": N, "D": D, "L": L})
+    assert set(found) == {"F0116"} and "D" in found["F0116"].message
+
+
+def test_neighbours_in_the_only_variable_are_called_so():
+    rng = np.random.default_rng(0)
+    noise = np.repeat(rng.normal(size=60), 2) + 0.3 * rng.normal(size=120)
+    x = np.linspace(1, 5, 120)
+    found = told(LINE, {"x": x, "L": 2 * x + noise})["F0119"]
+    assert found.message.startswith("the residuals of neighbours in x go together")
+    assert found.notes[0].endswith("the law lacks something in x")
+
+
+def test_more_rows_than_are_listed_are_counted():
+    x = np.linspace(1, 5, 100)
+    noise = 0.01 * np.random.default_rng(0).normal(size=100)
+    off = np.arange(100) % 3 == 0
+    found = told(LINE, {"x": x, "L": 2 * x + off + noise})["F0115"]
+    assert "34 of 100 rows" in found.message
+    assert found.notes == ("rows 1, 4, 7, 10, 13 and 29 more",)
+
+
+def test_a_value_is_far_from_the_others_by_the_range_of_all_of_them():
+    """Of -0.5 to 0.5 one of 5.2 is 4.7 off, which is less than 5 times the range; 5.7 is more."""
+    rest = np.linspace(-0.5, 0.5, 11)
+    for sign in (1, -1):
+        assert not far_values(sign * np.append(rest, 5.2)).any()
+        assert far_values(sign * np.append(rest, 5.7)).tolist() == [False] * 11 + [True]
+
+
+def test_a_symmetry_of_the_law_is_no_reason_to_doubt_the_rows(monkeypatch: pytest.MonkeyPatch):
+    """No robust fit is made, which would take a second search."""
+    searched: list[object] = []
+    monkeypatch.setattr(one, "rows_that_spoil", lambda *given: searched.append(given) or [])
+    law = law_of("variable x > 0\nparameter a, b > 0\nL = a*b*x\nminimize squared(L)")
+    assert set(told(law, {"x": X, "L": 2 * X + 0.01 * np.sin(17 * X)})) == {"F0114"}
+    assert searched == []
+
+
+def test_in_an_exact_direction_every_parameter_is_named_however_little_it_moves():
+    """y is x and a thousandth of z: a can take the place of b and a thousandth of c."""
+    law = law_of("variable x, y, z\nparameter a, b, c\nL = a*x + b*y + c*z\nminimize squared(L)")
+    x, z = np.cos(X), np.sin(17 * X)
+    table = {"x": x, "y": x + z / 1000, "z": z, "L": x + z + 0.01 * np.cos(29 * X)}
+    message = told(law, table)["F0101"].message
+    assert all(f" {name}" in f" {message}" for name in ("a", "b", "c")), message
+
+
+# ---- records
+
+
+@pytest.mark.parametrize(
+    ("witness", "end"),
+    [((), "values: 1 - 2"), ((("N", "1"), ("D", "2")), "at N = 1, D = 2: 1 - 2")],
+)
+def test_a_claim_fails_at_a_place_where_it_has_one(witness: tuple[tuple[str, str], ...], end: str):
+    law = law_of("variable x > 0\nparameter a, b > 0\nL = a*x + b\nrequire L > 0")
+    (found,) = failures(law, [Certificate("L > 0", "refuted", True, None, witness, "1 - 2")])
+    assert found.message.endswith(end)
+
+
+def test_a_spread_is_equal_to_one_of_the_same_numbers_and_to_nothing_else():
+    def spread() -> Spread:
+        return Spread(("a",), np.eye(1), np.zeros((0, 1)), np.ones(1), 3.0)
+
+    assert spread() == spread() and (spread() == 3) is False and spread() != None  # noqa: E711
+
+
+def test_the_command_and_the_function_have_the_same_defaults():
+    options = {p.name: p.default for p in fit_command.params}
+    given = {n: p.default for n, p in signature(lawdsl.fit).parameters.items() if n in options}
+    for name in ("resamples", "level", "seed"):
+        assert given[name] == options[name]
