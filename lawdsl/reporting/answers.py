@@ -210,7 +210,9 @@ def _show_relaxations(answer: Answer, out: Console) -> None:
         name = relaxed.doc or relaxed.text
         at = ", ".join(_at(n, v) for n, v in list(relaxed.at.items())[:MOST])
         line = f"  {name} must give way by {number(relaxed.by)} at least"
-        if answer.status == "undecided":
+        if relaxed.by == 0:
+            line = f"  {name} must give way by more than 0: equality is not enough"
+        elif answer.status == "undecided":
             line = f"  {name} can be kept if it gives way by {number(relaxed.by)}"
         line += f", then at {at}" if at else ""
         instead = [f"{n} = {number(v)}" for n, v in relaxed.written.items()]

@@ -19,7 +19,7 @@ from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
 from lawdsl.language.questions import Question
 from lawdsl.solving.comparing import compared
-from lawdsl.solving.giving import broken, check_kept, given_values
+from lawdsl.solving.giving import broken, check_kept, given_values, shortfall
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.posing import pose
 from lawdsl.solving.posing.reducing import Reduced, reduced
@@ -118,7 +118,7 @@ def _unmet(
     if not unmet:
         return None
     certain = any(_is_broken(condition, values) for condition, _ in unmet)
-    lines = [f"{c.text} holds for no choice: it is off by {abs(m):.4g}" for c, m in unmet]
+    lines = [f"{c.text} holds for no choice: {shortfall(c, m)}" for c, m in unmet]
     asked = [(c, m) for c, m in unmet if not c.law]
     return replace(
         posed.blank("infeasible" if certain else "undecided", values, level),

@@ -17,6 +17,7 @@ from lawdsl.proof.claims import RELATIONS
 from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 from lawdsl.solving.posing.sources import number_of
 
+EQUAL_SIDES = "both sides are equal, and the inequality is strict"
 EQUAL = 1e-12  # by so much an equation of numbers may be off
 
 Given = Mapping[str, "float | Mapping[str, float]"]
@@ -121,14 +122,20 @@ def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
     mistakes = []
     for condition, margin in broken(posed.unknowns, posed.conditions, values):
         if not condition.of_unknowns:
-            message = f"{condition.text} does not hold: it is off by {-margin:.4g}"
+            message = f"{condition.text} does not hold: {shortfall(condition, margin)}"
             if condition.law:
-                message = (
-                    f"{condition.text}, the domain of `{condition.law}`, is left by {-margin:.4g}"
-                )
+                why = f"is left by {-margin:.4g}" if margin else f"is left: {EQUAL_SIDES}"
+                message = f"{condition.text}, the domain of `{condition.law}`, {why}"
             mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
     if mistakes:
         raise LawdslError(mistakes)
+
+
+def shortfall(condition: Condition, margin: float) -> str:
+    """By how much a condition does not hold, in words."""
+    if margin == 0 and condition.strict:
+        return EQUAL_SIDES
+    return f"it is off by {abs(margin):.4g}"
 
 
 def broken(

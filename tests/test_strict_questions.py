@@ -1,0 +1,87 @@
+"""A strict inequality that holds with equality only does not hold, and the message says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import run
+
+import lawdsl
+
+EQUAL = "both sides are equal, and the inequality is strict"
+
+
+def written(folder: Path, *lines: str) -> Path:
+    path = folder / "strict.law"
+    path.write_text("\n".join(["question strict", *lines, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("condition", ["a < b", "a > b", "a*b > b^2", "2*a < a + b", "1 < a/b"])
+def test_givens_that_are_equal(condition: str, tmp_path: Path):
+    lines = ["given a, b > 0", "choose x > 0", "minimize x + 1/x", f"subject to {condition}"]
+
+    with pytest.raises(lawdsl.LawdslError) as error:
+        lawdsl.solve(written(tmp_path, *lines), a=2, b=2)
+
+    assert f"{condition} does not hold: {EQUAL}" in str(error.value)
+    assert "-0" not in str(error.value)
+
+
+def test_givens_that_differ(tmp_path: Path):
+    lines = ["given a, b > 0", "choose x > 0", "minimize x + 1/x", "subject to a < b"]
+
+    with pytest.raises(lawdsl.LawdslError, match="a < b does not hold: it is off by 1"):
+        lawdsl.solve(written(tmp_path, *lines), a=3, b=2)
+
+
+def test_unknowns_that_cancel(tmp_path: Path):
+    lines = ["given a, b > 0", "choose x > 0", "minimize x + 1/x", "subject to x + a < b + x"]
+    path = written(tmp_path, *lines)
+
+    done = run("solve", path.name, "a=2", "b=2", cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert f"x + a < b + x holds for no choice: {EQUAL}" in done.stdout
+    assert "x + a < b + x must give way by more than 0: equality is not enough" in done.stdout
+
+
+EMPTY = {
+    "above and below one number": ("x > 0", "2 < x", "x < 2"),
+    "one side strict": ("x > 0", "2 <= x", "x < 2"),
+    "beyond an end": ("x in [0, 1]", "x > 1"),
+    "at an end that is left out": ("x in (0, 5)", "x <= 0"),
+    "a square below 0": ("x in [-5, 5]", "x^2 < 0"),
+    "a root below 0": ("x in [0, 5]", "sqrt(x) < 0"),
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_one_point_that_is_left_out_is_not_approached(case: str, tmp_path: Path):
+    domain, *conditions = EMPTY[case]
+    kept = [f"subject to {c}" for c in conditions]
+
+    found = lawdsl.solve(written(tmp_path, f"choose {domain}", "minimize x", *kept))
+
+    assert found.status == "infeasible" and not found.ok
+    assert found.relaxations and all(r.by == 0 for r in found.relaxations)
+
+
+@pytest.mark.parametrize("conditions", [("exp(x) < 2", "exp(x) > 2"), ("x^3 < 2", "x^3 > 2")])
+def test_a_point_that_is_known_in_an_interval_is_not_said_to_be_approached(
+    conditions: tuple[str, ...], tmp_path: Path
+):
+    kept = [f"subject to {c}" for c in conditions]
+
+    found = lawdsl.solve(written(tmp_path, "choose x in [-5, 5]", "minimize x", *kept))
+
+    assert found.status in ("undecided", "infeasible")
+
+
+def test_a_narrow_range_is_approached(tmp_path: Path):
+    lines = ["choose x in [0, 5]", "minimize x", "subject to x > 2", "subject to x < 2.00000001"]
+
+    found = lawdsl.solve(written(tmp_path, *lines))
+
+    assert found.status == "approached" and found["x"] == 2
