@@ -93,3 +93,21 @@ def test_what_fails_for_fitted_values_names_a_point_where_it_does():
 
     assert (found.claim, found.verdict, found.ok) == ("∂L/∂r < 0", "refuted", False)
     assert Fraction(dict(found.witness)["r"]) <= 1
+
+
+@pytest.mark.parametrize(
+    "condition, verdict",
+    [
+        ("K < 1/3", "refuted"),  # it is met: 1/3 and K are one float64
+        ("K <= 1/3", "refuted"),
+        ("K >= 1/3", "certified"),  # it is not
+        ("K > a", "refuted"),
+        ("K < a", "certified"),
+    ],
+)
+def test_a_claim_is_vacuous_only_where_its_condition_is_certainly_not_met(condition, verdict):
+    text = "law t\nvariable N > 0\nparameter K > 0\nparameter a > 0\nL = K/(1 + N)\n"
+    law = law_of(f"{text}require L > 10 for {condition}")
+    (found,) = check(law, values={"K": 0.3333333333333333, "a": 0.25}).claims
+
+    assert found.verdict == verdict

@@ -8,6 +8,7 @@ from proving import domain, on, sign_of
 
 from lawdsl.proof.box import Box, End, Range
 from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.cases import by_sides
 from lawdsl.proof.signs.limits import at_zero
 from lawdsl.proof.signs.polynomials import by_orders
 from lawdsl.proof.signs.sign import Sign, above, add, below, largest, multiply
@@ -329,3 +330,19 @@ def test_what_a_known_sign_rests_on_is_remembered_by_what_asks_for_it():
 
     assert signs.sign(-x * y) == NEGATIVE
     assert signs.used() == {x, y}
+
+
+@pytest.mark.parametrize(
+    "domain, possible",
+    [
+        ("x in [-1, 1]", NONNEGATIVE),
+        ("x in [-10, 1]", None),  # the right side alone would say >= 0
+        ("x in [-1, 10]", None),
+        ("x in (-1, 1]", NONNEGATIVE),
+        ("x in [-1, 1], y in [-2, 2]", NONNEGATIVE),
+    ],
+)
+def test_both_sides_of_0_are_one_case_only_where_the_range_reaches_as_far(domain, possible):
+    signs, e = on(domain, "1 - x^2")
+
+    assert by_sides(signs, e) == possible

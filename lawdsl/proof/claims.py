@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import sympy as sp
 
@@ -15,7 +16,7 @@ from lawdsl.formulas import text
 from lawdsl.language import tree
 from lawdsl.language.declared import Claim
 from lawdsl.law import Law
-from lawdsl.proof.box import Box
+from lawdsl.proof.box import Box, order
 from lawdsl.proof.comparisons import Search, compare
 from lawdsl.proof.couplings import exclusion
 from lawdsl.proof.definedness import AnyDoubt, Defined, parts_of, unproved
@@ -90,17 +91,17 @@ def _remedy(law: Law, claim: Claim, needs: Needs, clock: Clock) -> tuple[str, ..
     return ()
 
 
-def _spoken_of(law: Law, claim: Claim) -> bool:
-    """Whether the claim speaks of the law at all: its conditions on settings, and on parameters
-    that are fixed, are met."""
+def _applies(law: Law, claim: Claim) -> bool:
+    """Whether the law meets the claim's conditions on settings and on parameters that are fixed; only
+    where one is certainly not met is the claim true without a proof."""
     values = {q.name: q for q in law.settings if q.value is not None}
-    known = {q.symbol: sp.Float(q.value, 17) for q in values.values()}
+    known = {q.symbol: Fraction(repr(q.value)) for q in values.values()}
     for named, relations in claim.conditions:
         own = values.get(tree.name_of(named))
-        for relation, at in relations if own is not None else ():
-            limit = law.to_sympy(at).xreplace(known)
-            assert own is not None and own.value is not None
-            if limit.is_number and not RELATIONS[relation](own.value, float(limit)):
+        for relation, limit in relations if own is not None else ():
+            assert own is not None
+            sign = order(known, own.symbol - law.to_sympy(limit))
+            if sign is not None and not RELATIONS[relation](sign, 0):
                 return False
     return True
 
@@ -112,7 +113,7 @@ def _decide(
 
     Points are tried before anything is proved: they cost little, and a proof may take long.
     """
-    if not _spoken_of(law, claim):
+    if not _applies(law, claim):
         return proved(["its condition does not hold for these values"], {}, ())
     box = domain_of(law, claim)
     empty = box.contradiction()

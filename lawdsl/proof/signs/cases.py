@@ -87,14 +87,15 @@ def by_order(signs: Signs, e: sp.Expr) -> Sign | None:
 def by_sides(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign on each side of 0 and at 0, for each symbol that may be on either, or at 0.
 
-    A symbol x is t, -t or 0 with t > 0. Where e depends on |x| alone both sides are the same.
+    A symbol x is t, -t or 0 with t > 0. Both sides are one case where e depends on |x| alone, if
+    the range of x reaches as far on either.
     """
     unsettled = [s for s in signs.movable(e) if not signs.sign(s).definite]
     if not 1 <= len(unsettled) <= SIDES:
         return None
     away = {s: sp.Dummy(s.name, positive=True) for s in unsettled}
     possible = Sign.NONE
-    seen: set[sp.Expr] = set()
+    seen: set[tuple[sp.Expr, frozenset[tuple[sp.Symbol, Range]]]] = set()
     for chosen in product((1, -1, 0), repeat=len(unsettled)):
         sides = dict(zip(unsettled, chosen, strict=True))
         ranges, meaning = dict(signs.box.ranges), dict(signs.box.meaning)
@@ -105,8 +106,10 @@ def by_sides(signs: Signs, e: sp.Expr) -> Sign | None:
             ranges[away[s]], meaning[away[s]] = found, side * s
         else:
             case = merge_powers(e.xreplace({s: side * away[s] for s, side in sides.items()}))
-            if case not in seen:
-                seen.add(case)
+            moved = case.free_symbols & set(away.values())
+            alike = case, frozenset((t, ranges[t]) for t in moved)
+            if alike not in seen:
+                seen.add(alike)
                 box = replace(signs.box, ranges=ranges, meaning=meaning)
                 possible |= _inside(signs, box, case)
         if Sign.REAL.within(possible):
@@ -117,14 +120,16 @@ def by_sides(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _beyond(domain: Range, side: int) -> Range | None:
-    """The range of t > 0 for x = side·t: what of a symbol's range is on one side of 0."""
+    """The range of t > 0 for x = side·t: what of a symbol's range is on one side of 0; None where
+    that is surely nothing."""
     end = domain.upper if side == 1 else domain.lower
     if end is None:
         return Range(End(sp.S.Zero, False))
     far = side * end.at
-    if not far.is_number:
-        return Range(End(sp.S.Zero, False))
-    return Range(End(sp.S.Zero, False), End(far, end.closed)) if far.is_positive else None
+    if far.is_nonpositive:
+        return None
+    upper = End(far, end.closed) if far.is_number and far.is_positive else None
+    return Range(End(sp.S.Zero, False), upper)
 
 
 def _inside(signs: Signs, box: Box, e: sp.Expr) -> Sign:
