@@ -10,6 +10,7 @@ from planted import grid, law_of
 from scipy.stats import t as student
 
 import lawdsl
+from lawdsl.fitting.intervals import constrained
 from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.posing import problem_of
 from lawdsl.law import Law
@@ -104,6 +105,50 @@ def test_profile_intervals_keep_the_bounds_that_a_fit_lies_on(
             assert rise == pytest.approx(1, abs=0.01), (name, side)
     for name, (low, high) in fit.intervals.ends.items():
         assert low <= fit.values[name] <= high
+
+
+LONG_CHAIN = """
+variable x > 0
+parameter a > 0
+parameter b > a
+parameter c > b
+parameter d > c
+parameter e > d
+parameter f > e
+L = a + b*x + c*x^2 + d/x + e*log(x) + f/x^2
+minimize squared(L)
+"""
+
+
+def test_sets_of_active_bounds_that_are_not_tried_are_counted():
+    law, x = law_of(LONG_CHAIN), np.linspace(1, 6, 40)
+    noise = np.random.default_rng(5).normal(0, 0.05, 40)
+    exact = 1 + 0.6 * x + 0.59 * x**2 + 0.9 / x + 1.1 * np.log(x) + 1.3 / x**2
+    table = {"x": x, "L": exact + noise}
+
+    fit = lawdsl.fit(law, table, intervals="profile", claims=False)
+
+    assert isinstance(fit, lawdsl.Fit)
+    (told,) = [d.message for d in fit.diagnostics if d.code == "F0122"]
+    assert told.startswith("5 sets of active bounds were not tried")  # 2^5 - 27
+
+
+@pytest.mark.slow
+def test_the_sets_that_are_tried_first_are_those_next_to_the_fit(monkeypatch: pytest.MonkeyPatch):
+    law, x = law_of(LONG_CHAIN), np.linspace(1, 6, 40)
+    noise = np.random.default_rng(5).normal(0, 0.05, 40)
+    exact = 2 + 1.9 * x + 1.8 * x**2 + 1.7 / x + 1.6 * np.log(x) + 1.5 / x**2  # against all bounds
+    table = {"x": x, "L": exact + noise}
+
+    def ends() -> Mapping[str, tuple[float, float]]:
+        fit = lawdsl.fit(law, table, intervals="profile", claims=False)
+        assert isinstance(fit, lawdsl.Fit)
+        assert sum(p.at_bound is not None for p in fit.parameters.values()) >= 3
+        return fit.intervals.ends
+
+    few = ends()
+    monkeypatch.setattr(constrained, "MOST", 32)
+    assert {n: pytest.approx(x, rel=1e-3) for n, x in ends().items()} == few
 
 
 def test_an_interval_from_a_bound_begins_there_and_ends_where_the_textbook_says():

@@ -45,6 +45,9 @@ def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
     """The law with e^S in place of S wherever that makes it linear in more: exp(S + t*x) is e^S times
     exp(t*x). The symbol S then stands for e^S, which is above 0.
 
+    A parameter that also occurs outside of such exponentials, as in exp(S + t*x) + S*y, is kept: it
+    cannot stand for both.
+
     Returns:
         The expression, and the parameters that stand for their exponentials; None where no parameter
         can.
@@ -54,16 +57,20 @@ def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
     bound = {s for q in law.parameters for b in q.bounds for s in b.limit.free_symbols}
     expression, found = law.expression, list[sp.Symbol]()
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
+    factor = sp.Dummy(positive=True)
     with bounded(law.declarations):
         for q in law.parameters:
             if q.bounds or q.symbol in bound:
                 continue
-            made = expression.replace(
+            replaced = expression.replace(
                 lambda node, s=q.symbol: isinstance(node, sp.exp) and _adds(node.args[0], s),
-                lambda node, s=q.symbol: s * sp.exp(node.args[0] - s),
+                lambda node, s=q.symbol: factor * sp.exp(node.args[0] - s),
             )
-            if made != expression and {q.symbol, *found} <= _linear(made, symbols):
-                expression = made
+            if q.symbol in replaced.free_symbols:
+                continue
+            linear_form = replaced.xreplace({factor: q.symbol})
+            if linear_form != expression and {q.symbol, *found} <= _linear(linear_form, symbols):
+                expression = linear_form
                 found.append(q.symbol)
     return (expression, tuple(found)) if found else None
 

@@ -77,7 +77,13 @@ def profile(
         if found is None:
             continue
         bound, inwards = found
-        side = _from_bound(opened(problem, j), coupled, theta, j, base, rise)
+        own, others = opened(problem, j), held.copy()
+        others[j] = False
+        inflation = float(delta(own, theta, others, level, groups).inflation[j])
+        if inflation == np.inf:  # one run alone determines the parameter
+            low[j], high[j] = (bound, np.inf) if inwards > 0 else (-np.inf, bound)
+            continue
+        side = _from_bound(own, coupled, theta, j, base, rise * inflation)
         side.look(np.array([j]), np.array([inwards]))
         low[j], high[j] = (bound, side.high[j]) if inwards > 0 else (side.low[j], bound)
         best.append((side.lowest, side.lowest_theta))
