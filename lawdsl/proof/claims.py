@@ -98,9 +98,9 @@ def _applies(law: Law, claim: Claim) -> bool:
     known = {q.symbol: Fraction(repr(q.value)) for q in values.values()}
     for named, relations in claim.conditions:
         own = values.get(tree.name_of(named))
-        for relation, limit in relations if own is not None else ():
+        for relation, at in relations if own is not None else ():
             assert own is not None
-            sign = order(known, own.symbol - law.to_sympy(limit))
+            sign = order(known, own.symbol - law.to_sympy(at))
             if sign is not None and not RELATIONS[relation](sign, 0):
                 return False
     return True
