@@ -121,6 +121,15 @@ def intervals(
     if asked.method == "profile":
         found = profile(loose, theta, on_bound, asked.level, groups, problem)
         low, high, lower = found.low, found.high, found.lower
+        if found.left_out:
+            message = (
+                f"{found.left_out:,} sets of active bounds were not tried: intervals by profile may "
+                "be too narrow"
+            )
+            help = (
+                "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
+            )
+            notes.append(Diagnostic("F0122", message, "warning", help=help))
     elif asked.method == "bootstrap":
         drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
         low, high = drawn.ends(asked.level, free)

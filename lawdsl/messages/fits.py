@@ -181,7 +181,9 @@ FITS: dict[str, Message] = {
         "parameters, most draws determine nothing, and the scatter of the others says nothing of "
         "the truth. Of a single run no interval by runs can be made at all. Where a parameter is "
         "chosen before the others are fitted, slopes at the fit say nothing of how far it is off: "
-        "only a bootstrap repeats the choice.",
+        "only a bootstrap repeats the choice. Where four or more bounds depend on other parameters, a "
+        "profile tries 27 of the sets of bounds that may be active, and might end further out on "
+        "another one.",
     ),
     "F0123": Message(
         "claims of many labels that cannot be enforced",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from heapq import nsmallest
+from itertools import islice, product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
-MOST = 27  # active sets that are tried
+MOST = 27  # active sets that are tried: those that differ least from that of the fit
+ENUMERATED = 100_000  # active sets of which those are chosen
 ON_IT = 1e-9  # relative: so near to its bound a parameter keeps it
 
 
@@ -46,16 +49,31 @@ class Constrained:
     Args:
         problem: the same fit without them.
         whole: the fit.
+        theta: its parameters, shape (parameters,).
+
+    Attributes:
+        left_out: how many active sets are not tried. The least objective may lie on one of them, so
+            that it is lower than the one that is computed, and an interval wider.
     """
 
-    def __init__(self, problem: Problem, whole: Problem) -> None:
+    def __init__(self, problem: Problem, whole: Problem, theta: Array) -> None:
         self.problem, self.limits = problem, whole.transforms
-        self.ways = list(self._ways(whole.transforms))
+        coupled = [i for i, t in enumerate(self.limits) if t.coupled]
+        states = [(None, *_on_its_bounds(self.limits[i])) for i in coupled]
+        total = prod(map(len, states))
+        self.left_out = max(0, total - MOST)
+        self.ways = list(self._ways(coupled, states, theta))
 
-    def _ways(self, limits: Transforms) -> Iterator[_Way]:
-        coupled = [i for i, t in enumerate(limits) if t.coupled]
-        states = [(None, *_on_its_bounds(limits[i])) for i in coupled]
-        for chosen in list(product(*states))[:MOST]:
+    def _ways(
+        self, coupled: list[int], states: list[tuple[float | None, ...]], theta: Array
+    ) -> Iterator[_Way]:
+        limits, at_fit = self.limits, _on_bounds(self.limits, theta)
+
+        def changed(chosen: tuple[float | None, ...]) -> int:
+            return sum((u is not None) != at_fit[i] for i, u in zip(coupled, chosen, strict=True))
+
+        tried = islice(product(*states), ENUMERATED)
+        for chosen in nsmallest(MOST, tried, key=changed):
             on = {i: u for i, u in zip(coupled, chosen, strict=True) if u is not None}
             pairs = zip(limits, self.problem.transforms, strict=True)
             each = [own if i in on else loose for i, (own, loose) in enumerate(pairs)]
@@ -99,6 +117,13 @@ class Constrained:
             start[:, i], fixed[:, i] = u, True
         reached, losses, _ = finely(way.problem, start, fixed, settled_at=SETTLED)
         return to_parameters(way.problem.transforms, reached), losses
+
+
+def _on_bounds(limits: Transforms, theta: Array) -> list[bool]:
+    """Which parameters, of values of shape (parameters,), lie on a bound that depends on others."""
+    values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
+    distances = room(limits, values)
+    return [t.coupled and distances[t.name][1] <= ON_IT * abs(values[t.name]) for t in limits]
 
 
 def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:

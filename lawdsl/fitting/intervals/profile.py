@@ -32,11 +32,14 @@ class Profile:
         low, high: shape (parameters,); nan for a parameter that is held, infinite or the bound
             itself where the data set no end.
         lower: parameters at which the objective is lower than at the fit, if there are any.
+        left_out: how many sets of active bounds were not tried, on which an interval might end
+            further out.
     """
 
     low: Array
     high: Array
     lower: Array | None
+    left_out: int = 0
 
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
@@ -65,7 +68,7 @@ def profile(
     residual = problem.residuals(spread.free[None])[0]
     rise = noise_of(problem, residual, int(np.sum(~held)), groups).rise(level)
     coupled = whole if whole and any(t.coupled for t in whole.transforms) else None
-    bounds = None if coupled is None else Constrained(problem, coupled)
+    bounds = None if coupled is None else Constrained(problem, coupled, theta)
     width = np.sqrt(np.diag(spread.covariance))
     search = _Ends(problem, spread.free, width, base, rise * spread.inflation, bounds)
     kept = np.flatnonzero(~held)
@@ -89,7 +92,8 @@ def profile(
         best.append((side.lowest, side.lowest_theta))
     lowest, lower = min(best, key=lambda pair: pair[0])
     better = lowest < base * (1 - LOWER) - problem.exact
-    return Profile(low, high, lower if better else None)
+    left_out = 0 if bounds is None else bounds.left_out
+    return Profile(low, high, lower if better else None, left_out)
 
 
 def _inwards(whole: Problem, theta: Array, number: int) -> tuple[float, float] | None:
@@ -115,7 +119,7 @@ def _from_bound(
     bend = max(float(near.hessian[0, number, number]), 0.0) / rise
     width = 1 / max(slope, np.sqrt(bend / 2), 1e-300)
     widths = np.where(np.arange(len(theta)) == number, width, np.nan)
-    bounds = None if whole is None else Constrained(own, whole)
+    bounds = None if whole is None else Constrained(own, whole, theta)
     return _Ends(own, free[0], widths, base, np.full(len(theta), rise), bounds, np.inf)
 
 
