@@ -203,6 +203,23 @@ def test_the_profile_of_the_dcpt_law_on_its_bound_is_that_of_fits_with_a_fixed_p
             assert rise == pytest.approx(1, abs=0.03), (name, side)
 
 
+def test_an_interval_from_a_bound_allows_for_the_dependence_of_the_rows_of_a_run():
+    """The bound lies above the estimate, so the objective rises from it already: the end is further
+    out than that of the fit without the bound."""
+    draw = np.random.default_rng(6)
+    x, run = np.tile(np.geomspace(1, 6, 6), 12), np.repeat(np.arange(12), 6)
+    noise = np.repeat(draw.normal(0, 0.15, 12), 6) + draw.normal(0, 0.01, len(x))
+    table = {"x": x, "L": 2 / x - 0.1 + noise, "run": run}
+    laws = (law_of(LINE), law_of(LINE.replace("E, A > 0", "E\nparameter A > 0")))
+    bounded, without = (
+        lawdsl.fit(law, table, run=["run"], intervals="profile", claims=False) for law in laws
+    )
+
+    assert bounded.parameters["E"].at_bound == "lower"
+    assert without.values["E"] < 0 < without.intervals.ends["E"][1]
+    assert bounded.intervals.ends["E"][1] > without.intervals.ends["E"][1]
+
+
 def test_delta_intervals_on_a_bound_move_along_it():
     """b = 2a exactly: what is not known of a is not known of b, so k is known less well."""
     law = law_of(
