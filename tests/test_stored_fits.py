@@ -146,6 +146,18 @@ def test_in_two_variables_an_edited_offset_is_seen():
         lawdsl.Fit.of_json(content).predict({"N": [1e9], "D": [1e10]})
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+def test_sums_are_compared_in_the_unit_of_the_output_not_in_that_of_a_variable(unit: float):
+    law = law_of("variable D > 0\nparameter E, B > 0\nL = E + B/D^0.3\nminimize squared(L)")
+    D = unit * np.geomspace(1, 300, 12)
+    L = 1.7 + 0.4 / (D / unit) ** 0.3 + np.random.default_rng(0).normal(0, 1e-2, 12)
+    content = _one(lawdsl.fit(law, {"D": D, "L": L})).to_json()
+    content["objective"]["sum"] *= 2
+
+    with pytest.raises(lawdsl.LawdslError, match="but that of its parameters is stored"):
+        lawdsl.Fit.of_json(content).predict({"D": [2 * unit]})
+
+
 def test_a_fit_without_the_range_of_its_output_is_read(good: Content):
     """The range serves to see that numbers were edited, and is needed for nothing else."""
     content = copy.deepcopy(good)

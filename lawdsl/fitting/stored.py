@@ -19,7 +19,6 @@ from lawdsl.diagnostics import LawdslError
 from lawdsl.fitting.held import held_values
 from lawdsl.fitting.keeping import altered
 from lawdsl.fitting.posing import is_large, problem_of
-from lawdsl.fitting.records import ObjectiveValue
 from lawdsl.law import Bound, Law, Quantity
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def check_stored(fit: Fit, law: Law) -> None:
     Raises:
         LawdslError: F0108, with each contradiction.
     """
-    found = [*_domains(fit, law), *_held(fit, law), *_sums(fit), *_ends(fit)]
+    found = [*_domains(fit, law), *_held(fit, law), *_sums(fit, law), *_ends(fit)]
     if not found:
         found = [*_predictions(fit, law)]
     if found:
@@ -97,7 +96,7 @@ def _held(fit: Fit, law: Law) -> Iterator[str]:
             yield f"{name} = {stored.value:.6g}, but the law holds it at {known.value:.6g}"
 
 
-def _sums(fit: Fit) -> Iterator[str]:
+def _sums(fit: Fit, law: Law) -> Iterator[str]:
     """Numbers about the residuals that contradict each other."""
     objective, data = fit.objective, fit.data
     for name, (low, high) in data.ranges.items():
@@ -117,7 +116,7 @@ def _sums(fit: Fit) -> Iterator[str]:
     if max(fit.metrics.r2, fit.metrics.r2_log, -math.inf) > 1 + EXACT:
         yield "an R² is above 1"
     own = objective.log if objective.of_logs else objective.raw
-    least = _rounding(fit, objective)
+    least = _rounding(fit, law)
     if not _same(own.sum, objective.sum, least):
         yield (
             f"the objective is {objective.sum:.6g}, but that of its parameters is stored as "
@@ -129,11 +128,12 @@ def _sums(fit: Fit) -> Iterator[str]:
                 yield f"a mean of {total.mean:.6g} over {data.rows} rows is no sum of {total.sum:.6g}"
 
 
-def _rounding(fit: Fit, objective: ObjectiveValue) -> float:
-    """The sum of losses that is rounding."""
+def _rounding(fit: Fit, law: Law) -> float:
+    """A sum of losses that is no more than rounding: by the size of the output, whatever the
+    variables are measured in."""
     size = 1.0
-    if not objective.of_logs:
-        size = max((abs(end) for ends in fit.data.ranges.values() for end in ends), default=1.0)
+    if not fit.objective.of_logs:
+        size = max(map(abs, fit.data.ranges.get(law.output, (1.0, 1.0))))
     return fit.data.rows * EXACT * max(size, size**2) * EXACT
 
 
