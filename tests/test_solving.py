@@ -9,14 +9,15 @@ import mpmath
 import numpy as np
 import pytest
 import sympy as sp
+from flint import arb
 from planted import PLANTED, grid
 
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.solving.posing.isolating import isolated
-from lawdsl.solving.single.closer import minimised
-from lawdsl.solving.single.functions import Formula, Function
-from lawdsl.solving.single.line import Line, Margin
+from lawdsl.solving.single.closer import _combined, minimised
+from lawdsl.solving.single.functions import Formula, Function, number
+from lawdsl.solving.single.line import Candidate, Line, Margin
 from lawdsl.solving.single.roots import BITS, PIECES, Range, as_float, roots
 
 x = sp.Symbol("x", real=True)
@@ -166,6 +167,32 @@ def least_by_sampling(
 
 def least(goal: sp.Expr, margins: list[sp.Expr], low: float, high: float) -> Line:
     return minimised(function(goal), [Margin(function(m)) for m in margins], Range(low, high))
+
+
+def test_a_single_point_at_which_a_sign_is_not_decided_may_be_feasible():
+    """There (x - 1)^2 is 1e-24, and interval arithmetic on its expanded form knows no sign of it."""
+    equation = sp.exp(x) - sp.exp(sp.Rational("1.000000000001"))
+    conditions = [Margin(function(equation), equality=True), Margin(function(x**2 - 2 * x + 1))]
+    found = minimised(function(x), conditions, Range(0.0, 3.0))
+
+    assert not (found.best is None and found.certain)
+
+
+def test_an_end_of_the_range_that_may_be_better_stays_an_alternative():
+    """A part of the range that is looked at alone has two candidates that are too alike to tell."""
+
+    def candidate(at: float, kind: str) -> Candidate:
+        return Candidate(number(at), kind)
+
+    def values(low: str, high: str) -> Interval:
+        return Interval(arb(low), arb(high))
+
+    end, cut, best = candidate(0.0, "end"), candidate(1.0, "end"), candidate(0.7, "stationary")
+    line = Line(candidate(40.0, "stationary"), values("5", "5"), certain=False)
+    alone = Line(best, values("1", "1.5"), (end, cut), equal=False, apart=0.25)
+    found = _combined(line, alone, Range(0.0, 1.0), Range(0.0, 100.0))
+
+    assert (found.best, found.others, found.equal, found.apart) == (best, (end,), False, 0.25)
 
 
 @pytest.mark.parametrize("seed", range(15))

@@ -58,13 +58,10 @@ def _combined(line: Line, alone: Line, part: Range, whole: Range) -> Line:
         return settled
     if line.value is not None and value.low >= line.value.high:
         return settled
-    inner = (best.at == part.low and part.low > whole.low) or (
-        best.at == part.high and part.high < whole.high
-    )
     better = line.value is None or bool(value.high < line.value.low)
-    if inner or not better:  # a place where the part was cut off is no end; or two are too alike
+    if _is_cut(best.at, part, whole) or not better:  # two values may be too alike
         return line
-    others = tuple(c for c in alone.others if part.low < c.at < part.high)
+    others = tuple(c for c in alone.others if not _is_cut(c.at, part, whole))
     return replace(
         settled,
         best=best,
@@ -75,3 +72,8 @@ def _combined(line: Line, alone: Line, part: Range, whole: Range) -> Line:
         plateau=alone.plateau,
         left_out=alone.left_out,
     )
+
+
+def _is_cut(x: float, part: Range, whole: Range) -> bool:
+    """Whether a part of a range was cut off at a place, which is no end of the range then."""
+    return (x == part.low and part.low > whole.low) or (x == part.high and part.high < whole.high)

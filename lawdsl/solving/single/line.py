@@ -269,16 +269,20 @@ class _Minimising:
             before = self.segments[i - 1] if i else None
             after = self.segments[i] if i < len(self.segments) else None
             beside = [s for s in (before, after) if s is not None]
-            if not any(s.allowed and not s.doubtful for s in beside):
-                others = (m for k, m in enumerate(self.margins) if k not in cut.margins)
-                if not all(m.allows(m.function.sign(cut.x)) for m in others):
-                    continue
-            if _falls_away(before, after):
-                continue
             finite = cut.x.low.is_finite() and cut.x.high.is_finite()
             open_end = self.whole.low_open if i == 0 else self.whole.high_open
             attained = not (cut.end and (open_end or not finite))
             attained &= not any(self.margins[k].strict for k in cut.margins)
+            if not any(s.allowed and not s.doubtful for s in beside):
+                others = (m for k, m in enumerate(self.margins) if k not in cut.margins)
+                signs = [(m, m.function.sign(cut.x)) for m in others]
+                if any(sign is not None and not m.allows(sign) for m, sign in signs):
+                    continue
+                if any(sign is None for _, sign in signs):
+                    self.doubtful += [cut.x] * attained  # it may be a feasible point
+                    continue
+            if _falls_away(before, after):
+                continue
             if finite and not attained and not any(s.allowed or s.doubtful for s in beside):
                 self.doubtful += [cut.x] * bool(cut.x.low < cut.x.high)  # it may be two places
                 continue
