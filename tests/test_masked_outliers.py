@@ -10,7 +10,9 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.diagnostics import Diagnostic
-from lawdsl.fitting.exchanged import _grid
+from lawdsl.fitting.exchanged import _grid, exchanged
+from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.refitting import refitted
 
 Columns = dict[str, Any]
 
@@ -158,6 +160,24 @@ def test_a_grid_with_values_in_common_is_no_exchange():
     exact = 1.69 + 2 / table["N"] ** 0.34 + 3 / table["D"] ** 0.28
 
     assert told(TWO, {**table, "L": exact * errors(0, 26, 0.003)}) == {}
+
+
+def test_a_planned_run_outside_the_ranges_of_a_few_noisy_ones_is_no_exchange():
+    """Of a few rows chance alone takes a third of the sum of squares away in one table of ten."""
+    law = law_of(
+        "variable N, D > 0\nparameter a, b, c\nL = a + b*log(N) + c*log(D)\nminimize squared(L)"
+    )
+    named = 0
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        N = np.append(np.exp(draw.uniform(0, np.log(10), 7)), 60.0)
+        D = np.append(np.exp(draw.uniform(np.log(20), np.log(200), 7)), 4.0)
+        table = np.array([N, D]), 3 + draw.normal(0, 0.03, 8)
+        problem = problem_of(law, *table, law.objective)
+        theta, _ = refitted(problem, np.array([3.0, 0.0, 0.0]))
+        named += len(exchanged(law, problem, theta))
+
+    assert named == 0
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,10 @@ FEWEST = 4  # rows that have the commonest value of a variable: below, it is no 
 COMMON = 0.25  # of the rows of the commonest value: a value that as many rows have is on the grid
 MOST = 0.2  # of the rows: more are no slips
 ALIKE = 1.1  # times the sum of squares: rows that fit a grid may change as much when exchanged
-BETTER = 0.7  # of it at most: rows that only fit the ranges of the others
+BETTER = (
+    0.7  # of it at most, however many rows there are: rows that only fit the ranges of the others
+)
+EVIDENCE = 20.0  # twice the logarithm of the likelihood ratio for such rows: chance gives it to few
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,25 @@ def exchanged(law: Law, problem: Problem, theta: Array) -> list[Exchanged]:
     found = []
     for i, k in itertools.combinations(numbers, 2):
         a, b = problem.columns[i], problem.columns[k]
-        for rows, least in _candidates(a, b):
-            if rows.any() and _change(problem, theta, rows, i, k) < least:
+        for rows, most in _candidates(a, b, problem.rows - problem.parameters):
+            if rows.any() and _change(problem, theta, rows, i, k) < most:
                 names = law.variables[i].name, law.variables[k].name
                 found.append(Exchanged(np.flatnonzero(rows), names))
                 break
     return found
 
 
-def _candidates(a: Array, b: Array) -> Iterator[tuple[Mask, float]]:
-    """Rows that may be exchanged, by the grid of the others, or by their ranges; and how much of
-    the sum of squares they may leave."""
+def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]]:
+    """Rows that may be exchanged, by the grid of the others, or by their ranges; and the ratio of
+    the sums of squares after and before the exchange up to which they count as such.
+
+    A grid is evidence by itself. Runs outside of the ranges of the others may have been planned: the
+    likelihood ratio of Gaussian noise, n/2 log(before/after), has to say that they were not.
+
+    Args:
+        a, b: two variables, shape (rows,) each.
+        freedom: residual degrees of freedom, for n.
+    """
     on_a, on_b = _grid(a), _grid(b)
     if len(on_a) and len(on_b):
         off = ~np.isin(a, on_a) & ~np.isin(b, on_b)
@@ -77,7 +88,8 @@ def _candidates(a: Array, b: Array) -> Iterator[tuple[Mask, float]]:
         return
     rest_a, rest_b = a[~rows], b[~rows]
     off = ~_between(a, rest_a) & ~_between(b, rest_b)
-    yield rows & off & _between(a, rest_b) & _between(b, rest_a), BETTER
+    most = min(BETTER, float(np.exp(-EVIDENCE / max(freedom, 1))))
+    yield rows & off & _between(a, rest_b) & _between(b, rest_a), most
 
 
 def _grid(values: Array) -> Array:
@@ -97,14 +109,6 @@ def _change(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float
     model = problem.model
     columns = model.columns.copy()
     columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
-    other = Problem(
-        model.on(columns),
-        problem.transforms,
-        problem.target,
-        problem.objective,
-        problem.weights,
-        problem.exponential,
-        problem.variables,
-    )
+    other = replace(problem, model=model.on(columns))
     before = squares_of(problem, theta)
     return squares_of(other, theta) / before if before > 0 else np.inf
