@@ -173,3 +173,23 @@ def test_a_number_below_all_decimals_is_shown_by_its_sign(exponent: int, shown: 
     tape = compile_tape((sp.exp(-x),), (x,))
 
     assert certain_text(tape, [Fraction(exponent)], 6) == shown
+
+
+CANCELLING = {"log(1 + x)/x": 1.0, "(1 - cos(x))/x^2 - x/3": 0.5, "1 - (exp(x) - 1)/x": 0.0}
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [g if not k else pytest.param(g, marks=pytest.mark.slow) for k, g in enumerate(CANCELLING)],
+)
+def test_values_that_cancel_in_floats_are_shown_with_their_digits(
+    goal: str, tmp_path: Path
+) -> None:
+    """Near 0 floats give 0, 1.1 or 2 for functions that are about 1."""
+    path = tmp_path / "small.law"
+    path.write_text(f"question small\nchoose x in [1e-17, 1]\nmaximize {goal}\n", encoding="utf-8")
+    answer = lawdsl.Asked(path).answer()
+    limit = pytest.approx(CANCELLING[goal], rel=1e-4, abs=1e-4)
+    assert answer.goal.value == limit
+    near = [row.goal for row in answer.response if row.x["x"] < 1e-10]
+    assert near and all(value == limit for value in near)

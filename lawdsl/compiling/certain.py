@@ -5,6 +5,7 @@ Fractions are exact, and stay so while they are short.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -30,6 +31,7 @@ BITS = 170  # of an end point where a point is verified: 50 digits
 SHORT = 2000  # bits of a fraction that is kept exact
 WORKING = (BITS, 4 * BITS, 16 * BITS)  # bits tried, one after another, for digits that are shown
 FLOATS = 300  # digits before or behind the point that a float64 surely has
+NARROW = 1e-12  # of a number: an interval so narrow is one float
 MOST_DIGITS = 60  # of a number before it is rounded
 
 Number = Fraction | Interval
@@ -59,6 +61,44 @@ def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
         except NoInterval:
             return None
     return value if isinstance(value, Fraction) else None
+
+
+def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
+    """All outputs at floats, each right to 12 digits; NaN for one that is not.
+
+    Floats lose all digits of 1 - cos(x) near 0; here the computation is in Arb intervals of BITS.
+    """
+    if not all(map(math.isfinite, inputs)):
+        return [math.nan] * len(tape.outputs)
+    with precision(BITS):
+        results: list[Interval | None] = []
+        for step in tape.instructions:
+            if step.op == "input":
+                results.append(as_interval(Fraction(inputs[step.value])))  # type: ignore[index]
+            elif step.op == "constant":
+                results.append(as_interval(_constant(step.value)))
+            else:
+                results.append(_result(step.op, [results[i] for i in step.arguments]))
+        return [_as_float(results[place]) for place in tape.outputs]
+
+
+def _result(op: str, arguments: Sequence[Interval | None]) -> Interval | None:
+    """The result of an operation; None where it has none that is certain."""
+    if None in arguments:
+        return None
+    try:
+        found = OPERATIONS[op](*arguments)
+    except NoInterval:
+        return None
+    return None if found.low.is_nan() or found.high.is_nan() else found
+
+
+def _as_float(value: Interval | None) -> float:
+    """The float amid a narrow interval; NaN for a wide one."""
+    if value is None or not (value.low.is_finite() and value.high.is_finite()):
+        return math.nan
+    low, high = float(value.low), float(value.high)
+    return low if low == high or abs(high - low) <= NARROW * abs(low) else math.nan
 
 
 def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:

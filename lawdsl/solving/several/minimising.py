@@ -277,8 +277,10 @@ def _tolerance(places: Sequence[_Place]) -> float:
     """By how much the values of equal optima may differ, beside the least of the units of the
     objective, which are large where unknowns are or may be, and beside the values themselves."""
     unit = min(place.units.goal for place in places)
-    values = [abs(place.value) for place in places]
-    return SAME * min(unit, max(values)) + ROUNDING * (unit + min(values))
+    least = min(places, key=lambda place: place.value)
+    return SAME * min(unit, max(abs(least.value), least.units.goal)) + ROUNDING * (
+        unit + abs(least.value)
+    )
 
 
 def _places(problem: Problem, ends: Sequence[_End], *, descend: bool = True) -> list[_Place]:
@@ -336,18 +338,16 @@ def _searched(
     objective, have become much smaller or larger on the way. It moves unknowns from 0 upwards by
     factors if told to."""
     x, found = start, None
+    units: Units | None = None
     usual: Array | None = None
-    goal = 0.0
     for _ in range(REFITS):
         own = from_ends(x, *problem.polytope.tightened)
         there = problem.in_units_at(x, usual if usual is None else np.where(own > 0, own, usual))
         assert there.units is not None
-        before, usual = usual, there.units.unknowns
-        goal_before, goal = goal, there.units.goal
-        if before is not None:
-            changes = np.log2([*(usual / before), goal / goal_before])
-            if np.all(np.abs(changes) <= ALIKE_UNITS):
-                break
+        before, units = units, there.units
+        if before is not None and not _differ(before, units):
+            break
+        usual = units.unknowns
         moved = searched_from(there, x / usual, length, by_factors=by_factors)
         if moved is None:
             break
@@ -356,6 +356,12 @@ def _searched(
         if given_up:
             break
     return found
+
+
+def _differ(before: Units, after: Units) -> bool:
+    """Whether the units of the unknowns or of the objective differ by much."""
+    changes = np.log2([*(after.unknowns / before.unknowns), after.goal / before.goal])
+    return bool(np.any(np.abs(changes) > ALIKE_UNITS))
 
 
 def _solution(problem: Problem, end: Point) -> Solution:
@@ -430,6 +436,33 @@ def _certain(problem: Problem, x: Array) -> Array:
 
 def _finished(problem: Problem, end: _End, *, descend: bool = True) -> _Place:
     """The optimum at the end of a search, to rounding.
+
+    Newton's method may lead to where other units suit: slopes that vanished in the old ones need
+    not do so there, and the search goes on.
+    """
+    place = _finished_once(problem, end, descend=descend)
+    for _ in range(REFITS):
+        own = from_ends(place.x, *problem.polytope.tightened)
+        usual = np.where(own > 0, own, place.units.unknowns)
+        there = problem.in_units_at(place.x, usual)
+        assert there.units is not None
+        if not _differ(place.units, there.units):
+            break
+        lower = _searched(problem, place.x, SHORT)
+        if lower is None or not -np.inf < lower.value < place.value:
+            lower = _End(place.x, usual, place.value)
+        further = _finished_once(problem, lower, descend=descend)
+        rounding = ROUNDING * (there.units.goal + abs(place.value))
+        if not np.isfinite(further.value) or further.point.violation > FEASIBLE:
+            break
+        if further.value > place.value + rounding:
+            break
+        place = further
+    return place
+
+
+def _finished_once(problem: Problem, end: _End, *, descend: bool) -> _Place:
+    """The optimum at the end of a search, in the units in which it ended.
 
     An unknown that has come much nearer to its end, or to 0, than where it started is either there,
     or has a best value of another magnitude: both are tried.

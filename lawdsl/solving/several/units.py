@@ -18,6 +18,8 @@ Mask = NDArray[np.bool_]
 
 STEP = 1e-3  # of a unit: how far apart the slopes are from which curvature is computed
 APART = 1e-5  # of its usual length: an unknown so near to its bound has the usual length as unit
+NEAR = 1e-3  # of the distance of two ends: an unknown so near to one has its own distance as unit
+AT_END = 1e-10  # of it: an unknown so near to an end is there, but for rounding
 SMALLEST, LARGEST = 2.0**-900, 2.0**900
 
 
@@ -52,7 +54,7 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
     """How far each unknown has to go to change much.
 
     An unknown that goes over decades changes by factors; one between two ends has the distance of
-    these; any other its own distance from its end, or from 0.
+    these, if it is not very near to one of them; any other its own distance from its end, or from 0.
 
     Args:
         x: where, shape (n,).
@@ -65,15 +67,16 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
     ends = from_ends(x, low, high)
     least = 0.0 if usual is None else APART * usual
     own = np.where(np.isfinite(ends) & (ends > least), ends, 1.0 if usual is None else usual)
+    with np.errstate(invalid="ignore"):
+        near = (ends > np.maximum(least, AT_END * (high - low))) & (ends < NEAR * (high - low))
+    between &= ~near
     return np.where(decades, np.abs(x), np.where(between, high - low, own))
 
 
 def from_ends(x: Array, low: Array, high: Array) -> Array:
-    """How far unknowns are from the end that they have, or from 0."""
-    found: Array = np.where(
-        np.isfinite(low), x - low, np.where(np.isfinite(high), high - x, np.abs(x))
-    )
-    return found
+    """How far unknowns are from the nearest end that they have, or from 0."""
+    found = np.minimum(x - low, high - x)
+    return np.where(np.isfinite(found), found, np.abs(x))
 
 
 def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.compiling.certain import certain_floats
 from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.solving.single.functions import Formula
@@ -54,6 +55,17 @@ class Along:
         return Points(
             x, found, gradients[:, 0], gradients[:, 1 : 1 + count], gradients[:, 1 + count :]
         )
+
+    def exactly_at(self, x: Array, values: Mapping[sp.Symbol, float]) -> Points:
+        """The same as `at`, but no value has lost its digits by cancellation, where Arb has them.
+
+        For the few points that are shown: a value takes a hundred times as long as in floats.
+        """
+        points = self.at(x, values)
+        known = [values[s] for s in self.inputs[1:]]
+        exact = [certain_floats(self.slopes.tape, [float(place), *known]) for place in x]
+        better = np.array(exact).T
+        return replace(points, values=np.where(np.isnan(better), points.values, better))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def _end_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:
 def response(frame: Frame, found: Found) -> Iterator[Response]:
     """The goal and the constraints at some values of the unknown, the answer among them."""
     x = _steps(found.whole, found.best.at)
-    points = frame.along.at(x, found.values)
+    points = frame.along.exactly_at(x, found.values)
     half = frame.noise.half_widths(points.by_parameters[0], found.level)
     others = [unknown.name for unknown in frame.followers]
     for n, at in enumerate(x):

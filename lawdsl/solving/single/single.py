@@ -178,7 +178,7 @@ class Single:
             found, curve = unbeaten
         x, values = found.best.at, {**found.values, self.x: found.best.at}
         values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
-        points = self.along.at(np.array([x]), found.values)
+        points = self.along.exactly_at(np.array([x]), found.values)
         drawn = drawn_answers(self.frame, found)
         formula = self._closed(found, values)
         unknowns = self._unknowns(found, values, drawn, formula)
@@ -216,6 +216,8 @@ class Single:
         where points further out are better again and again."""
         for _ in range(ROUNDS):
             at = better_point(self.frame, found)
+            if at is not None and not self._is_better(at, found):  # by rounding alone
+                at = None
             own = [r for r in curve if r.allowed]
             least = min(own, key=lambda r: self.posed.sign * r.goal, default=None)
             if at is None and least is not None:
@@ -231,7 +233,7 @@ class Single:
 
     def _is_better(self, at: float, found: Found) -> bool:
         """Whether the goal at a point is better than at the best place."""
-        values = self.along.at(np.array([at, found.best.at]), found.values).values[0]
+        values = self.along.exactly_at(np.array([at, found.best.at]), found.values).values[0]
         return bool(values[0] < values[1])
 
     def _slope_at(self, x: float) -> sp.Expr | None:
