@@ -485,7 +485,8 @@ def _finished_once(problem: Problem, end: _End, *, descend: bool) -> _Place:
     kept = [place for place in kept if _nearly(problem, place.x)] or kept
     least = min(kept, key=lambda place: place.value)
     rounding = ROUNDING * (least.units.goal + abs(least.value))
-    chosen = next(place for place in reversed(kept) if place.value <= least.value + rounding)
+    alike = (place for place in reversed(kept) if place.value <= least.value + rounding)
+    chosen = next(alike, least)  # nothing is alike where the value is infinite
     if chosen.point.residual <= LOOSE or not descend:
         return chosen
     return replace(chosen, point=descended(chosen.problem, chosen.point, LOOSE))
