@@ -126,6 +126,51 @@ def test_repeated_measurements_at_as_many_settings_as_parameters_do_not_test_a_l
     assert told(fit)["F0102"].startswith("3 settings of the variables, 3 parameters")
 
 
+def test_settings_that_nearly_agree_do_not_test_a_law():
+    """Trained tokens are whole batches, so that planned replicates differ in their last digits."""
+    x = np.repeat([1.0, 5.0, 30.0], 5) * noise(4, 15, 1e-4)
+    fit = lawdsl.fit(POWER, {"x": x, "y": (2 + 1 / x**0.5) * noise(3, 15, 0.001)})
+
+    assert told(fit)["F0102"].startswith("3 settings of the variables, 3 parameters")
+
+
+@pytest.mark.parametrize(
+    "x",
+    [np.linspace(2020, 2021, 12), np.geomspace(1, 1e6, 12), np.linspace(1e-6, 1e-3, 12)],
+    ids=["years", "six decades", "next to 0"],
+)
+def test_settings_that_differ_by_a_part_of_their_range_are_several(x: np.ndarray):
+    y = 2 - 0.3 * (x - x[0]) / np.ptp(x) + np.random.default_rng(0).normal(0, 1e-3, 12)
+    law = law_of("variable x\nparameter a, b\ny = a + b*x\nminimize squared(y)")
+
+    assert "F0102" not in told(lawdsl.fit(law, {"x": x, "y": y}))
+
+
+def test_rows_that_were_joined_with_a_copy_in_single_precision_are_no_spare_rows():
+    x = np.geomspace(1, 30, 4)
+    y = (2 + 1 / x**0.5) * noise(3, 4, 0.001)
+    both = [np.append(own, own.astype(np.float32).astype(float)) for own in (x, y)]
+    fit = lawdsl.fit(POWER, {"x": both[0], "y": both[1]})
+
+    assert told(fit)["F0102"] == "4 different rows, 3 parameters: 1 row is left to test the law"
+    assert told(fit)["D0114"] == "4 of 8 rows repeat another row exactly"
+
+
+@pytest.mark.parametrize("heavy", [[0, 11], [0, 5, 11]])
+def test_rows_with_hardly_any_weight_do_not_test_a_law(heavy: list[int]):
+    """The law passes through the heavy rows, and the others hardly count where it misses them."""
+    law = law_of("variable x\nparameter a, b\ny = a + b*x\nminimize squared(y)")
+    x = np.linspace(1, 5, 12)
+    y = 2 + x + np.random.default_rng(0).normal(0, 0.1, 12)
+    weights = np.full(12, 1e-9)
+    weights[heavy] = 1.0
+    table = {"x": x, "y": y, "copies": weights}
+
+    assert "effective rows of 12" in told(lawdsl.fit(law, table, weights="copies"))["F0102"]
+    table["copies"] = np.where(weights == 1, 3.0, 1.0)
+    assert "F0102" not in told(lawdsl.fit(law, table, weights="copies"))
+
+
 def test_shares_that_sum_to_1_are_not_taken_apart():
     law = law_of(
         "variable p in [0, 1]\nvariable q in [0, 1]\nparameter c, k > 0\nparameter s, t\n"

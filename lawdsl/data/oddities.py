@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lawdsl.data.resolution import in_single_precision
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.distributions import poisson_sf
@@ -88,8 +89,8 @@ def two_scales(
 
 
 def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[Diagnostic]:
-    """A warning where rows repeat another row in all that the law sees of it, and chance does not
-    explain it: measurements of few digits may agree.
+    """A warning where rows repeat another row in all that the law sees of it, in single precision,
+    and chance does not explain it: measurements of few digits may agree.
 
     Args:
         table: for its name, and the numbers of its rows.
@@ -97,10 +98,11 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
         output: the measurements, shape (rows,).
         steps: the steps that they are rounded to, shape (rows,).
     """
-    settings = pa.table({str(i): column for i, column in enumerate((*data, output))})
+    cells = in_single_precision(np.vstack([data, output]))
+    settings = pa.table({str(i): column for i, column in enumerate(cells)})
     names = settings.column_names
-    cells = settings.append_column("row", pa.array(table.rows))
-    seen = cells.group_by(names).aggregate([("row", "min"), ("row", "count")])
+    numbered = settings.append_column("row", pa.array(table.rows))
+    seen = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
     count = len(output) - seen.num_rows
     if not count:
         return []

@@ -55,3 +55,12 @@ def _significant(numbers: Array, size: Array) -> Array:
 def _allowed(unit: Array | float, size: Array) -> Array:
     coarse = np.asarray(unit) > COARSE * np.max(size)
     return np.where(coarse, SINGLE, EXACT) * size
+
+
+def in_single_precision(numbers: Array) -> Array:
+    """The numbers rounded to the 24 bits of a float32, whatever their size; the shape is kept.
+
+    A table that was joined with a copy of itself in another precision has equal rows only so.
+    """
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 24)), exponent - 24))

@@ -14,6 +14,8 @@ from lawdsl.law import Law
 Array = NDArray[np.float64]
 
 SPARE = 2  # rows beyond the parameters: fewer cannot test a law
+ROUNDED = 1e-6  # rows: effective rows are no whole number
+NEARLY = 1e-3  # relative: settings that differ by less were meant to be the same
 CLEARLY = 1.2  # so many times the usual distance from the median
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
 RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
@@ -41,9 +43,10 @@ def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
 def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
-    Copies of a row count once. With one spare row the noise, and every interval with it, is known to
-    an order of magnitude only, and no residual can be judged against the others. Further
-    measurements at the same settings tell the noise, not the form of the law.
+    Copies of a row count once, and rows with little of the weight hardly (Kish's effective sample
+    size, (Σw)²/Σw²). With one spare row the noise, and every interval with it, is known to an order
+    of magnitude only, and no residual can be judged against the others. Further measurements at
+    nearly the same settings tell the noise, not the form of the law.
 
     Args:
         problem: the fit.
@@ -51,18 +54,68 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """
     count = problem.parameters + chosen
     rows = len(distinct(problem))
-    settings = len(np.unique(problem.columns, axis=1).T)
     help = "measure more, or fit a smaller law"
     if rows - count < SPARE:
         spare = "1 row is" if rows > count else "no row is"
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
+    effective = _effective_rows(problem.weights, problem.rows)
+    if effective - count < SPARE - ROUNDED:
+        message = (
+            f"the weights leave {effective:.3g} effective rows of {problem.rows}, {count} parameters: "
+            "too few to test the law"
+        )
+        help = "weight the rows less unevenly, measure more, or fit a smaller law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
+    settings = _settings(problem.columns, count)
     if len(problem.columns) and settings <= count:  # a constant has no form to be tested
         message = f"{settings} settings of the variables, {count} parameters: none is left to test the law"
         help = "measure at more settings, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     return []
+
+
+def _effective_rows(weights: Array | None, rows: int) -> float:
+    """Kish's effective sample size of weighted rows."""
+    if weights is None:
+        return float(rows)
+    shares = weights / np.max(weights)
+    return float(np.sum(shares) ** 2 / np.sum(shares**2))
+
+
+def _settings(columns: Array, most: int) -> int:
+    """How many settings of the variables there are, those that nearly agree counted once; any number
+    above `most` where there are more than that.
+
+    Args:
+        columns: the variables, shape (variables, rows).
+        most: the number that matters.
+    """
+    levels = []
+    for values in columns:
+        own = _levels(values, most)
+        if own is None:
+            return most + 1
+        levels.append(own)
+    return len(np.unique(np.array(levels), axis=1).T) if levels else 1
+
+
+def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
+    """The level of each value, those within a thousandth of the value and of the range of the lowest
+    one of a level being the same; None where there are more levels than `most`."""
+    ordered = np.unique(values)
+    width = NEARLY * float(ordered[-1] - ordered[0])
+    starts = [0]
+    while True:
+        first = ordered[starts[-1]]
+        last = first + min(width, NEARLY * abs(first))
+        after = int(np.searchsorted(ordered, last, side="right"))
+        if after == len(ordered):
+            return np.searchsorted(ordered[starts], values, side="right")
+        if len(starts) > most:
+            return None
+        starts.append(after)
 
 
 def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.data.resolution import in_single_precision
 from lawdsl.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.fitting.problem import ROUNDING, Problem
 from lawdsl.law import Law
@@ -110,8 +111,9 @@ def view(law: Law, problem: Problem, theta: Array, rows: Rows) -> View:
 
 
 def distinct(problem: Problem) -> Rows:
-    """Each row once: copies tell nothing new. Rows stand in order, so copies are neighbours."""
-    cells = np.vstack([problem.columns, problem.target])
+    """The numbers of the rows without copies, which are no further measurements; numbers that are
+    equal in single precision are equal. Rows are sorted, so copies are neighbours."""
+    cells = in_single_precision(np.vstack([problem.columns, problem.target]))
     same = np.all(cells[:, 1:] == cells[:, :-1], axis=0)
     return np.flatnonzero(np.append(True, ~same))
 

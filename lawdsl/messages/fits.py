@@ -29,8 +29,9 @@ FITS: dict[str, Message] = {
         "With as many rows as parameters the law passes through every point whatever is measured, "
         "and nothing is left to tell a right law from a wrong one. With one more the noise, and "
         "each interval with it, is known to an order of magnitude only, and no row can be judged by "
-        "the others. Copies of a row count once; repeated measurements at as many settings as "
-        "there are parameters tell the noise, but not whether the law is right. Measure more.",
+        "the others. Copies of a row count once, rows with little of the weight hardly, and nearly "
+        "equal settings are one: measurements repeated at as many settings as there are parameters "
+        "tell the noise, but not whether the law is right. Measure more.",
         (HEAD + "".join(ROWS.splitlines(keepends=True)[i] for i in (0, 1, 2, 5, 8)),),
         GOOD,
     ),
