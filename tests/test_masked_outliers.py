@@ -106,6 +106,36 @@ def test_a_loss_at_an_end_that_the_curve_can_follow_is_not_trusted():
     assert told(SHARE, {"r": r, "L": L}) != {}
 
 
+@pytest.mark.parametrize("goal", ["squared(raw)", "huber(log)"])
+@pytest.mark.parametrize(
+    ("rows", "row", "value"),
+    [(6, 0, 30.0), (6, 3, 30.0), (7, 5, 300.0), (5, 4, 2500.0), (6, 2, 25)],
+)
+def test_a_far_value_among_too_few_rows_to_judge_it_is_named(
+    rows: int, row: int, value: float, goal: str
+):
+    x = np.geomspace(1, 100, rows)
+    L = (2 + 1 / x**0.5) * errors(3, rows, 0.001)
+    L[row] = value
+
+    fit = lawdsl.fit(POWER, {"x": x, "L": L}, objective=goal, claims=False)
+
+    (told,) = [d.message for d in fit.diagnostics if d.code == "F0115"]
+    assert f"row {row + 1} with {value:g} lies far from all others" in told
+    assert fit.verdict != "trusted"
+
+
+@pytest.mark.parametrize("rows", [5, 6, 7])
+def test_a_far_value_is_no_surprise_where_its_row_is_as_far(rows: int):
+    law = law_of("variable x > 0\nparameter A, k > 0\nL = A*exp(k*x)\nminimize squared(L)")
+    x = np.append(np.linspace(1, 2, rows - 1), 30.0)
+    L = 0.1 * np.exp(0.4 * x) + np.random.default_rng(0).normal(0, 1e-3, rows)
+
+    assert "F0115" not in told(law, {"x": x, "L": L})
+    clean = (2 + 1 / np.geomspace(1, 100, rows) ** 0.5) * errors(3, rows, 0.001)
+    assert "F0115" not in told(POWER, {"x": np.geomspace(1, 100, rows), "L": clean})
+
+
 def test_a_steep_law_has_far_values_that_are_right():
     law = law_of("variable x > 0\nparameter A, k > 0\nL = A*exp(k*x)\nminimize squared(L)")
     x = np.append(np.linspace(1, 2, 12), 30.0)

@@ -25,7 +25,7 @@ from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.posing import is_large, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Parameter
-from lawdsl.fitting.robust import far_values, is_robust, rows_that_spoil
+from lawdsl.fitting.robust import far_values, is_robust, rows_that_spoil, unjudged
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.straightest import Straightest, straightest
 from lawdsl.fitting.transforms import to_parameters
@@ -243,6 +243,8 @@ def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> lis
     failed |= any(d.code == "F0101" and d.severity == "error" for d in found)
     named = any(d.code == "F0115" for d in told)
     far = far_values(problem.target)
+    if not named and (few := unjudged(problem, runs, far)):
+        return [*told, *few]
     if named or is_robust(problem) or not (failed or far.any()):
         return told
     starts = task.starts if isinstance(task.starts, int) else AUTO

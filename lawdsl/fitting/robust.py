@@ -37,9 +37,13 @@ def is_robust(problem: Problem) -> bool:
 def far_values(target: Array) -> Mask:
     """A few measurements that are so far from all others, as they are and in logarithms, that they
     are most likely errors, shape (rows,): one loss of 30 among losses of 2.5."""
-    scales = [target, np.log(target)] if np.all(target > 0) else [target]
-    found = [_apart(own) for own in scales]
-    return np.logical_and.reduce(found)
+    return np.logical_and.reduce(_apart_on_scales(target))
+
+
+def _apart_on_scales(values: Array) -> list[Mask]:
+    """Which values are far from all others as they are, and in logarithms where these exist."""
+    scales = [values, np.log(values)] if np.all(values > 0) else [values]
+    return [_apart(own) for own in scales]
 
 
 def _apart(values: Array) -> Mask:
@@ -54,6 +58,32 @@ def _apart(values: Array) -> Mask:
         if high[0] - ordered[k - 1] > FAR * (high[-1] - high[0]) > 0:
             far[order[:k]] = True
     return far
+
+
+def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
+    """Measurements far from all others, where too few rows are left to judge them by the law.
+
+    Not those of rows whose variables lie as far from those of the others: there the law may be steep.
+
+    Args:
+        problem: the fit.
+        runs: the table.
+        far: measurements far from all others, shape (rows,).
+    """
+    steep = [apart for column in problem.columns for apart in _apart_on_scales(column)]
+    named = np.flatnonzero(far & ~np.logical_or.reduce(steep, initial=False))
+    if not len(named) or problem.rows - np.sum(far) >= problem.parameters + SPARE:
+        return []
+    numbers, values, others = runs.rows[named], problem.target[named], problem.target[~far]
+    which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))
+    verb = "lies" if len(named) == 1 else "lie"
+    message = (
+        f"{which} {verb} far from all others, {np.min(others):.6g} to {np.max(others):.6g}, and too "
+        "few rows are left to judge by the law"
+    )
+    help = "look at these runs: correct them, or leave them out with --where, and compare"
+    place = f"{runs.name}:{numbers[0]}"
+    return [Diagnostic("F0115", message, "warning", place=place, help=help)]
 
 
 def rows_that_spoil(

@@ -120,7 +120,8 @@ FITS: dict[str, Message] = {
         "rows far from the law",
         "The scatter of the other rows does not explain how far these lie from the law, be its "
         "tail Gaussian or as heavy as they show it: a typing error, a run that diverged, another "
-        "unit. Or the residuals fall into two clouds with nothing between them. The rows are "
+        "unit. Or the residuals fall into two clouds with nothing between them. Or a value is far "
+        "from all others, and too few rows are left to judge it by the law. The rows are "
         "named by line; look at them, correct them or leave them out, and compare the fits.",
         (
             GRID.replace("2.6131", "26.131"),
