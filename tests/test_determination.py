@@ -64,6 +64,18 @@ def test_two_variables_near_a_line_leave_the_rest_of_their_ranges_open(power: fl
     assert "F0131" in told(fit) or "F0101" in told(fit)
 
 
+def test_of_three_variables_two_may_be_near_a_line():
+    law = law_of(
+        "variable x, y, z > 0\nparameter a, b, c, d\nL = d + a*x + b*y + c*z\nminimize squared(L)"
+    )
+    rng = np.random.default_rng(0)
+    x, z = np.linspace(1, 5, 30), rng.uniform(1, 5, 30)
+    y = 6 - x + 0.1 * rng.normal(size=30)
+    L = 1 + x + 2 * y + z + 0.1 * rng.normal(size=30)
+
+    assert set(told(lawdsl.fit(law, {"x": x, "y": y, "z": z, "L": L}))) == {"F0131"}
+
+
 def test_what_is_open_does_not_depend_on_units():
     N = np.geomspace(5e7, 8e9, 40)
     table = two(N, 20 * N * noise(7, 40, 0.02))

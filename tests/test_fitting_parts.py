@@ -15,19 +15,21 @@ from lawdsl.cli.fits import fit as fit_command
 from lawdsl.fitting import one
 from lawdsl.fitting.certificates import failures
 from lawdsl.fitting.diagnosis import ROUNDING_ENDS, on_bounds
+from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.linear import solved
 from lawdsl.fitting.optimum import _followed
 from lawdsl.fitting.patterns import lines, pattern
-from lawdsl.fitting.posing import of_logarithms, problem_of
+from lawdsl.fitting.posing import of_logarithms, problem_of, rest_shares, with_solved_factors
 from lawdsl.fitting.problem import Points
-from lawdsl.fitting.records import Certificate
+from lawdsl.fitting.records import Certificate, FittedLaw
 from lawdsl.fitting.residuals import View
 from lawdsl.fitting.robust import far_values
 from lawdsl.fitting.search import Descent
 from lawdsl.fitting.sizes import CENTRE, MANY, SMALL, in_terms
 from lawdsl.fitting.starts import chosen_starts
-from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.transforms import to_free, to_parameters
+from lawdsl.language.instances.instance import Instance
 
 Columns = dict[str, Any]
 
@@ -113,6 +115,20 @@ def test_the_logarithm_of_a_product_of_exponentials_is_solved_by_least_squares()
     np.testing.assert_allclose(to_parameters(logs.transforms, free), [[middle, slope]], rtol=1e-9)
 
 
+def test_a_factor_that_stands_in_an_exponent_is_solved_for():
+    """L = c + exp(a)*exp(b*x) is linear in c and exp(a), whatever b is."""
+    law = law_of("variable x > 0\nparameter c, a, b\nL = c + exp(a + b*x)\nminimize squared(L)")
+    problem = problem_of(law, X[None], 2 + np.exp(1.5 - 0.4 * X), law.objective)
+    form = with_solved_factors(law, problem)
+    assert form is not None and [law.parameters[i].name for i in form.linear] == ["c", "a"]
+    here = to_free(problem.transforms, np.array([[2.0, 1.5, -0.4]]))
+    assert form.losses(here) == pytest.approx(problem.losses(here), abs=1e-20)
+    moved = np.array([[0.0, 0.0, -0.4]])
+    with np.errstate(all="ignore"):
+        found, _ = solved(form, Points(form, moved, 1), moved)
+    np.testing.assert_allclose(found, [[2, np.exp(1.5), -0.4]], rtol=1e-9)
+
+
 def test_a_search_that_ran_out_of_steps_goes_on_to_the_minimum():
     law = law_of("variable x > 0\nparameter a, b\nL = a*exp(b*x)\nminimize squared(L)")
     problem = problem_of(law, X[None], 2 * np.exp(-0.5 * X), law.objective)
@@ -120,6 +136,21 @@ def test_a_search_that_ran_out_of_steps_goes_on_to_the_minimum():
     stopped = Descent(there, float(problem.losses(there[None])[0]), False, "out of steps")
     found = _followed(problem, stopped)
     assert found.converged and found.loss < 1e-12 * stopped.loss
+
+
+def test_a_share_that_the_others_leave_nothing_of_is_0_to_the_last_digit():
+    """0.2 + 0.7 + 0.1 is 1 - 1.1e-16 in floats, whose power of 0.1 is 0.025."""
+    labels = ("a", "b", "c", "d")
+    instance = Instance({"validation": ("v",), "training": labels}, {"i": "v"}, left_out={"r": "d"})
+    law = lawdsl.load("mixing.powers").at_labels(instance)
+    assert rest_shares(law) == {"r[d]": ["r[a]", "r[b]", "r[c]"]}
+
+    shares = np.array([[0.2], [0.7], [0.1]])
+    problem = problem_of(law, shares, np.ones(1), law.objective)
+    values = {"E": 1.0, "w": 0.5, "C": 2.0, "gamma": 0.1}
+    theta = np.array([[values[q.name.partition("[")[0]] for q in law.parameters]])
+    expected = 1 + 1 / (0.5 + 2 * np.sum(shares**0.1))
+    assert problem.predictions(theta)[0] == pytest.approx([expected], rel=1e-12)
 
 
 # ---- bounds
@@ -267,6 +298,12 @@ def test_a_spread_is_equal_to_one_of_the_same_numbers_and_to_nothing_else():
         return Spread(("a",), np.eye(1), np.zeros((0, 1)), np.ones(1), 3.0)
 
     assert spread() == spread() and (spread() == 3) is False and spread() != None  # noqa: E711
+
+
+def test_fits_show_their_parts_and_not_all_that_there_is_to_say():
+    warning = lawdsl.Diagnostic("D0135", "some are interpolated", "warning")
+    shown = repr(Fits(FittedLaw.of(LINE), {}, (), {"x": "col"}, (warning,)))
+    assert "parts=()" in shown and "col" in shown and "interpolated" not in shown
 
 
 def test_the_command_and_the_function_have_the_same_defaults():

@@ -758,3 +758,10 @@ def test_rows_without_labels_are_of_the_only_label_that_was_measured():
     with pytest.raises(LawdslError) as error:
         with_columns(declared, rows, {}, {"k": {"code": 2.5, "law": 3.5}})
     assert "domain" in str(error.value)
+
+
+def test_a_column_of_the_table_goes_before_what_was_measured():
+    rows = read_table({"N": [1.0, 2.0], "D": [3.0, 3.0], "k": [7.0, 8.0]})
+
+    kept = with_columns(rule("L(step = 1000)"), rows, {}, {"k": {"code": 2.5}})
+    assert kept.numbers("k").tolist() == [7.0, 8.0]

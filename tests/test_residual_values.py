@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lawdsl.fitting.outliers import CANDIDATE, _furthest, outliers
-from lawdsl.fitting.patterns import lines
+from lawdsl.fitting.outliers import CANDIDATE, _furthest, limit, outliers
+from lawdsl.fitting.patterns import lines, scatter
 from lawdsl.fitting.residuals import ALARM, View
 
 
@@ -27,6 +27,15 @@ def test_a_row_is_far_out_beyond_the_largest_of_so_many_student_residuals(rows: 
 
     assert limit > CANDIDATE
     assert _furthest(seen, far, rows) == pytest.approx(limit)
+
+
+def test_gaussian_noise_stays_within_its_quantile_for_so_many_rows():
+    """Its standard deviation is that of the median deviation, of as many rows as are free."""
+    residual = np.arange(25.0) - 12
+    seen = beside_a_constant(residual, np.arange(25.0)[None])
+    deviation = 6 / stats.norm.ppf(0.75) * np.sqrt(25 / 24)
+
+    assert limit(seen, 100) == pytest.approx(deviation * stats.norm.isf(ALARM / 200), rel=1e-4)
 
 
 @pytest.mark.parametrize(("shift", "named"), [(6.0, []), (25.0, [9])])
@@ -61,3 +70,20 @@ def test_pairs_that_do_not_go_together_are_no_lines():
     residual = np.where(x % 2 == 0, 1.0, -1.0) * np.where(y == 0, 0.5, -0.5)
 
     assert lines(beside_a_constant(residual, np.stack([x, y])), (1,)) is None
+
+
+def test_scatter_is_judged_by_residuals_in_their_own_standard_errors():
+    """Rows that the law follows have small residuals, whatever their noise."""
+    rng = np.random.default_rng(0)
+    law = rng.normal(size=(60, 6)) * np.where(np.arange(60) % 5, 1.0, 4.0)[:, None]
+    basis = np.linalg.qr(law)[0]
+    low = np.arange(60) < 30
+    noise = rng.normal(size=60) * np.where(low, 1.0, 6.0)
+    axes = np.stack([np.arange(60.0), np.zeros(60)])
+    found = scatter(View(("x", "the predicted L"), axes, noise, basis, np.arange(60), False))
+
+    hat = basis @ basis.T
+    own = np.abs(noise - hat @ noise) / np.sqrt(1 - np.diag(hat))
+    ranked = stats.mannwhitneyu(own[low], own[~low], method="asymptotic").pvalue
+    assert found is not None and (found.axis, found.border) == (0, 29)
+    assert found.chance == pytest.approx(ranked, rel=1e-9)
