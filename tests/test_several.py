@@ -10,7 +10,7 @@ import sympy as sp
 
 from lawdsl.solving.several.endless import fall
 from lawdsl.solving.several.excluding import no_point
-from lawdsl.solving.several.minimising import minimise, proved
+from lawdsl.solving.several.minimising import best, minimise, proved
 from lawdsl.solving.several.optimality import gap, point
 from lawdsl.solving.several.polytopes import Polytope
 from lawdsl.solving.several.problems import Constraint, Problem, Solution, middle
@@ -450,3 +450,43 @@ def test_a_goal_may_fall_towards_either_infinity(sign: int):
 
     assert found is not None and found.endless
     assert np.all(np.diff(found.values) < 0) and np.all(sign * found.points[:, 0] <= 0)
+
+
+@pytest.mark.parametrize("given", [(1e17, 7.0, 1e17 + 16), (1e17, 9.0, 1e17 + 16)])
+def test_bounds_that_follow_from_sums_that_cancel_prove_no_wrong_optimum(
+    given: tuple[float, float, float],
+):
+    """x + y + a + b <= c, of which float64 makes x + y <= 0 and x + y <= 16: it is 9, and 7."""
+    limit = Constraint("limit", x + y + a + b - c)
+    box = {x: (0.0, INF), y: (0.0, INF)}
+    problem = Problem(-x - y / 2, box, [limit], dict(zip((a, b, c), given, strict=True)))
+    room = 16 - given[1]
+    with np.errstate(all="ignore"):  # as `minimise` does
+        found = best(problem, starts=1)
+
+    assert problem.polytope.offsets == -room
+    assert problem.polytope.tightened[1] == pytest.approx([room, room])
+    if found is not None:
+        assert not proved(found) or found.value == pytest.approx(-room)
+        assert found.gap is None or found.value - found.gap <= -room
+
+
+def test_affine_rows_are_not_read_off_at_a_kink():
+    """|x| = x where x >= 0, but its slope at 0 is not that of x."""
+    box = {x: (0.0, INF), y: (0.0, INF)}
+    problem = Problem(x + y, box, [Constraint("least", 1 - abs(x))])
+    found = minimise(problem)
+
+    assert problem.polytope.slopes == pytest.approx(np.array([[-1.0, 0.0]]))
+    assert found.feasible and found.x == pytest.approx([1.0, 0.0])
+
+
+def test_an_offset_that_cancels_is_0():
+    exact = [sp.Rational(number) for number in ("0.1", "0.2", "0.3")]
+    offset = exact[0] + a - exact[2] + sp.log(6) - sp.log(2) - sp.log(3)
+    problem = Problem(x, {x: (-1.0, 1.0)}, [Constraint("sum", x + offset, True)], {a: 0.2})
+
+    assert problem.polytope.offsets == pytest.approx(0.0, abs=1.2e-17)  # a is not 0.2 exactly
+    whole = Problem(x, {x: (-1.0, 1.0)}, [Constraint("sum", x + offset - a + exact[1], True)])
+    assert problem.polytope.slopes == whole.polytope.slopes == 1.0
+    assert whole.polytope.offsets == 0.0

@@ -1,14 +1,15 @@
-"""What is certain of a point of a problem: its constraints and the duality gap, in intervals.
+"""What is certain of a problem: affine rows, and at a point its constraints and the duality gap.
 
 Float64 finds a point and its multipliers. Sums that cancel can make its values and slopes wrong by
 any amount, so what is said of the point is computed here anew, in Arb intervals that contain the
-exact values: one evaluation of the tape, and one backwards for the slopes of the Lagrangian.
+exact values: one evaluation of the tape, and one backwards for the slopes of the Lagrangian. Affine
+rows, from which bounds of the unknowns follow, are evaluated in the same way, once forwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb
@@ -26,11 +27,15 @@ from lawdsl.compiling.intervals import (
 )
 from lawdsl.compiling.tape import Instruction, Tape
 from lawdsl.solving.several.convexity import constant_of
-from lawdsl.solving.several.problems import Problem
+
+if TYPE_CHECKING:
+    from lawdsl.solving.several.problems import Problem
 
 Array = NDArray[np.float64]
 
 ROOM = 1e-6  # of its range: float64 has tightened a bound to within much less
+NARROW = 60  # bits: an interval as narrow as this part of its size has one float64
+KINKED = ("abs", "min", "max")
 ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
@@ -96,6 +101,120 @@ def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
         value = _known(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
         return max(float(gap), 0.0) if gap.is_finite() else None
+
+
+def affine_rows(
+    tape: Tape, rows: Sequence[int], inputs: Sequence[float], count: int
+) -> list[tuple[Array, float] | None]:
+    """Slopes and offsets of affine outputs, correctly rounded to float64.
+
+    For each instruction the slopes by the unknowns on which it depends are kept (forward
+    accumulation): their number is that of the coefficients that are not 0.
+
+    Args:
+        tape: what is computed.
+        rows: numbers of outputs that are affine in the first inputs.
+        inputs: a point, the unknowns first.
+        count: of the unknowns.
+
+    Returns:
+        For each row its slopes, shape (count,), and its offset; None where they are not known to
+        float64's precision at that point, as where a part has a kink.
+    """
+    slopes: dict[int, dict[int, Interval]] = {}
+    found: list[tuple[Array, float] | None] = []
+    with precision(BITS):
+        exact = [Interval(arb(value), arb(value)) for value in inputs]
+        results = evaluated(tape, exact)
+        for output in (tape.outputs[row] for row in rows):
+            try:
+                parts = _ancestors(tape, output)
+                for i in (i for i in parts if i not in slopes):
+                    slopes[i] = _forward(tape.instructions[i], _known(results[i]), results, slopes)
+                    slopes[i] = {k: slope for k, slope in slopes[i].items() if k < count}
+                values = [_known(results[i]) for i in parts]
+                found.append(_rounded_row(values, slopes[output], exact, count))
+            except NoInterval:
+                found.append(None)
+    return found
+
+
+def _ancestors(tape: Tape, output: int) -> list[int]:
+    """The instructions on which one depends, and itself, in the order of the tape."""
+    found, waiting = {output}, [output]
+    while waiting:
+        new = set(tape.instructions[waiting.pop()].arguments) - found
+        found |= new
+        waiting += new
+    return sorted(found)
+
+
+def _forward(
+    step: Instruction,
+    result: Interval,
+    results: list[Interval | None],
+    slopes: Mapping[int, Mapping[int, Interval]],
+) -> dict[int, Interval]:
+    """The slopes of an instruction by the inputs, from those of its arguments.
+
+    Raises:
+        NoInterval: it has no certain slope there.
+    """
+    if step.op == "input":
+        return {int(step.value): ONE}  # type: ignore[arg-type]
+    found: dict[int, Interval] = {}
+    for place, k in enumerate(step.arguments):
+        if not slopes[k]:
+            continue
+        if step.op in KINKED and _at_kink(step.op, [_known(results[j]) for j in step.arguments]):
+            raise NoInterval
+        own = _partial(step, place, results, result)
+        for number, slope in slopes[k].items():
+            found[number] = add(found.get(number, ZERO), multiply(own, slope))
+    return found
+
+
+def _rounded_row(
+    parts: Sequence[Interval], slopes: Mapping[int, Interval], at: Sequence[Interval], count: int
+) -> tuple[Array, float] | None:
+    """Slopes and offset of an affine function; None of wide intervals.
+
+    Args:
+        parts: values at a point, the last of them that of the function.
+        slopes: those that are not 0.
+        at: the point.
+        count: of the unknowns.
+    """
+    found, value = np.zeros(count), parts[-1]
+    for k, slope in slopes.items():
+        value = add(value, _negative(multiply(slope, at[k])))
+        found[k] = _rounded(slope)
+    offset = _rounded(value)
+    if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
+        size = max(abs(end) for part in parts for end in part if end.is_finite())
+        offset = 0.0 if value.high - value.low <= size * arb(2) ** -NARROW else float("nan")
+    return (found, offset) if np.isfinite(found).all() and np.isfinite(offset) else None
+
+
+def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
+    """Whether a modulus, maximum or minimum may have a kink at a point."""
+    if op == "abs":
+        return sign_of(arguments[0]) not in (1, -1)
+    chosen = arguments[_chosen(op, arguments)]
+    return any(
+        other.low <= chosen.high and chosen.low <= other.high
+        for other in arguments
+        if other is not chosen
+    )
+
+
+def _rounded(x: Interval) -> float:
+    """The float64 in the middle of a narrow interval; nan of one that is wider than rounding."""
+    if x.low == x.high:
+        return float(x.low)
+    middle = ((x.low + x.high) / 2).mid()
+    narrow = x.high - x.low <= abs(middle) * arb(2) ** -NARROW
+    return float(middle) if narrow else float("nan")
 
 
 def _inputs(problem: Problem, x: Array) -> list[Interval]:
@@ -193,9 +312,9 @@ def _partial(
     step: Instruction, place: int, results: list[Interval | None], result: Interval
 ) -> Interval:
     """The derivative of an operation by one of its arguments."""
-    arguments = [_known(results[k]) for k in step.arguments]
     if step.op == "add":
         return ONE
+    arguments = [_known(results[k]) for k in step.arguments]
     if step.op == "multiply":
         product = ONE
         for k, factor in enumerate(arguments):

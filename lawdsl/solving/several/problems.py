@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.solving.several.certified import affine_rows
 from lawdsl.solving.several.convexity import Curvature, curvatures
 from lawdsl.solving.several.polytopes import Polytope
 from lawdsl.solving.several.units import STEP, Units, lengths_at, power_of_two, variation
@@ -149,20 +150,26 @@ class Problem:
 
     @cached_property
     def polytope(self) -> Polytope:
-        """The bounds and the constraints that are affine."""
+        """The bounds and the constraints that are affine and of which the coefficients are known."""
         if self.original is not None and self.units is not None:
             units = self.units
             return self.original.polytope.in_units(units.unknowns, units.constraints)
-        rows = np.array(
-            [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"], dtype=int
-        )
-        x = np.minimum(np.maximum(0.0, self.low), self.high)  # far out an offset would be lost
-        values, slopes = self.functions.at(x)
-        if not (np.isfinite(values[1:][rows]).all() and np.isfinite(slopes[1:][rows]).all()):
-            x = middle(self.low, self.high)
-            values, slopes = self.functions.at(x)
-        slopes, offsets = slopes[1:][rows], values[1:][rows] - slopes[1:][rows] @ x
+        affine = [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"]
+        found = self._rows(affine, np.minimum(np.maximum(0.0, self.low), self.high))
+        if None in found:  # a kink, or an end at which a part has no value
+            inside = self._rows(affine, middle(self.low, self.high))
+            found = [one or other for one, other in zip(found, inside, strict=True)]
+        known = [(k, row) for k, row in zip(affine, found, strict=True) if row is not None]
+        rows = np.array([k for k, _ in known], dtype=int)
+        slopes = np.array([slopes for _, (slopes, _) in known]).reshape(-1, len(self.unknowns))
+        offsets = np.array([offset for _, (_, offset) in known], dtype=np.float64)
         return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
+
+    def _rows(self, numbers: Sequence[int], x: Array) -> list[tuple[Array, float] | None]:
+        """Slopes and offset of affine constraints, evaluated at a point: rounded, but not wrong by
+        what cancels in float64, so that the bounds which follow from them are certain."""
+        inputs = [*x.tolist(), *self.values.values()]
+        return affine_rows(self.functions.tape, [k + 1 for k in numbers], inputs, len(x))
 
     @cached_property
     def convex(self) -> bool:
