@@ -29,7 +29,7 @@ def check_level(level: Any) -> None:
     """Refuse a level of an interval that is none.
 
     Raises:
-        LawdslError: it is no number from 0.5 to 0.999; F0120.
+        LawdslError: it is not a number from 0.5 to 0.999; F0120.
     """
     if not (isinstance(level, Real) and LEVELS[0] <= float(level) <= LEVELS[1]):
         help = f"give a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95"

@@ -74,14 +74,14 @@ def write(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """The same for what is no text.
+    """The same for what is not text.
 
     Raises:
         OSError: as `write` does.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "this is no regular file")
+        raise OSError(errno.EINVAL, "this is not a regular file")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     _remove_leftovers(path)
     file, temporary = _temporary(path)

@@ -223,7 +223,7 @@ def _weights(weights: ArrayLike, rows: int) -> Array:
     if found.shape != (rows,):
         raise ValueError(f"sample_weight has the shape {found.shape}, not ({rows},)")
     if not (np.all(np.isfinite(found)) and np.all(found >= 0)):
-        raise ValueError("sample_weight has values that are no numbers from 0")
+        raise ValueError("sample_weight has values that are not numbers from 0")
     if not np.any(found):
         raise ValueError("sample_weight is zero in every row")
     return found

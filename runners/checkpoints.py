@@ -320,7 +320,7 @@ def _unwritten(folder: Path, step: int, needed: int, error: Exception) -> Diagno
 def _unreadable(path: Path, error: Exception) -> Diagnostic:
     return Diagnostic(
         "R0404",
-        f"{path.name} is no file of tensors that can be read: {error}",
+        f"{path.name} is not a file of tensors that can be read: {error}",
         place=str(path.parent),
         notes=("checkpoints hold safetensors; a pickle is never read",),
         help=f"remove {path.parent}, and the run goes on from the checkpoint before",

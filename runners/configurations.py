@@ -140,19 +140,19 @@ def _read(folder: Path) -> dict[str, Any]:
         raise LawdslError(
             Diagnostic(
                 "R0301",
-                f"{folder} is no model's folder: it has no {CONFIG}",
+                f"{folder} is not a model's folder: it has no {CONFIG}",
                 help="give the folder of a Hugging Face model on this machine, or a configuration",
             )
         )
     path = inside(folder, CONFIG)
     if path is None:
-        raise refused("R0302", str(folder), f"its {CONFIG} is no file of this folder")
+        raise refused("R0302", str(folder), f"its {CONFIG} is not a file of this folder")
     try:
         found = read_json(path)
     except (OSError, ValueError) as error:
         raise refused("R0302", str(folder), f"{CONFIG} cannot be read: {error}") from error
     if not isinstance(found, dict):
-        raise refused("R0302", str(folder), f"{CONFIG} is no object")
+        raise refused("R0302", str(folder), f"{CONFIG} is not an object")
     return found
 
 

@@ -168,7 +168,7 @@ def _done(task: Task, at: Standing) -> int:
 
 
 def _diverged(task: Task, at: Standing) -> int:
-    """Record that the loss is no number any more, the rows before are kept; the exit code."""
+    """Record that the loss is not a number any more, the rows before are kept; the exit code."""
     why = f"the loss is not finite after step {at.step}"
     _finish(task, at, "diverged", why)
     say(task.place, f"diverged: {why}")

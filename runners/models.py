@@ -266,7 +266,7 @@ def _check(model: PreTrainedModel, source: Source) -> None:
         enlarged.remove()
     own = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
     if not ours.isfinite().all():
-        raise refused("R0303", source, "with its weights its losses are no numbers")
+        raise refused("R0303", source, "with its weights its losses are not numbers")
     if not torch.allclose(own, ours, rtol=0, atol=TOLERANCE):
         worst = float((own - ours).abs().max())
         raise refused(

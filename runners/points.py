@@ -146,7 +146,7 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise LawdslError(
             Diagnostic(
                 "R0405",
-                "the line is damaged: it is no JSON object",
+                "the line is damaged: it is not a JSON object",
                 place=f"{path}, line {number}",
                 help="bring the file back from a copy, or remove the run's folder to run it again",
             )

@@ -39,7 +39,7 @@ def exact(value: object) -> object:
     """A share as it was written, `0.1` as one tenth; fractions such as "1/3" too.
 
     Raises:
-        ValueError: it is no number.
+        ValueError: it is not a number.
     """
     try:
         return str(Fraction(str(value)))
@@ -201,10 +201,10 @@ def read_order(folder: Path) -> Order:
     try:
         return Order.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        why = f"{folder} is no folder of a run: it has no {ORDER}"
+        why = f"{folder} is not the folder of a run: it has no {ORDER}"
         notes: tuple[str, ...] = ()
     except ValidationError as error:
-        why, notes = f"{path} is no order of a run", tuple(mistakes(error))
+        why, notes = f"{path} is not the order of a run", tuple(mistakes(error))
     help = "let `lawdsl run` write the folders of runs"
     raise LawdslError(Diagnostic("R0102", why, notes=notes, help=help))
 

@@ -96,7 +96,7 @@ def weights_of(source: Any) -> Weights:
         return Weights("", {})
     folder = Path(source)
     if (folder / ADAPTER).exists():
-        why = f"it holds an adapter ({ADAPTER}), which is no model by itself"
+        why = f"it holds an adapter ({ADAPTER}), which is not a model by itself"
         raise _refused(source, why, "merge it: PeftModel.merge_and_unload(), then save_pretrained")
     if (folder / WHOLE).exists() or (folder / WHOLE).is_symlink():
         return Weights(source, {WHOLE: _file(source, WHOLE)})
@@ -117,7 +117,7 @@ def _index(source: str) -> dict[str, str]:
     """Tensor -> name of its file."""
     path = inside(Path(source), INDEX)
     if path is None:
-        raise _refused(source, f"its {INDEX} is no file of this folder")
+        raise _refused(source, f"its {INDEX} is not a file of this folder")
     try:
         found = read_json(path)
     except (OSError, ValueError) as error:
@@ -133,7 +133,7 @@ def _index(source: str) -> dict[str, str]:
 def _file(source: str, name: str) -> Path:
     """A file of weights by its name, which may come from anybody."""
     if not name.endswith(ENDING):
-        raise _refused(source, f"{INDEX} names {name!r}, which is no {ENDING} file", SAVE)
+        raise _refused(source, f"{INDEX} names {name!r}, which is not a {ENDING} file", SAVE)
     folder = Path(source)
     path = None if Path(name).is_absolute() or ".." in Path(name).parts else inside(folder, name)
     if path is None:

@@ -96,17 +96,17 @@ MISTAKES: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
     "a byte that is no UTF-8": (bad_utf8, "R0201", "a.txt", "byte 1,500,003 is 0xe9"),
     "a character that is cut off": (cut_utf8, "R0201", "a.txt", "byte 5 is 0xd0"),
     "such a byte in a line": (lines(GOOD_LINE, b'{"text": "\xff"}'), "R0201", "a.jsonl:2", "byte 10"),
-    "no JSON": (lines(GOOD_LINE, "", "{'text'}"), "R0202", "a.jsonl:3", "no JSON"),
+    "no JSON": (lines(GOOD_LINE, "", "{'text'}"), "R0202", "a.jsonl:3", "not JSON"),
     "a number too long for JSON": (lines('{"n": ' + "1" * 5000 + "}"), "R0202", "a.jsonl:1", ""),
     "brackets without end": (lines("[" * 100_000), "R0202", "a.jsonl:1", "nested"),
     "no object": (lines("[1]"), "R0202", "a.jsonl:1", "but a list"),
     "no such field": (lines(GOOD_LINE, '{"body": ""}'), "R0202", "a.jsonl:2", "are: body"),
-    "a field that is no text": (lines('{"text": 1}'), "R0202", "a.jsonl:1", "is no text"),
+    "a field that is not text": (lines('{"text": 1}'), "R0202", "a.jsonl:1", "is not text"),
     "no such column": (table(body=["a"]), "R0202", "a.parquet", "are: body"),
     "a row without text": (table(text=["a", None]), "R0202", "a.parquet:2", "has no text"),
     "a column of numbers": (table(text=[1]), "R0202", "a.parquet:1", "has no text"),
     "text in a table that is no UTF-8": (bad_parquet_text, "R0201", "a.parquet:2", "byte 3"),
-    "no Parquet": (raw("a.parquet", b"PAR1 and no more"), "R0203", "a.parquet", "no readable"),
+    "no Parquet": (raw("a.parquet", b"PAR1 and no more"), "R0203", "a.parquet", "not a readable"),
     "no gzip": (raw("a.jsonl.gz", b"plain"), "R0203", "a.jsonl.gz", "cannot be read"),
     "half a gzip": (raw("a.jsonl.gz", ZIPPED[:-9]), "R0203", "a.jsonl.gz", "damaged"),
     "a damaged gzip": (
@@ -114,7 +114,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
     ),
     "no zstd": (raw("a.zst", b"plain"), "R0203", "a.zst", "cannot be read"),
     "no file": (lambda folder: folder / "nowhere", "R0203", "nowhere", "no such file"),
-    "a pipe": (fifo, "R0203", "pipe", "no regular file"),
+    "a pipe": (fifo, "R0203", "pipe", "not a regular file"),
     "an empty folder": (empty_folder, "R0203", "empty", "no file that fits"),
     "no text": (raw("a.txt", b""), "R0204", "", "0 documents"),
     "blank text": (raw("a.txt", b" \n\n "), "R0204", "", "blank"),
@@ -162,9 +162,9 @@ def without_end(tokenizer: Path, folder: Path) -> None:
 
 TOKENIZERS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "no file": (lambda tokenizer, folder: None, "No such file"),
-    "no JSON": (lambda tokenizer, folder: (folder / "tokenizer.json").touch(), "no tokenizer"),
+    "no JSON": (lambda tokenizer, folder: (folder / "tokenizer.json").touch(), "not a tokenizer"),
     "no tokenizer": (
-        lambda tokenizer, folder: (folder / "tokenizer.json").write_text("{}"), "no tokenizer"
+        lambda tokenizer, folder: (folder / "tokenizer.json").write_text("{}"), "not a tokenizer"
     ),
     "no end of text": (without_end, "to end a document with"),
 }  # fmt: skip

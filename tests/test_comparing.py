@@ -146,7 +146,7 @@ def test_growing_and_continuing_only_look_ahead():
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [
-        ("leave-one-in:N", "F0201", "no protocol"),
+        ("leave-one-in:N", "F0201", "not a protocol"),
         ("leave-one-out", "F0201", "which column"),
         ("all:N", "F0201", "takes no column"),
         ("leave-one-out:N", "F0202", "N has 2 values, 0.5, 1.8: this takes 3"),

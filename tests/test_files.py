@@ -53,7 +53,7 @@ def test_permissions_and_links_are_kept(tmp_path: Path):
 def test_only_regular_files_are_replaced(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         files.write(pipe, "text")
     assert os.listdir(tmp_path) == ["pipe"]
 

@@ -736,7 +736,7 @@ def test_a_label_gives_its_prediction_alone(folder: Path):
     [
         (("r[web]=0.5",), "no value for r[code], r[news], r[math]"),
         (("r[web]=0.5", "q=1"), "the law has no variable 'q'"),
-        (("r[web]=a", "r[code]=.2", "r[news]=.1"), "is no number"),
+        (("r[web]=a", "r[code]=.2", "r[news]=.1"), "is not a number"),
     ],
 )
 def test_values_that_are_missing_are_named(values: tuple[str, ...], message: str, folder: Path):

@@ -311,7 +311,7 @@ MESSAGES = [
     ("parameter sum > 0", 11, "L0303", "`sum` is a word with a fixed meaning and cannot be declared", "choose another name"),
     ("parameter u[i, i]", 16, "L0314", "`i` stands twice among the subscripts of a declaration", "declare another index over the same set: `index l over validation`"),
     ("parameter u[i, j, g, i]", 11, "L0314", "a name has at most 3 subscripts", "leave some out"),
-    ("parameter u[q]", 13, "L0315", "`q` is no index", "declare it: `index q over …`"),
+    ("parameter u[q]", 13, "L0315", "`q` is not an index", "declare it: `index q over …`"),
     ("parameter u[N]", 13, "L0315", "`N` is a variable, not an index", "a subscript is an index, or a label that is listed"),
     ("parameter u[1]", 13, "L0201", "a subscript is a name", "write an index, or a label of a set that is listed"),
     ("parameter u[later]\nindex later over x", 13, "L0306", "`later` is used before it is declared", "move its line (10) above this one"),
@@ -330,8 +330,8 @@ MESSAGES = [
     ("let u[i] = t[i]", 12, "L0314", "`t` has 2 subscripts, not 1", "write `t[i, j]`"),
     ("let u[i] = t[i, i]", 17, "L0315", "`i` runs over validation, the second subscript of `t` over training", "write an index over training: `j`"),
     ("let u[i] = t[i, web]", 17, "L0315", "`web` is a label of {web, code}, the second subscript of `t` over training", "write an index over training: `j`"),
-    ("let u = e[cod]", 11, "L0315", "`cod` is no index", "did you mean `code`?"),
-    ("let u = e[x]", 11, "L0315", "`x` is no index", "the labels are web, code"),
+    ("let u = e[cod]", 11, "L0315", "`cod` is not an index", "did you mean `code`?"),
+    ("let u = e[x]", 11, "L0315", "`x` is not an index", "the labels are web, code"),
     ("let u = k[i]", 11, "L0316", "a let leaves the index `i` free", "sum over it, `sum(… for i)`, or give what is declared this subscript"),
     ("let u = i + 1", 9, "L0308", "`i` is an index, which has no value", "it stands in brackets behind what has subscripts, as in `t[i]`"),
     ("let u[i] = sum(k[i] for i)", 25, "L0316", "`i` is bound here, and a subscript of what is defined", "declare another index over the same set: `index l over validation`"),
@@ -353,7 +353,7 @@ MESSAGES = [
     ("require L[i] decreasing in r[a]", 28, "L0318", "`r[a]` cannot change alone", "shares sum to 1: say which one falls: `L[i] decreasing in r[a] against r[b]`"),
     ("require L[i] -> 0 as r[a] -> 0", 22, "L0318", "`r[a]` cannot change alone", "shares sum to 1: say which one falls: `L[i] decreasing in r[a] against r[b]`"),
     ("require L[i] decreasing in r[a] against r[a]", 9, "L0318", "`r[a]` stands against itself", "name two labels"),
-    ("require L[i] decreasing in k[a] against k[b]", 9, "L0318", "`k[a]` and `k[b]` are no two shares of one whole", "name two elements of one variable in a simplex: `in r[a] against r[b]`"),
+    ("require L[i] decreasing in k[a] against k[b]", 9, "L0318", "`k[a]` and `k[b]` are not two shares of one whole", "name two elements of one variable in a simplex: `in r[a] against r[b]`"),
     ("require L[i] convex in r[a] against r[b]", 9, "L0318", "`convex` is said of one name", "leave the `against` out"),
     ("require L(N = 7) > 0", 9, "L0320", "`L(…)` gives values to a law without index sets only", "state the claim as a relation, a trend or a limit"),
     ("require L is chinchilla", 14, "L0320", "`is` compares with a law without index sets only", "state the claim as a relation, a trend or a limit"),
@@ -362,7 +362,7 @@ MESSAGES = [
     ("tie c[i] = t[i, j]", 17, "L0316", "a tie leaves the index `j` free", "sum over it, `sum(… for j)`, or give what is declared this subscript"),
     ("start k[web] = 1", 7, "L0314", "a start is for all elements of `k` at once", "write `k[i]`"),
     ("start log(k) in {0, 1}", 11, "L0314", "a start is for all elements of `k` at once", "write `k[i]`"),
-    ("minimize huber(log(L[i]), 1e-3)", 10, "L0404", "this is no objective", "write huber(log(L), 1e-3), huber(L, d), squared(log(L)) or squared(L)"),
+    ("minimize huber(log(L[i]), 1e-3)", 10, "L0404", "this is not an objective", "write huber(log(L), 1e-3), huber(L, d), squared(log(L)) or squared(L)"),
 ]  # fmt: skip
 
 

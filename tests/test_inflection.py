@@ -364,7 +364,7 @@ def test_a_fit_of_an_earlier_version_knows_of_none(fitted: Fit):
 def test_a_share_that_is_none_is_not_read(fitted: Fit, value: Any):
     content = fitted.to_json()
     content["data"]["inflections"][0]["high"] = value
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         Fit.of_json(content)
 
 

@@ -231,7 +231,7 @@ def codes(folder: Path, text: str, columns: dict[str, str], law: str = MIXING) -
     [
         (LONG, {"validation": "on", "L": "loss"}, MIXING, "D0104", r"no columns `r\[\*\]`"),
         (LONG, {**LONG_COLUMNS, "r": "share_*"}, MIXING, "D0104", r"no columns `share_\*`"),
-        (LONG, {**LONG_COLUMNS, "r": "r_web"}, MIXING, "D0104", "`r_web` is no pattern"),
+        (LONG, {**LONG_COLUMNS, "r": "r_web"}, MIXING, "D0104", "`r_web` is not a pattern"),
         (LONG, {"r": "r_*"}, MIXING, "D0104", r"no columns `L\[\*\]` for the output"),
         (LONG, {**LONG_COLUMNS, "validation": "at"}, MIXING, "D0104", "no column `at`"),
         (LONG, {**LONG_COLUMNS, "q": "on"}, MIXING, "D0116", "no variable and no set `q`"),

@@ -174,7 +174,7 @@ MISTAKES = [
     ("measure u[d] = L(step = 1)*1e308*1e308", 34, "L0502", "a number here is too large or too small to be computed with", "numbers go from 5e-324 to 1.8e308"),
     ("measure u[d] = L(step = 1)*L(step = 2)", 16, "L0410", "the units differ: `u` is in nat*token^-1, this in nat^2*token^-2", "convert one of them"),
     ("measure u[d] = L(step 1000)", 23, "L0201", "`1000` cannot stand here", FORM),
-    ("measure u[d] = L[d](step = 1000)", 16, "L0331", "`L[d](step = 1000)` is no reading", "leave the label out: `L(step = 1000)`"),
+    ("measure u[d] = L[d](step = 1000)", 16, "L0331", "`L[d](step = 1000)` is not a reading", "leave the label out: `L(step = 1000)`"),
     ("measure u[d] = L[step = 1000]", 23, "L0201", "`=` cannot stand here", FORM),
     ("measure u[d] = L(step >= 1000)", 23, "L0201", "`>=` cannot stand here", FORM),
     ("measure u[d] = L at step 1000", 18, "L0201", "`at` cannot stand here", FORM),

@@ -66,7 +66,7 @@ def test_rows_of_a_run_that_diverged_are_kept_and_are_json(path: Path):
         )
 
     def refuse(constant: str) -> None:
-        pytest.fail(f"{constant} is no JSON")
+        pytest.fail(f"{constant} is not JSON")
 
     line = json.loads(path.read_text(), parse_constant=refuse)
     assert line == {"losses": {"code": {"loss": "nan", "se": "inf"}}, "train_loss": "-inf"}

@@ -222,7 +222,7 @@ MISTAKES = [
     ([*MIXTURE, "choose r[i] in simplex", "minimize sum(loss[i](r[i]) for i)"],
      "L0701", "does not run over training", "`index j over training`", "r[i]"),
     (mixed("setting w[i, i] = 1"), "L0314", "stands twice", "another index", "i"),
-    (mixed("setting w[k] = 1"), "L0315", "`k` is no index", "`index k over …`", "k"),
+    (mixed("setting w[k] = 1"), "L0315", "`k` is not an index", "`index k over …`", "k"),
     (mixed("setting w[i] = r[j]"), "L0412", "not a number", "`let`", "r[j]"),
     ([USES, GIVEN, "choose N in simplex", BEST], "L0318", "sum to 1", "subscript", "simplex"),
     # what is best, and what is asked for

@@ -254,7 +254,7 @@ MISTAKES = {
     "lengths": (lambda X, y: chinchilla().fit(X, y[:-1]), "inconsistent numbers of samples"),
     "text as measurements": (lambda X, y: chinchilla().fit(X, ["a"] * len(X)), "convert"),
     "too few weights": (lambda X, y: chinchilla().fit(X, y, [1, 2]), r"shape \(2,\), not \(40,\)"),
-    "weights below 0": (lambda X, y: chinchilla().fit(X, y, -y), "no numbers from 0"),
+    "weights below 0": (lambda X, y: chinchilla().fit(X, y, -y), "not numbers from 0"),
     "weights of 0": (lambda X, y: chinchilla().fit(X, y, 0 * y), "zero in every row"),
     "other columns": (
         lambda X, y: chinchilla().fit(X, y).predict(X.rename(columns={"N": "size"})),

@@ -302,7 +302,7 @@ WRONG_LINES = [  # what the command line cannot be: exit code 2
     ((ALLOCATION, *NUMBERS, "C"), "NAME=VALUE"),
     ((ALLOCATION, *NUMBERS, "C="), "NAME=VALUE"),
     ((ALLOCATION, *NUMBERS, "C=many"), "write C=2.5, or with a unit such as FLOP"),
-    ((ALLOCATION, *NUMBERS, "C=1,,2"), "is no number"),
+    ((ALLOCATION, *NUMBERS, "C=1,,2"), "is not a number"),
     ((ALLOCATION, *NUMBERS, "C=1Gtoken"), "C is in FLOP, not Gtoken"),
     ((ALLOCATION, *NUMBERS, "C=1", "C=2"), "C is given twice; several values are C=1,2,3"),
     ((ALLOCATION, *NUMBERS, "loss.E=1", "C=2"), "loss.E is given twice"),
@@ -310,7 +310,7 @@ WRONG_LINES = [  # what the command line cannot be: exit code 2
     ((ALLOCATION, *NUMBERS[1:], "loss.E=1,2", "C=2"), "write loss.E=2.5"),
     ((ALLOCATION, *NUMBERS, "C=" + ",".join(map(str, range(1, 10_002)))), "at most 10,000"),
     ((ALLOCATION, *NUMBERS, "C=1", "--at", "N"), "--at takes NAME=VALUE"),
-    ((ALLOCATION, *NUMBERS, "C=1", "--at", "N=x,D=1"), "is no number"),
+    ((ALLOCATION, *NUMBERS, "C=1", "--at", "N=x,D=1"), "is not a number"),
     ((ALLOCATION, *NUMBERS, "C=1", "--seed", "x"), "is not a valid integer"),
     ((), "Missing argument 'QUESTION'"),
 ]

@@ -27,7 +27,7 @@ from lawdsl.solving.single.roots import BITS, Range, as_float, roots
 
 
 def test_what_vanishes_at_infinity_only_has_no_root_there():
-    """exp(-x) underflows to exactly 0 at oo, which is no number."""
+    """exp(-x) underflows to exactly 0 at oo, which is not a number."""
     assert roots(function(sp.exp(-x)), Range(0.0, math.inf)).places == ()
 
 

@@ -204,8 +204,8 @@ def test_a_given_start_is_where_the_search_begins():
         ({"a": 0}, "outside the law's domain", "a > 0"),
         ({"k": 2}, "outside the law's domain", "k < 2"),
         ({"a": 4, "k": 1, "C": 3}, "outside the law's domain", "C > C0"),
-        ({"a": math.nan}, "`a` is no finite number", "domain"),
-        ({"f": math.inf}, "`f` is no finite number", "domain"),
+        ({"a": math.nan}, "`a` is not a finite number", "domain"),
+        ({"f": math.inf}, "`f` is not a finite number", "domain"),
     ],
 )
 def test_a_given_start_that_is_none_is_refused(start: dict[str, float], message: str, help: str):

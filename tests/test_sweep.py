@@ -127,7 +127,7 @@ CASES = [
         "`code`?",
     ),
     (
-        "a rest that is no corpus",
+        "a rest that is not a corpus",
         'rest = "general"',
         'rest = "generl"',
         "R0104",
@@ -143,7 +143,7 @@ CASES = [
         "from 0 to 1",
     ),
     ("a share below 0", "{code = 0}", "{code = -0.5}", "R0102", "grid.shares[1].code", "not -0.5"),
-    ("a share that is no number", '"1/3"', '"a third"', "R0102", "grid.shares[2].code", "1/3"),
+    ("a share that is not a number", '"1/3"', '"a third"', "R0102", "grid.shares[2].code", "1/3"),
     ("a share that divides by 0", '"1/3"', '"1/0"', "R0102", "grid.shares[2].code", "1/0"),
     (
         "a share of what has the rest",

@@ -443,7 +443,7 @@ def test_a_condition_may_name_a_setting():
         ("L convex in r", "no three rows differ in r alone"),
         ("∂²L/∂D∂r < 0", "no four rows differ in D and r alone"),
         ("∂L/∂D < 0 for r > 0.9", "no row meets its condition"),
-        ("∂L/∂E > 0", "E is no variable"),
+        ("∂L/∂E > 0", "E is not a variable"),
         ("∂L/∂D < 0 for r > E", "its condition has no value"),
         ("∂³L/∂D²∂r < 0", "a derivative of order 3"),
     ],

@@ -215,15 +215,15 @@ def test_the_seed_alone_decides_whatever_the_number_of_threads():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"intervals": "guess"}, "`guess` is no kind of interval"),
+        ({"intervals": "guess"}, "`guess` is not a kind of interval"),
         ({"level": 1.0}, "`1.0` is no level of an interval"),
         ({"level": 95}, "`95` is no level of an interval"),
         ({"level": float("nan")}, "`nan` is no level of an interval"),
         ({"level": "a"}, "`a` is no level of an interval"),
         ({"level": None}, "`None` is no level of an interval"),
-        ({"intervals": "bootstrap", "resamples": 3}, "`3` is no number of resamples"),
-        ({"resamples": 100.5}, "`100.5` is no number of resamples"),
-        ({"resamples": "many"}, "`many` is no number of resamples"),
+        ({"intervals": "bootstrap", "resamples": 3}, "`3` is not a valid number of resamples"),
+        ({"resamples": 100.5}, "`100.5` is not a valid number of resamples"),
+        ({"resamples": "many"}, "`many` is not a valid number of resamples"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(asked: dict, message: str):

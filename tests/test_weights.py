@@ -256,7 +256,7 @@ def torch_pickle(path: Path, tensors: Tensors) -> None:
 
 
 ATTACKS: dict[str, tuple[Callable[[Path], None], str, str]] = {
-    "a pickle": (named("w.bin", torch_pickle), "R0303", "'w.bin', which is no .safetensors file"),
+    "a pickle": (named("w.bin", torch_pickle), "R0303", "'w.bin', which is not a .safetensors file"),
     "a pickle by a safe name": (named("w.safetensors", torch_pickle), "R0303", "cannot be read"),
     "above": (named("../outside.safetensors"), "R0303", "lies outside the folder"),
     "above and back": (named("../model/w.safetensors"), "R0303", "lies outside the folder"),
@@ -265,8 +265,8 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a link out": (linked, "R0303", "lies outside the folder"),
     "a link of a shard": (linked_shard, "R0303", "lies outside the folder"),
     "a link of a folder": (linked_folder, "R0303", "lies outside the folder"),
-    "a link of the configuration": (linked_configuration, "R0302", "no file of this folder"),
-    "a link of the index": (linked_index, "R0303", "no file of this folder"),
+    "a link of the configuration": (linked_configuration, "R0302", "not a file of this folder"),
+    "a link of the index": (linked_index, "R0303", "not a file of this folder"),
     "a link to itself": (in_a_circle, "R0303", "not a file of this folder"),
     "a pipe": (a_pipe, "R0303", "the file of weights"),
     "a zero byte": (named("w\0.safetensors"), "R0303", "not a file of this folder"),

@@ -114,7 +114,11 @@ def test_weights_stay_with_their_rows():
 
 @pytest.mark.parametrize(
     ("weight", "said"),
-    [(-1.0, "-1 is no weight"), (np.nan, "nan is no weight"), (np.inf, "inf is no weight")],
+    [
+        (-1.0, "-1 is not a weight"),
+        (np.nan, "nan is not a weight"),
+        (np.inf, "inf is not a weight"),
+    ],
 )
 def test_a_weight_that_is_none_is_refused_with_its_row(weight: float, said: str):
     column = np.where(np.arange(ROWS) == 4, weight, 1.0)

@@ -151,7 +151,7 @@ def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> 
         size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
     except (ValueError, KeyError):
         own = f", or with a unit such as {unit_text(unit)}" if unit else ""
-        raise click.UsageError(f"{name}={text} is no number; write {name}=2.5{own}") from None
+        raise click.UsageError(f"{name}={text} is not a number; write {name}=2.5{own}") from None
     size_own, dimension_own = size_and_dimension(unit or ())
     if dimension != dimension_own:
         raise click.UsageError(f"{name} is in {unit_text(unit) or 'no unit'}, not {text[digits:]}")

@@ -32,7 +32,7 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
         try:
             part = Fraction(value)
         except (ValueError, ZeroDivisionError):
-            self.fail(f"{value!r} is no number", param, ctx)
+            self.fail(f"{value!r} is not a number", param, ctx)
         if not 0 <= part < 1:
             self.fail(f"{value} is not at least 0 and less than 1", param, ctx)
         return part

@@ -165,7 +165,7 @@ def _held(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str, str])
 
 def _check_starts(starts: int) -> None:
     if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
-        message = f"`{starts}` is no number of starts"
+        message = f"`{starts}` is not a valid number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}"
         raise LawdslError(Diagnostic("F0106", message, help=help))
 

@@ -209,7 +209,7 @@ def protocol(text: str) -> Protocol:
         alike = nearest(word, known)
         help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
         notes = tuple(f"{name}: {kind.says}" for name, kind in KINDS.items())
-        message = f"`{text}` is no protocol"
+        message = f"`{text}` is not a protocol"
         raise LawdslError(Diagnostic("F0201", message, notes=notes, help=help))
     if kind.column and not column:
         message = f"`{text}` does not say along which column"

@@ -55,7 +55,7 @@ class Measured:
         """A variable of the laws, or a column of the table, as numbers, shape (rows,).
 
         Raises:
-            LawdslError: neither is called so, or a cell is no number.
+            LawdslError: neither is called so, or a cell is not a number.
         """
         if name in self.variables:
             return self.variables[name]

@@ -121,7 +121,7 @@ def _point(names: Iterable[str], key: Key) -> Point:
 
 
 def _read(rows: Rows, runs: Codes, reading: Reading) -> dict[int, Found]:
-    """What each run measured at a place. A loss that is no number is refused with its row."""
+    """What each run measured at a place. A loss that is not a number is refused with its row."""
     met = rows.meeting(reading.conditions[1:])
     place = _six(reading.conditions[0][1])
     along, output = rows.columns[reading.along][met], rows.output[met]

@@ -322,7 +322,7 @@ def conversion(
         size, dimension = size_and_dimension(parse_unit(header))
     except (KeyError, ValueError):
         help = "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
-        message = f"column {column}: `{header}` is no unit"
+        message = f"column {column}: `{header}` is not a unit"
         raise LawdslError(Diagnostic("D0112", message, place=place, help=help)) from None
     if factors is None:
         message = f"column {column} is in {header}, but the law gives `{name}` no unit"

@@ -25,7 +25,7 @@ _FORM = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<
 
 @dataclass(frozen=True)
 class Condition:
-    """One relation between a column and a value; `value` is None where `text` is no number."""
+    """One relation between a column and a value; `value` is None where `text` is not a number."""
 
     column: str
     relation: str
@@ -41,7 +41,7 @@ class Condition:
         """Which rows meet the condition; numbers are compared as numbers, 70 = 70.0.
 
         Raises:
-            LawdslError: an order is asked for of a cell that is no number; D0106.
+            LawdslError: an order is asked for of a cell that is not a number; D0106.
         """
         if self.of_numbers:
             return RELATIONS[self.relation](table.numbers(self.column), self.value)
@@ -72,7 +72,7 @@ def condition(text: str, table: Table) -> Condition:
     found = _FORM.fullmatch(text)
     if found is None or not found["value"]:
         help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
-        raise LawdslError(Diagnostic("D0115", f"`{text}` is no condition", help=help))
+        raise LawdslError(Diagnostic("D0115", f"`{text}` is not a condition", help=help))
     name, relation, value = found["column"], found["op"], found["value"].strip("\"'")
     if name not in table.columns:
         alike = nearest(name, table.columns)
@@ -83,6 +83,6 @@ def condition(text: str, table: Table) -> Condition:
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
     made = Condition(name, relation, value, number(value))
     if made.of_numbers and made.value is None:
-        message = f"`{value}` in `{text}` is no number"
+        message = f"`{value}` in `{text}` is not a number"
         raise LawdslError(Diagnostic("D0115", message, help="compare text with = or !="))
     return made

@@ -74,7 +74,7 @@ def read_csv(content: bytes, name: str) -> Table:
             ),
         )
     except pa.ArrowException as error:
-        message = f"this is no readable table: {str(error).splitlines()[0]}"
+        message = f"this is not a readable table: {str(error).splitlines()[0]}"
         raise LawdslError(Diagnostic("D0102", message, place=name)) from None
     if ragged:
         raise LawdslError([_ragged(row, name, starts) for row in ragged[:SHOWN]])

@@ -183,7 +183,7 @@ class _Search:
             ways += f", or say which column has the labels: {called(self.declared, symbol.indices[0])}=COLUMN"
         message = f"there are no columns `{pattern}` for the {kind} `{symbol.text}`"
         if STAR not in pattern:
-            message = f"`{pattern}` is no pattern of columns for the {kind} `{symbol.text}`"
+            message = f"`{pattern}` is not a pattern of columns for the {kind} `{symbol.text}`"
         self._say("D0104", message, f"{ways}; the columns are {listed}{more}")
 
 

@@ -34,7 +34,7 @@ def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str 
     except (TypeError, ValueError):
         column = np.zeros((0, 0))
     if column.shape != (len(table),):
-        message = f"the weights are no array of {len(table):,} numbers, one a row"
+        message = f"the weights are not an array of {len(table):,} numbers, one a row"
         help = "give the name of a column, or one number for each row of the table"
         raise LawdslError(Diagnostic("D0117", message, place=table.name, help=help))
     columns: Mapping[str, object] = {**table.columns, GIVEN: pa.chunked_array([column])}
@@ -63,7 +63,7 @@ def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
     """The rows that count something, and how many bad ones were left out.
 
     Raises:
-        LawdslError: a weight that is no finite number from 0 on, with its row; none above 0.
+        LawdslError: a weight that is not a finite number from 0 on, with its row; none above 0.
     """
     dropped = 0
     if drop_bad:
@@ -76,7 +76,7 @@ def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
         dropped += int(np.sum(~good))
     elif not good.all():
         rows = np.flatnonzero(~good)
-        message = f"column {column}: {weights[rows[0]]:g} is no weight"
+        message = f"column {column}: {weights[rows[0]]:g} is not a weight"
         help = "a weight is a finite number from 0 on; leave such rows out with --drop-bad"
         raise LawdslError(bad_rows("D0117", table, column, rows, message, help))
     used = good & (weights > 0)

@@ -134,7 +134,7 @@ def rows_of(asked: Asked, measure: Measure) -> Rows:
     """The rows and columns that a measure needs.
 
     Raises:
-        LawdslError: a column that is not there, a cell that is no number, a row without a label.
+        LawdslError: a column that is not there, a cell that is not a number, a row without a label.
     """
     declared, table = asked.declared, asked.table
     readings = measure.readings.values()

@@ -99,7 +99,7 @@ def check_names(declared: Declarations, names: Iterable[str]) -> None:
     """Refuse names to which no column can be bound.
 
     Raises:
-        LawdslError: one that is no variable, output, index or name in a reading; D0116.
+        LawdslError: one that is not a variable, output, index or name in a reading; D0116.
     """
     symbols = declared.symbols.values()
     known = [s.name for s in symbols if s.kind in ("variable", "output")]
@@ -142,7 +142,7 @@ def _given(asked: Asked, measure: Measure) -> dict[str, float]:
 def _outside(
     asked: Asked, measure: Measure, values: Mapping[str, float], settings: Mapping[str, float]
 ) -> list[Diagnostic]:
-    """The messages about values that are no numbers, or outside the domain of their variable."""
+    """The messages about values that are not numbers, or outside the domain of their variable."""
     symbols = asked.declared.symbols
     known: dict[str, Value] = {
         s.name: value(s.formula) for s in symbols.values() if s.kind == "setting" and s.formula

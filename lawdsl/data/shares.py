@@ -47,11 +47,11 @@ def checked_shares(
         table: the table.
         columns: label -> column.
         rest: the label whose share is taken as 1 minus the others.
-        drop_bad: pass over cells that are no numbers, instead of refusing them.
+        drop_bad: pass over cells that are not numbers, instead of refusing them.
         advice: what to do about bad rows.
 
     Raises:
-        LawdslError: a cell that is no number; D0106.
+        LawdslError: a cell that is not a number; D0106.
     """
     readable = np.logical_and.reduce([table.readable(column) for column in columns.values()])
     if not drop_bad:

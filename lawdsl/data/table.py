@@ -27,7 +27,7 @@ class Table:
         rows: for each row the number by which the user finds it: the line of a file, else the
             row counted from 1.
         notes: the comment lines at the top of the file.
-        typed: whether its columns have types, so that text in them is no number; the cells of
+        typed: whether its columns have types, so that text in them is not a number; the cells of
             a CSV are all text, and stand for what they say.
     """
 
@@ -57,7 +57,7 @@ class Table:
         """A column as float64.
 
         Raises:
-            LawdslError: a cell that is no number, with its row; D0106.
+            LawdslError: a cell that is not a number, with its row; D0106.
         """
         column = self.columns[name]
         kind = column.type
@@ -149,7 +149,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _advice(name: str, cell: str) -> str:
-    """What to do about a cell that is no number."""
+    """What to do about a cell that is not a number."""
     if not cell:
         return "fill it in, or leave such rows out with --drop-bad"
     if cell.translate(str.maketrans("", "", ",._ ")).lstrip("+-").isdigit():

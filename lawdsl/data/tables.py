@@ -107,7 +107,7 @@ def _read_parquet(content: bytes, name: str) -> Table:
         return _from_arrow(table, name, _noted((table.schema.metadata or {}).get(METADATA)))
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0]
-        raise _unreadable(f"this is no readable Parquet file: {why}", name) from None
+        raise _unreadable(f"this is not a readable Parquet file: {why}", name) from None
 
 
 def _text_size(column: Any) -> int:
@@ -145,7 +145,7 @@ def _read_sqlite(path: Path, content: bytes, name: str) -> Table:
         headers, columns, notes = read_database(path, content, name)
     except sqlite3.Error as error:
         help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
-        raise _unreadable(f"this is no readable SQLite file: {error}", name, help) from None
+        raise _unreadable(f"this is not a readable SQLite file: {error}", name, help) from None
     arrays = [_array(h, c) for h, c in zip(headers, columns, strict=True)]
     return _from_arrow(pa.table(arrays, names=headers), name, notes)
 
@@ -173,7 +173,7 @@ def _array(name: str, values: Any) -> pa.Array:
         if array.ndim != 1:
             raise ValueError
     except ValueError:
-        message = f"column {name} is no list of single values"
+        message = f"column {name} is not a list of single values"
         help = "give each column as one list or array with a value a row"
         raise LawdslError(Diagnostic("D0102", message, help=help)) from None
     try:
@@ -196,7 +196,7 @@ def _from_frame(source: Any) -> Table:
     try:
         frame = nw.from_native(source)
     except TypeError:
-        message = f"a {type(source).__name__} is no table"
+        message = f"a {type(source).__name__} is not a table"
         help = "give a path, a data frame, an Arrow table or a mapping of arrays"
         raise LawdslError(Diagnostic("D0102", message, help=help)) from None
     except DuplicateError as error:

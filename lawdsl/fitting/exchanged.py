@@ -21,7 +21,7 @@ from lawdsl.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-FEWEST = 4  # rows that have the commonest value of a variable: below, it is no grid
+FEWEST = 4  # rows that have the commonest value of a variable: below, it is not a grid
 COMMON = 0.25  # of the rows of the commonest value: a value that as many rows have is on the grid
 MOST = 0.2  # of the rows: more are no slips
 ALIKE = 1.1  # times the sum of squares: rows that fit a grid may change as much when exchanged

@@ -146,7 +146,7 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
         name = SHORT.get(objective, objective)
         if name not in OBJECTIVES:
             help = "the objectives are " + ", ".join(OBJECTIVES)
-            raise LawdslError(Diagnostic("L0404", f"`{objective}` is no objective", help=help))
+            raise LawdslError(Diagnostic("L0404", f"`{objective}` is not an objective", help=help))
         loss, _, scale = name.rstrip(")").partition("(")
         found = replace(found, loss=loss, log=scale == "log", choice=None)
     if delta is not None:

@@ -66,5 +66,5 @@ def _share(value: Any) -> float | None:
         return None
     number = float(value)
     if isinstance(value, (str, bool)) or not 0 <= number <= 1:
-        raise ValueError(f"{value!r} is no share")
+        raise ValueError(f"{value!r} is not a share")
     return number

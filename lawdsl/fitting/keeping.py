@@ -126,4 +126,4 @@ def altered(why: str) -> LawdslError:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

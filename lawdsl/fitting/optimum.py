@@ -174,7 +174,7 @@ def _rounds(starts: Starts) -> tuple[int, ...]:
     if isinstance(starts, str) and starts == AUTO:
         return ROUNDS
     if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
-        message = f"`{starts}` is no number of starts"
+        message = f"`{starts}` is not a valid number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}, `auto`, `declared`, or values of the parameters"
         raise LawdslError(Diagnostic("F0106", message, help=help))
     return (int(starts),)

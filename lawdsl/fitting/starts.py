@@ -158,7 +158,7 @@ def given_start(law: Law, problem: Problem, start: Mapping[str, float]) -> Array
             message = f"`{law.name}` has no parameter `{name}`"
             raise LawdslError(Diagnostic("F0106", message, help=help))
         if not np.isfinite(start[name]):
-            message = f"the start of `{name}` is no finite number"
+            message = f"the start of `{name}` is not a finite number"
             raise LawdslError(Diagnostic("F0106", message, help="give it a value in its domain"))
     theta = placed(law, {k: sp.Float(float(v), 17) for k, v in start.items()})
     if theta is None:

@@ -125,7 +125,7 @@ def _sums(fit: Fit, law: Law) -> Iterator[str]:
     if data.weights is None:
         for total in totals:
             if not _same(total.mean * data.rows, total.sum, least):
-                yield f"a mean of {total.mean:.6g} over {data.rows} rows is no sum of {total.sum:.6g}"
+                yield f"a mean of {total.mean:.6g} over {data.rows} rows contradicts a sum of {total.sum:.6g}"
 
 
 def _rounding(fit: Fit, law: Law) -> float:
@@ -150,7 +150,7 @@ def _ends(fit: Fit) -> Iterator[str]:
     for name, (low, high) in known.ends.items():
         value = values.get(name)
         if value is None:
-            yield f"it has an interval of {name}, which is no parameter"
+            yield f"it has an interval of {name}, which is not a parameter"
             continue
         least = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
         if low > high or (known.method != "bootstrap" and not low - least <= value <= high + least):

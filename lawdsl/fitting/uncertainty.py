@@ -66,11 +66,11 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            _refuse(f"`{self.method}` is no kind of interval", f"one of {', '.join(METHODS)}")
+            _refuse(f"`{self.method}` is not a kind of interval", f"one of {', '.join(METHODS)}")
         check_level(self.level)
         if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
             _refuse(
-                f"`{self.resamples}` is no number of resamples",
+                f"`{self.resamples}` is not a valid number of resamples",
                 f"a whole number from {FEWEST_RESAMPLES} to {MOST_RESAMPLES:,}",
             )
 

@@ -39,7 +39,7 @@ def _read(declared: Declarations, bound: str) -> tuple[str, str, tree.Formula]:
                 for used in sorted(_names(limit)):
                     known = declared.symbols.get(used)
                     if known is None or known.kind not in ("parameter", "setting", "let"):
-                        raise _refused(f"`{used}` is no parameter, setting or let", bound)
+                        raise _refused(f"`{used}` is not a parameter, setting or let", bound)
                 return name, relation, limit
     raise _refused("a bound is a relation between a parameter and a formula", bound)
 

@@ -93,7 +93,7 @@ def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: S
 
 
 def number(scope: Scope, formula: Formula) -> Value:
-    """The value of a formula that was checked; None where it is no number, or has a message."""
+    """The value of a formula that was checked; None where it is not a number, or has a message."""
     try:
         return value(formula, scope.numbers)
     except (Undefined, TooLarge):
@@ -213,7 +213,7 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     if node.subscripts and (symbol is None or symbol.kind != "use"):
         of = with_subscripts(function, node.subscripts)
         help = f"write `{of}*(…)` for a product"
-        scope.say("L0304", f"`{of}` is no function", node.span, help)
+        scope.say("L0304", f"`{of}` is not a function", node.span, help)
     elif symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
         if not check_called(scope, f"`{function}(…)` gives values to", node.span):

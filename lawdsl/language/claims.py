@@ -59,7 +59,7 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
         help = f"did you mean `{alike}`?" if alike else listed
         end = statement.span.end
         span = Span(end - len(expect), end)
-        scope.say("L0407", f"`{expect}` is no verdict", span, help)
+        scope.say("L0407", f"`{expect}` is not a verdict", span, help)
     return Claim(claim, tuple(conditions), expect, scope.text, statement.span)
 
 

@@ -57,7 +57,7 @@ def _order_of_derivative(p: Stop) -> Found | None:
 
 
 def _no_statement(p: Stop) -> Found | None:
-    """The line's first word is no keyword, and no equation follows it."""
+    """The line's first word is not a keyword, and no equation follows it."""
     if not p.first:
         return None
     first = p.line[0]
@@ -274,7 +274,7 @@ def _operator_missing(p: Stop) -> Found | None:
 
 def _other_bracket(p: Stop) -> Found | None:
     if p.token.value in ("[", "{") and "LPAR" in p.accepted:
-        message = f"`{p.token}` is no bracket of formulas"
+        message = f"`{p.token}` is not a bracket of formulas"
         return "L0201", message, "use `(` and `)`", (p.token,)
     closer = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
     expected = [shown for shown in closer if closer[shown] in p.accepted]

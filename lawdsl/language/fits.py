@@ -29,7 +29,7 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
             name, _ = statement.objective.keywords[0]
             help = f"write squared({output}, {name} = {Choice(name).text(output)})"
-        scope.say("L0404", "this is no objective", statement.span, help)
+        scope.say("L0404", "this is not an objective", statement.span, help)
     elif found.choice is not None and not _can_be_chosen(scope, found.choice, statement.span):
         return None
     return found
@@ -192,7 +192,7 @@ def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
 
     Raises:
         ValueError: dots without two numbers before and one behind, steps that miss the end, or
-            something that is no number.
+            something that is not a number.
     """
     numbers = [None if v is None else _number(v) for v in values]
     found: list[float] = []

@@ -119,8 +119,8 @@ def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) 
             scope.say("L0315", message, span, "a subscript is an index: `index i over …`")
     elif alike or not labels:
         help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
-        scope.say("L0315", f"`{name}` is no index", span, help)
+        scope.say("L0315", f"`{name}` is not an index", span, help)
     else:
         help = f"the labels are {', '.join(labels[:SHOWN])}{', …' if len(labels) > SHOWN else ''}"
-        scope.say("L0315", f"`{name}` is no index", span, help)
+        scope.say("L0315", f"`{name}` is not an index", span, help)
     return False

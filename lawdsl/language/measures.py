@@ -119,7 +119,7 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
     before = scope.errors
     names = [name for name, _ in call.keywords]
     if call.subscripts:
-        message = f"`{print_formula(call)}` is no reading"
+        message = f"`{print_formula(call)}` is not a reading"
         scope.say("L0331", message, call.span, f"leave the label out: `{output.name}(step = 1000)`")
         return None
     if call.arguments:

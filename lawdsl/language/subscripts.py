@@ -202,7 +202,7 @@ def check_exchange(scope: Scope, trend: tree.Trend) -> None:
         message, help = f"`{trend.word}` is said of one name", "leave the `against` out"
     elif not both or symbol is None or not symbol.simplex or symbol.name != tree.name_of(against):
         message = (
-            f"`{print_named(name)}` and `{print_named(against)}` are no two shares of one whole"
+            f"`{print_named(name)}` and `{print_named(against)}` are not two shares of one whole"
         )
         help = "name two elements of one variable in a simplex: `in r[a] against r[b]`"
     elif name.subscripts[:-1] != against.subscripts[:-1]:  # type: ignore[union-attr]

@@ -34,11 +34,11 @@ CORPORA: dict[str, Message] = {
     ),
     "R0206": Message(
         "a tokenizer that cannot be used",
-        "It is no tokenizer.json, cannot be read, or has no token that ends a document; documents "
+        "It is not a tokenizer.json, cannot be read, or has no token that ends a document; documents "
         "would run into each other. --end-of-text names that token where it has an unusual name.",
     ),
     "R0207": Message(
-        "a folder that is no corpus",
+        "a folder that is not a corpus",
         "A corpus is a folder with a corpus.json, which is written last: one that was interrupted "
         "has none. Name a folder that `lawdsl corpus` has made, or make it.",
     ),
@@ -118,7 +118,7 @@ VALIDATION: dict[str, Message] = {
     ),
     "R0605": Message(
         "a model that cannot judge samples",
-        "It has no weights, gives losses that are no numbers, or is the same as another one. "
+        "It has no weights, gives losses that are not numbers, or is the same as another one. "
         "Nothing could be learnt from its perplexities.",
     ),
     "R0606": Message(

@@ -363,25 +363,25 @@ COMMANDS: dict[str, Message] = {
         "The disk is full or the place is not writable. Nothing else was changed; free some space, "
         "or send the output elsewhere.",
     ),
-    "C0007": Message(
-        "a table where a law belongs",
-        "Commands take the law first, or the fit, and then the table, as in `lawdsl fit chinchilla "
-        "runs.csv`. Write them in this order.",
+    "C0005": Message(
+        "a fault of lawdsl",
+        "The tool itself has failed, whatever your input was. The report named in the message "
+        "says where; please send it to the authors.",
     ),
     "C0006": Message(
         "memory that is used up",
         "The command needs more memory than the machine has, or than a limit allows it. Give it fewer "
         "rows, labels or claims at once, or run it on a machine with more memory.",
     ),
+    "C0007": Message(
+        "a table where a law belongs",
+        "Commands take the law first, or the fit, and then the table, as in `lawdsl fit chinchilla "
+        "runs.csv`. Write them in this order.",
+    ),
     "C0008": Message(
         "CPU time that is used up",
         "`fit`, `compare`, `pipeline` and `solve` stop when they have used the CPU time of "
         "`--time-limit`, and write nothing. Give more time, or less work, as the message says. "
         "`check` has limits too: what it does not reach is undecided.",
-    ),
-    "C0005": Message(
-        "a fault of lawdsl",
-        "The tool itself has failed, whatever your input was. The report named in the message "
-        "says where; please send it to the authors.",
     ),
 }

@@ -36,7 +36,7 @@ NAMES: dict[str, Message] = {
     "L0304": Message(
         "an unknown function",
         "The functions are exp, log (natural), log10, sqrt, sin, cos, tan, atan, tanh, abs, min "
-        "and max. A parameter before a bracket is no function: write the product with `*`.",
+        "and max. A parameter before a bracket is not a function: write the product with `*`.",
         (
             law(equation="L = A/N^alpha + ln(N)"),
             law(equation="L = A(N + 1)^alpha"),

@@ -174,7 +174,7 @@ STORE: dict[str, Message] = {
     "R0405": Message(
         "rows of a run that are damaged or missing",
         "Rows are only appended, and what was cut off while it was written is left out. Here a "
-        "line within the file is no JSON, or the file ends before the rows that the checkpoint "
+        "line within the file is not JSON, or the file ends before the rows that the checkpoint "
         "counts: it was changed by something else. Bring it back from a copy, or remove the run's "
         "folder and run it again.",
     ),

@@ -63,7 +63,7 @@ TABLES: dict[str, Message] = {
         GOOD,
     ),
     "D0106": Message(
-        "a cell that is no number",
+        "a cell that is not a number",
         "A column that the law uses holds plain numbers: 1000000, 2.5, 1e9. Separators, units and "
         "words are not read. The unit of a column goes into its header, as `D [Gtoken]`; rows "
         "without a value are left out, and counted, with --drop-bad. Text in a data frame is no "
@@ -179,7 +179,7 @@ TABLES: dict[str, Message] = {
     "D0121": Message(
         "shares that are none",
         "The shares of a simplex are not below 0 and sum to 1 in every row, up to rounding in the "
-        "second digit. Either a column is bound that is no share, or one is missing: bind them all, "
+        "second digit. Either a column is bound that is not a share, or one is missing: bind them all, "
         "r=r_*. --drop-bad leaves such rows out.",
     ),
     "D0122": Message(

@@ -97,7 +97,7 @@ def steps(grid: str | Fraction) -> int:
     found = _AMOUNT.fullmatch(text)
     step = Fraction(found["number"]) if found and not found["prefix"] else Fraction(0)
     if step <= 0 or step.numerator != 1:
-        message = f"`{text}` is no grid: its steps must make up 1"
+        message = f"`{text}` is not a grid: its steps must make up 1"
         help = "give 1 divided by a whole number: 1/16, or 0.05"
         raise LawdslError(Diagnostic("M0104", message, help=help))
     return step.denominator
@@ -117,7 +117,7 @@ def _pairs(
     for pair in given:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not NAME.fullmatch(name):
-            message = f"`{name}` is no name of a domain"
+            message = f"`{name}` is not a valid name of a domain"
             help = "names have letters, digits and _ . - alone, and begin with no - or ."
             mistakes.append(Diagnostic("M0101", message, help=help))
         elif name in found:
@@ -140,7 +140,7 @@ def _amount(what: str, text: str, mistakes: list[Diagnostic]) -> Fraction | None
     number = Fraction(read["number"]) if read else Fraction(0)
     if read and number > 0:
         return number * int(PREFIXES.get(read["prefix"], 1))
-    message = f"{what}: `{text}` is no number above 0"
+    message = f"{what}: `{text}` is not a number above 0"
     help = f"write 4e11, 1/4, or with one of {' '.join(PREFIXES)}: 400G"
     mistakes.append(Diagnostic("M0101", message, help=help))
     return None

@@ -89,7 +89,7 @@ def check_count(count: object) -> None:
         LawdslError: M0103.
     """
     if not is_whole(count) or not 1 <= count <= MOST:
-        message = f"`{count}` is no number of mixtures"
+        message = f"`{count}` is not a valid number of mixtures"
         help = f"give a whole number from 1 to {MOST:,}"
         raise LawdslError(Diagnostic("M0103", message, help=help))
 

@@ -51,7 +51,7 @@ def untold(law: Law, slope: Slope, claim: Claim) -> str:
     names = {q.name for q in law.variables}
     for name in (*slope.by, *(tree.name_of(name) for name, _ in claim.conditions)):
         if name not in names:
-            return f"{name} is no variable"
+            return f"{name} is not a variable"
     if len(slope.by) > 2:
         return f"a derivative of order {len(slope.by)}"
     limits = [at for _, relations in claim.conditions for _, at in relations]

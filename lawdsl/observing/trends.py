@@ -150,13 +150,13 @@ def _errors(law: Law, table: Table, se: str) -> Array:
     """The standard errors of the rows, in the output's unit.
 
     Raises:
-        LawdslError: a cell that is no finite number above 0; D0119.
+        LawdslError: a cell that is not a finite number above 0; D0119.
     """
     unit = law.declarations.output.unit
     errors = table.numbers(se) * conversion(table, law.output, se, unit.factors if unit else None)
     bad = np.flatnonzero(~(np.isfinite(errors) & (errors > 0)))
     if len(bad):
-        message = f"column {se}: {errors[bad[0]]:g} is no standard error"
+        message = f"column {se}: {errors[bad[0]]:g} is not a standard error"
         help = "give a finite number above 0, or choose rows with --where"
         raise LawdslError(bad_rows("D0119", table, se, bad, message, help))
     return errors

@@ -117,7 +117,7 @@ def _values(
 
 def _outside(symbol: Symbol, number: float, known: Mapping[str, Value]) -> list[Diagnostic]:
     if not math.isfinite(number):
-        message = f"{symbol.name} = {number:g} is no number to predict at"
+        message = f"{symbol.name} = {number:g} is not a finite number"
         return [Diagnostic("F0401", message, help="give a finite number")]
     for relation, limit in symbol.bounds:
         end = value(limit, known)

@@ -127,7 +127,9 @@ def _check_draws(draws: int, level: float) -> None:
     """
     if not is_whole(draws) or not (draws == 0 or FEWEST_DRAWS <= draws <= MOST_DRAWS):
         help = f"give 0 for none, or a whole number from {FEWEST_DRAWS} to {MOST_DRAWS:,}"
-        raise LawdslError(Diagnostic("F0120", f"`{draws}` is no number of draws", help=help))
+        raise LawdslError(
+            Diagnostic("F0120", f"`{draws}` is not a valid number of draws", help=help)
+        )
     check_level(level)
 
 

@@ -74,7 +74,7 @@ def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
     Args:
         verify: read it all and compare the hashes; else only the sizes are looked at.
     Raises:
-        LawdslError: it is no corpus (R0207), or not what was written (R0208).
+        LawdslError: it is not a corpus (R0207), or not what was written (R0208).
     """
     folder = Path(folder)
     facts = _facts(folder)
@@ -133,7 +133,7 @@ def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
     """The keys of the paragraphs of a corpus, sorted.
 
     Raises:
-        LawdslError: it is no corpus (R0207), or its paragraphs are not what was written (R0208).
+        LawdslError: it is not a corpus (R0207), or its paragraphs are not what was written (R0208).
     """
     path = Path(folder) / "paragraphs.npy"
     _same(path, _facts(Path(folder)).get("paragraphs_sha256"))
@@ -241,7 +241,9 @@ def _size(path: Path) -> int:
 
 
 def _no_corpus(folder: Path) -> LawdslError:
-    message = f"this is no corpus: it has no {FACTS}" if folder.is_dir() else "there is no corpus"
+    message = (
+        f"this is not a corpus: it has no {FACTS}" if folder.is_dir() else "there is not a corpus"
+    )
     help = "give a folder that `lawdsl corpus` made"
     return LawdslError(Diagnostic("R0207", message, place=str(folder), help=help))
 

@@ -61,7 +61,7 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
             found.append(given)
         else:
             there = given.exists()
-            message = "this is no regular file" if there else "there is no such file"
+            message = "this is not a regular file" if there else "there is no such file"
             raise _unreadable(message, given, "give the path of a file or folder")
     return list(dict.fromkeys(found))
 
@@ -229,13 +229,13 @@ def _field(line: str, text_field: str, place: str) -> str:
         nested = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         why = error.msg if isinstance(error, json.JSONDecodeError) else nested
         help = "write one JSON object a line, or leave the file out"
-        raise _wrong(f"the line is no JSON: {why}", place, help) from None
+        raise _wrong(f"the line is not JSON: {why}", place, help) from None
     if not isinstance(value, dict):
-        message = f"the line is no JSON object but a {type(value).__name__}"
+        message = f"the line is not a JSON object but a {type(value).__name__}"
         raise _wrong(message, place, f'write objects with the text in the field "{text_field}"')
     text = value.get(text_field)
     if not isinstance(text, str):
-        kind = "is no text" if text_field in value else "is missing"
+        kind = "is not text" if text_field in value else "is missing"
         has = ", ".join(value) or "none"
         help = "name the field of the text with --text-field"
         raise _wrong(f'the field "{text_field}" {kind}', place, help, f"the fields are: {has}")
@@ -271,7 +271,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
                     read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]
-        raise _unreadable(f"this is no readable Parquet file: {why}", path) from None
+        raise _unreadable(f"this is not a readable Parquet file: {why}", path) from None
 
 
 def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:

@@ -76,7 +76,10 @@ def _check(target: Path, force: bool) -> None:
     if not force:
         message, help = "the folder exists", "choose another one, or replace it with --force"
     elif not is_corpus(target):
-        message, help = "what is there is no corpus, and is not replaced", "choose another folder"
+        message, help = (
+            "what is there is not a corpus, and is not replaced",
+            "choose another folder",
+        )
     else:
         return
     raise LawdslError(Diagnostic("R0205", message, place=str(target), help=help))

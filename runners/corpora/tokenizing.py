@@ -45,7 +45,7 @@ class Tokenizer:
         return np.dtype("<u2" if self.vocabulary <= 1 << 16 else "<u4")
 
     def encode(self, texts: Sequence[str], offsets: bool = True) -> list[Any]:
-        """The encodings (`ids`, `offsets`) of texts, without any token that is no text.
+        """The encodings (`ids`, `offsets`) of texts, without any token that is not text.
 
         Raises:
             LawdslError: the tokenizer fails on them (R0216).
@@ -197,7 +197,7 @@ def _inner(path: Path) -> tuple[Any, bytes]:
     except LawdslError as error:
         (said,) = error.diagnostics
         why = said.message.partition(": ")[2]
-        raise _bad(f"this is no tokenizer: {why}", path, help) from None
+        raise _bad(f"this is not a tokenizer: {why}", path, help) from None
 
 
 def train_tokenizer(texts: Iterator[str], size: int) -> str:
@@ -249,7 +249,7 @@ def sample(
         counted, again = (part_of(progress, at, total) for at in (before, before + size))
         found = sum(len(d.text) for d in read_documents(files, text_field, counted))
         if not found:
-            message, help = "there is no text to train a tokenizer on", "give more text"
+            message, help = "there is not text to train a tokenizer on", "give more text"
             raise LawdslError(Diagnostic("R0204", message, place=str(given), help=help))
         texts = (document.text for document in read_documents(files, text_field, again))
         yield from _spread(texts, min(characters, found), found)

@@ -66,7 +66,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file.
 
     Raises:
-        LawdslError: it cannot be read, or is no TOML; R0103, with line and column.
+        LawdslError: it cannot be read, or is not TOML; R0103, with line and column.
     """
     try:
         text = path.read_bytes().decode("utf-8")
@@ -88,10 +88,10 @@ def _no_toml(text: Text, said: str) -> Diagnostic:
     help = "see toml.io for the form: KEY = VALUE, [table], [[one of several]]"
     at = SYNTAX.fullmatch(said)
     if at is None:
-        return Diagnostic("R0103", f"this is no TOML: {said}", place=text.name, help=help)
+        return Diagnostic("R0103", f"this is not TOML: {said}", place=text.name, help=help)
     lines = text.text.split("\n")[: int(at["line"]) - 1]
     start = sum(len(line) + 1 for line in lines) + int(at["column"]) - 1
-    message = f"this is no TOML: {at['why'][:1].lower()}{at['why'][1:]}"
+    message = f"this is not TOML: {at['why'][:1].lower()}{at['why'][1:]}"
     return Diagnostic("R0103", message, text=text, span=Span(start, start + 1), help=help)
 
 

@@ -251,7 +251,7 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except ValueError:
-        raise LawdslError(_nobody(address, "that is no address")) from None
+        raise LawdslError(_nobody(address, "that is not an address")) from None
     except OSError as error:
         raise LawdslError(_nobody(address, f"{at}: {error.strerror or error}")) from None
 

@@ -76,7 +76,7 @@ def read_sweep(path: Path) -> Sweep:
     """A sweep from its file.
 
     Raises:
-        LawdslError: the file cannot be read or is no TOML (R0103); every mistake in what it says
+        LawdslError: the file cannot be read or is not TOML (R0103); every mistake in what it says
             (R0102), and every name in it that stands for nothing (R0104).
     """
     raw = read_toml(path)

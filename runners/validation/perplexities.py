@@ -126,7 +126,7 @@ def score(
         rows: the samples as `encode` gives them.
         budget: tokens of a batch, at most, where one sample has not more.
     Raises:
-        LawdslError: as `models.load`; losses that are no numbers (R0605), or too little memory
+        LawdslError: as `models.load`; losses that are not numbers (R0605), or too little memory
             (R0606).
     """
     loss = _loaded(judge, place)
@@ -189,7 +189,7 @@ def _mean_losses(
     counts = [max(len(row) - 1, 0) for row in rows]
     losses = tuple(float(each[i, :n].sum()) / max(n, 1) for i, n in enumerate(counts))
     if not all(map(math.isfinite, losses)):
-        message = f"the losses of the model {judge.name} are no numbers"
+        message = f"the losses of the model {judge.name} are not numbers"
         help = "its weights are damaged, or overflow in bfloat16: try --device cpu"
         raise LawdslError(Diagnostic("R0605", message, place=str(judge.folder), help=help))
     return losses

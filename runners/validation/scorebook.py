@@ -116,7 +116,7 @@ def _by_key(line: dict[str, Any]) -> dict[str, tuple[float, int]]:
         key: (float(loss), int(n)) for key, (loss, n) in zip(line["samples"], pairs, strict=True)
     }
     if not all(math.isfinite(loss) for loss, _ in found.values()):
-        raise ValueError("a loss is no number")
+        raise ValueError("a loss is not a number")
     return found
 
 

@@ -185,7 +185,7 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
 def _check_number(scope: Scope, name: str, formula: Formula) -> None:
     if any(names_in(formula)):
         help = f"a formula of others is a tie: `tie {name} = {print_formula(formula)}`"
-        scope.say("L0413", f"`{name}` is fixed at what is no number", formula.span, help)
+        scope.say("L0413", f"`{name}` is fixed at what is not a number", formula.span, help)
     else:
         check_formula(scope, formula, SETTING)
 
