@@ -85,3 +85,57 @@ def test_a_narrow_range_is_approached(tmp_path: Path):
     found = lawdsl.solve(written(tmp_path, *lines))
 
     assert found.status == "approached" and found["x"] == 2
+
+
+APPROACHED = {
+    "a line": ("x in [0, 1]", "y in [0, 1]", "minimize x + 2*y", "x + y > 1"),
+    "a bound": ("x > 0", "y > 0", "maximize x", "x + y <= 1"),
+    "a disc": ("x in [-5, 5]", "y in [-5, 5]", "minimize x + 2*y", "x^2 + y^2 < 1"),
+    "two bounds": ("x > 1", "y > 1", "minimize x*y + y/x", "x*y < 100"),
+    "in another unit": ("x in [0, 1e9]", "y in [0, 1]", "minimize x/1e9 + 2*y", "x/1e9 + y > 1"),
+}
+
+
+@pytest.mark.parametrize("case", APPROACHED)
+def test_with_several_unknowns_a_best_on_a_strict_inequality_is_approached(
+    case: str, tmp_path: Path
+):
+    *unknowns, goal, condition = APPROACHED[case]
+    lines = [f"choose {unknown}" for unknown in unknowns]
+
+    answer = lawdsl.solve(written(tmp_path, *lines, goal, f"subject to {condition}"))
+
+    assert answer.status == "approached" and not answer.ok
+    assert "equality is left out, so that the best is approached only" in answer.proof[-1]
+    assert answer.proof[0].startswith("every other constraint is kept")
+
+
+NOTHING = {
+    "a corner": ("x in [0, 1]", "y in [0, 1]", "minimize x + 2*y", "x + y > 2"),
+    "two open ends": ("x > 0", "y > 0", "maximize x", "x + y <= 0"),
+    "a point": ("x in [-5, 5]", "y in [-5, 5]", "minimize x + 2*y", "x^2 + y^2 < 0"),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_with_several_unknowns_a_point_that_breaks_a_strict_inequality_is_no_answer(
+    case: str, tmp_path: Path
+):
+    *unknowns, goal, condition = NOTHING[case]
+    lines = [f"choose {unknown}" for unknown in unknowns]
+
+    answer = lawdsl.solve(written(tmp_path, *lines, goal, f"subject to {condition}"))
+
+    assert answer.status in ("undecided", "infeasible")
+    assert answer.unknowns == () and answer.goal is None
+
+
+def test_with_several_unknowns_a_strict_inequality_that_holds_changes_nothing(tmp_path: Path):
+    lines = ["choose x > 0", "choose y > 0", "minimize (x - 1)^2 + (y - 2)^2 + x*y/10"]
+    answers = [
+        lawdsl.solve(written(tmp_path, *lines, f"subject to x + y {relation} 9"))
+        for relation in ("<", "<=")
+    ]
+
+    assert [answer.status for answer in answers] == ["answered", "answered"]
+    assert answers[0].unknowns == answers[1].unknowns

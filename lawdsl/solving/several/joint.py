@@ -26,12 +26,14 @@ from lawdsl.solving.several.minimising import minimise, proved, settled, without
 from lawdsl.solving.several.problems import Constraint, Fall, Functions, Problem, Solution
 from lawdsl.solving.several.scales import Ratio, Scale, Searched, scale_of, searched
 from lawdsl.solving.several.sensitivities import sensitivities
+from lawdsl.solving.several.strictness import Strict, is_approached, met_with_equality
 from lawdsl.solving.warnings import warnings_of
 
 Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
+KEPT = "every constraint is kept"
 CLOSED = 1e-3  # a relative gap of the least violation that is left out
 SHOWN = 4  # other choices, and unknowns of each, that are written out
 FAR = 1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
@@ -78,7 +80,43 @@ class Joint:
         if far:
             return replace(base, status="undecided", proof=far)
         sought = self._in(scales)
-        return self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
+        answer = self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
+        return self._strictly(answer, whole, scales, moved, values, seed)
+
+    def _strictly(
+        self,
+        answer: Answer,
+        whole: Problem,
+        scales: Sequence[Scale],
+        moved: Values,
+        values: Values,
+        seed: int,
+    ) -> Answer:
+        """The answer, if no strict inequality holds with equality there; else what it is then."""
+        ends = [_strict_ends(u.bounds, values) for u in self.unknowns]
+        rows = np.array([c.strict for c in self.conditions], dtype=bool)
+        strict = Strict(rows, *(np.array(side, dtype=bool) for side in zip(*ends, strict=True)))
+        if answer.status not in ("answered", "undecided") or not strict.any():
+            return answer
+        x = np.array([moved[s.searched] for s in scales])
+        equal = met_with_equality(whole, strict, x)
+        if not equal.any():
+            return answer
+        names = [c.text for c, holds in zip(self.conditions, equal.rows, strict=True) if holds]
+        for relation, side, limits in ((">", equal.low, "low"), ("<", equal.high, "high")):
+            on = [s for s, holds in zip(scales, side, strict=True) if holds]
+            names += [f"{s.unknown.name} {relation} {getattr(s, limits):.6g}" for s in on]
+        which = f"{' and '.join(names)}: equality is left out"
+        if is_approached(whole, strict, x, seed):
+            status = "approached" if answer.status == "answered" else answer.status
+            line = f"{which}, so that the best is approached only"
+            others = (
+                text.replace(KEPT, KEPT.replace("every", "every other")) for text in answer.proof
+            )
+            return replace(answer, status=status, proof=(*others, line))
+        lines = (f"{which}, and no choice that keeps every constraint was found",)
+        nothing = replace(answer, status="undecided", certain=False, unknowns=(), goal=None)
+        return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
 
     def _whole(self, values: Values) -> tuple[Sequence[Scale], Problem]:
         """How each unknown is searched, and the problem in that: by logarithms, but where the
@@ -176,7 +214,8 @@ class Joint:
         nearest = ""
         if worst is not None and worst[0] > 0:
             nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
-        if found.excluded and found.gap is not None and found.gap <= CLOSED:
+        closed = found.gap is not None and found.gap <= CLOSED
+        if found.excluded and closed and len(named) == 1:  # of several, one may be kept
             return (f"{nearest} at least",) if nearest else ()
         lines = ["that no choice keeps every constraint is proved"]
         if not found.excluded:
@@ -328,6 +367,14 @@ def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, 
     return low, high, positive
 
 
+def _strict_ends(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[bool, bool]:
+    """Whether the lower and the upper end of an unknown are left out."""
+    ends = [(relation, evaluated(limit, values)) for relation, limit in bounds]
+    low = max((end for relation, end in ends if relation.startswith(">")), default=-math.inf)
+    high = min((end for relation, end in ends if relation.startswith("<")), default=math.inf)
+    return (">", low) in ends, ("<", high) in ends
+
+
 @dataclass(frozen=True)
 class _Found:
     """What a search has found.
@@ -402,7 +449,7 @@ def _where(conditions: Sequence[Condition], result: _Found) -> str:
 
 
 def _proof(found: Solution, per: float) -> tuple[str, ...]:
-    kept = f"every constraint is kept, to {max(found.violation, 1e-16):.0e} of its terms"
+    kept = f"{KEPT}, to {max(found.violation, 1e-16):.0e} of its terms"
     if found.gap is not None:
         return (kept, f"convex: no other choice is better by more than {found.gap * per:.1e}")
     if found.convex:
