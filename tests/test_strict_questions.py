@@ -1,4 +1,4 @@
-"""A strict inequality that holds with equality only does not hold, and the message says so."""
+"""Strict inequalities, and conditions in which no unknown is left: what is said where they fail."""
 
 from __future__ import annotations
 
@@ -139,3 +139,18 @@ def test_with_several_unknowns_a_strict_inequality_that_holds_changes_nothing(tm
 
     assert [answer.status for answer in answers] == ["answered", "answered"]
     assert answers[0].unknowns == answers[1].unknowns
+
+
+@pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
+@pytest.mark.parametrize(("ratio", "holds"), [(2.0, False), (1 + 1e-9, False), (1 + 1e-15, True)])
+def test_an_equation_of_givens_is_met_in_any_unit(
+    size: float, ratio: float, holds: bool, tmp_path: Path
+):
+    lines = ["given a, b > 0", "choose x > 0", "minimize x + 1/x", "subject to a = b"]
+    path = written(tmp_path, *lines)
+
+    if holds:
+        assert lawdsl.solve(path, a=size, b=ratio * size).ok
+    else:
+        with pytest.raises(lawdsl.LawdslError, match="a = b does not hold"):
+            lawdsl.solve(path, a=size, b=ratio * size)

@@ -18,7 +18,7 @@ from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 from lawdsl.solving.posing.sources import number_of
 
 EQUAL_SIDES = "both sides are equal, and the inequality is strict"
-EQUAL = 1e-12  # by so much an equation of numbers may be off
+EQUAL = 1e-12  # of its terms: by so much an equation of numbers may be off
 
 Given = Mapping[str, "float | Mapping[str, float]"]
 
@@ -148,9 +148,13 @@ def broken(
     for condition in conditions:
         if condition.margin.free_symbols & free:
             continue
-        margin = evaluated(condition.margin, values)
+        margin, *terms = computed_at(
+            [condition.margin, *sp.Add.make_args(condition.margin)], values
+        )
         kept = margin > 0 if condition.strict else margin >= 0
-        if not (abs(margin) < EQUAL if condition.equality else kept):
+        if condition.equality:
+            kept = abs(margin) <= EQUAL * sum(map(abs, terms))
+        if not kept:
             yield condition, margin
 
 
