@@ -61,9 +61,14 @@ def test_a_line_that_is_too_large_is_named_with_its_number(small: None, tmp_path
     assert f"{large}:3" in said
 
 
-def test_a_text_in_parquet_that_is_too_large_is_named_with_its_row(small: None, tmp_path: Path):
+@pytest.mark.parametrize("letter", ["a", "é", "語"])
+def test_a_text_in_parquet_that_is_too_large_is_named_with_its_row(
+    small: None, tmp_path: Path, letter: str
+):
+    """The limit counts bytes, not characters."""
     path = tmp_path / "a.parquet"
-    texts = ["b", "a" * LIMIT, "c" * (LIMIT + 1), "d"]
+    fits = letter * (LIMIT // len(letter.encode()))
+    texts = ["b", fits, fits + letter, "d"]
     pq.write_table(pa.table({"text": texts[:2]}), path)
     assert len(list(read_documents([path]))) == 2
     pq.write_table(pa.table({"text": texts}), path)

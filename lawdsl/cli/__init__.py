@@ -141,16 +141,16 @@ def _outcome(arguments: list[str]) -> int:
 
 
 def _mend_streams() -> None:
-    """Streams that are open, and lose no message to letters that they cannot write."""
+    """Open closed standard streams on the null device, and escape characters outside their encoding."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who started the command
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        with suppress(AttributeError):  # something else stands there in tests
+        with suppress(AttributeError):  # tests replace the streams
             getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def _reader_gone() -> bool:
-    """Whether who reads the output has closed it, having what it wanted; the rest goes nowhere."""
+    """Whether the reader of the output has closed its end of the pipe; the rest is then discarded."""
     gone = False
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # it has no descriptor

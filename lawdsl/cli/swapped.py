@@ -1,4 +1,4 @@
-"""A table written where a law belongs: told before the table is read as a law, line by line."""
+"""Command lines with the table before the law, refused before the table is parsed as a law."""
 
 from __future__ import annotations
 

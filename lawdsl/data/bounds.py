@@ -1,4 +1,4 @@
-"""How large one table may be: a file from anywhere costs little time and memory, whatever is in it."""
+"""Limits on the size of a table: reading an untrusted file takes bounded time and memory."""
 
 from __future__ import annotations
 

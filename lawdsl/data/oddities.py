@@ -1,4 +1,4 @@
-"""Tables in which every cell is fine and the whole is not: scales, units, copied rows."""
+"""Tables whose cells are valid but whose columns or rows are suspect: scales, units, copied rows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ QUIET = 1e-3  # relative: the noise that is supposed where no setting was measur
 
 @dataclass(frozen=True)
 class Usual:
-    """Which numbers of a quantity there are.
+    """Plausible magnitudes of a quantity.
 
     Attributes:
-        none: where all are below it, there is nothing of that size.
-        small, few: nor where all are below `small`, and some below `few`.
-        most: nor where all are above it.
-        from_, to: what is usual.
+        none: a column with all values below is implausible.
+        small, few: so is one with all values below `small` and some below `few`.
+        most: so is one with all values above.
+        from_, to: the usual range, by which a likely unit is chosen.
     """
 
     none: float

@@ -73,7 +73,7 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
 
 
 def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[float, float] | None:
-    """The ends of an interval that is too wide to say anything; None where it says something.
+    """The ends of an interval too wide to be informative; None for an informative one.
 
     A parameter with one bound is judged by its distance to it, in logarithms; one with two by the
     width of its domain; one without bounds may be 0, which is a value like any other.

@@ -177,7 +177,9 @@ def _exchanged(found: Exchanged, runs: Runs) -> Diagnostic:
 
 
 def _rounded(problem: Problem, seen: View, runs: Runs) -> list[Diagnostic]:
-    """A warning where much of what the law leaves over comes of measurements with too few digits."""
+    """A warning where rounding of the measurements explains much of the residual variance.
+
+    Rounding to steps of h has the variance h²/12 (a uniform distribution)."""
     steps, target = runs.steps[seen.rows], problem.target[seen.rows]
     step = float(np.median(steps)) if len(steps) else 0.0
     if not step > 0 or float(np.ptp(target)) > LEVELS * step:
@@ -190,7 +192,7 @@ def _rounded(problem: Problem, seen: View, runs: Runs) -> list[Diagnostic]:
         return []
     message = (
         f"{seen.names[-1].removeprefix('the predicted ')} is rounded to steps of {step:.3g}, which is "
-        f"{100 * min(share, 1.0):.0f} % of the variance that the law leaves over"
+        f"{100 * min(share, 1.0):.0f} % of the residual variance"
     )
     notes = ("errors of rounding are not independent of each other: intervals may be too narrow",)
     help = "give the measurements with more digits"

@@ -129,7 +129,7 @@ def unseen(
 
     directions = directions_of(noise)
     if most > noise and not is_large(law):
-        # a cause that is seen in the rows decides where the noise is not known so well
+        # the larger estimate of the noise counts only where the design shows a cause
         more = directions_of(most)
         if all(causes_of(law, problem, sorted(own)) for own in more):
             directions = more
@@ -322,10 +322,9 @@ def _spread(problem: Problem) -> float:
 
 
 def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
-    """The standard deviation of a residual, as far as a few outliers cannot change it: the least
-    and the largest that it may be.
+    """The smallest and the largest plausible standard deviation of a residual, robust to outliers.
 
-    It is known from the median of the residuals. A Huber loss of small delta passes through about
+    The smallest is the median absolute residual, scaled for Gaussian noise. A Huber loss of small delta passes through about
     as many rows as there are parameters, which makes that median far too small where rows are few;
     what standard errors rest on is not.
     """

@@ -234,21 +234,21 @@ def _known(
 
 
 def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """What the residuals say; of a fit that has failed, or may follow a few rows, those rows."""
+    """Findings about the residuals; and the rows that make a fit fail, or that it may follow."""
     law, problem, runs = task.law, task.problem, task.runs
-    told: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     failed = not best.converged or any(d.code == "F0112" for d in found)
     if not failed:
-        told = residual_findings(law, problem, best.theta, runs)
+        findings = residual_findings(law, problem, best.theta, runs)
     failed |= any(d.code == "F0101" and d.severity == "error" for d in found)
-    named = any(d.code == "F0115" for d in told)
+    named = any(d.code == "F0115" for d in findings)
     far = far_values(problem.target)
     if not named and (few := unjudged(problem, runs, far)):
-        return [*told, *few]
+        return [*findings, *few]
     if named or is_robust(problem) or not (failed or far.any()):
-        return told
+        return findings
     starts = task.starts if isinstance(task.starts, int) else AUTO
-    return [*told, *rows_that_spoil(law, problem, runs, far, task.asked.seed, starts)]
+    return [*findings, *rows_that_spoil(law, problem, runs, far, task.asked.seed, starts)]
 
 
 def _determination(

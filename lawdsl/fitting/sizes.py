@@ -53,8 +53,8 @@ def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) 
 def _tells(
     expression: sp.Expr, parameters: frozenset[sp.Symbol], signed: frozenset[sp.Symbol]
 ) -> bool:
-    """Whether a formula says anything of sizes: by functions, exponents that depend on the data, or
-    places among these, of parameters of any sign."""
+    """Whether a formula sets the scale of any parameter: inside a function, in an exponent that depends
+    on the data, or as a location of parameters of any sign."""
     for node in sp.preorder_traversal(expression):
         symbols = node.free_symbols
         if isinstance(node, FUNCTIONS) and symbols & parameters:
@@ -212,7 +212,7 @@ def symbol_of(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
 
 
 def _mirrored(q: Quantity, value: Array) -> Array:
-    """Values of a sign that the domain has, where it has one alone."""
+    """Values with the sign of the domain, where that is one-sided."""
     if any(b.lower and b.limit.is_nonnegative for b in q.bounds):
         return np.abs(value)
     if any(not b.lower and b.limit.is_nonpositive for b in q.bounds):

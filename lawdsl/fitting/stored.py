@@ -1,4 +1,4 @@
-"""Whether what a stored fit says can be what a fit of its law has written.
+"""Consistency checks of stored fits.
 
 A file is edited, cut and copied. Its parameters must lie in the domains of the law, its sums must
 agree with each other, and its predictions with the range of the rows it says it was made from. One
@@ -33,7 +33,7 @@ EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are the
 
 
 def check_stored(fit: Fit, law: Law) -> None:
-    """Refuse a fit that says what no fit of its law can say.
+    """Refuse a fit whose numbers contradict each other or its law.
 
     Args:
         fit: as read from a file.
@@ -161,9 +161,9 @@ def _predictions(fit: Fit, law: Law) -> Iterator[str]:
     """Parameters that cannot be those of rows with such ranges and errors.
 
     No residual exceeds the mean absolute error times the rows. There is a row at each end of each
-    variable: of a law of one variable its prediction is known to that. Of others some rows lie within
-    the ranges, wherever: the bounds of the law there, in interval arithmetic, may not both lie beyond
-    the range of the output on one side.
+    variable, so the prediction of a law of one variable is known there up to that error. With several
+    variables the rows lie anywhere within the ranges: the enclosure of the law on this box, by interval
+    arithmetic, must meet the range of the output widened by that error.
     """
     data, names = fit.data, [q.name for q in law.variables]
     known = law.output in data.ranges and math.isfinite(fit.metrics.mae)

@@ -409,8 +409,8 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
 
 
 def beyond(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points have a free number that is cut off: there the parameter is another one than the
-    number was made from. Shape (starts,)."""
+    """Which points have a clipped free number, which no longer maps back to the parameter that it came
+    from. Shape (starts,)."""
     return np.any(np.abs(free[:, transforms.bounded]) > WIDEST, axis=1)
 
 

@@ -271,8 +271,8 @@ FITS: dict[str, Message] = {
     ),
     "F0132": Message(
         "measurements that are rounded further than their noise",
-        "The steps between measured values are as large as what the law leaves over, so the "
-        "residuals are errors of rounding for a good part. They repeat where the curve does, are "
+        "The steps between measured values are as large as the residuals, so that a good part of "
+        "these are rounding errors. They repeat where the curve does, are "
         "not independent of each other, and shift the fit as a whole. Losses are logged with more "
         "digits than tables print: give them.",
         (GRID_ROUNDED,),

@@ -300,7 +300,8 @@ def _cell(value: Any, text_field: str, place: str) -> str:
     if not isinstance(text, str):
         help = "leave the row out, or name another column with --text-field"
         raise _wrong(f'the column "{text_field}" has no text in this row', place, help)
-    if len(text) > LARGEST:
+    # the encoded size is computed only for texts that may be too large
+    if 4 * len(text) > LARGEST and len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         raise _too_large("the text", place)
     return text
 

@@ -45,7 +45,7 @@ class Tokenizer:
         return np.dtype("<u2" if self.vocabulary <= 1 << 16 else "<u4")
 
     def encode(self, texts: Sequence[str], offsets: bool = True) -> list[Any]:
-        """The encodings (`ids`, `offsets`) of texts, without any token that is not text.
+        """The encodings (`ids`, `offsets`) of texts, without special tokens.
 
         Raises:
             LawdslError: the tokenizer fails on them (R0216).

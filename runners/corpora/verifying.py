@@ -1,4 +1,4 @@
-"""Whether corpora are what was written, looked at once: hashes are kept by size and times of files."""
+"""Verify corpora by their hashes; these are cached by size, times and inode of the files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def verify(corpora: Iterable[Corpus]) -> None:
 
 
 def _hash(path: Path, entry: object) -> tuple[list[int] | None, str]:
-    """The hash of a file, and what tells that it has not changed; None where that is too early.
+    """The hash of a file, and a mark of its state; None for a file changed too recently to be cached.
 
     Args:
         entry: both of them as they were when it was last read, if it was.
@@ -70,7 +70,7 @@ def _mark(path: Path) -> list[int] | None:
 
 
 def _known(cache: Path) -> dict[str, object]:
-    """What was found before; nothing where it cannot be read."""
+    """The cached hashes; empty where the cache cannot be read."""
     with contextlib.suppress(OSError, ValueError):
         found = read_json(cache)
         if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""What a sweep's models are that whoever fits laws to its table must know: said in its plan."""
+"""Warnings in the plan of a sweep: models whose losses or N are not comparable as they stand."""
 
 from __future__ import annotations
 

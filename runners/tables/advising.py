@@ -1,4 +1,4 @@
-"""What a table of runs can be fitted with: a law whose parameters its grid can tell apart."""
+"""Which law a table of runs can be fitted with: one whose parameters its grid identifies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Advice:
 
     Attributes:
         command: that fits a law to it; empty where no law that ships can be fitted.
-        why: not the law of size, tokens and share together; empty where it is that.
+        why: the reason against the law of size, tokens and share together; empty for that law.
     """
 
     command: str

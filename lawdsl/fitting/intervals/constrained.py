@@ -139,7 +139,7 @@ def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:
 
 
 def opened(problem: Problem, number: int) -> Problem:
-    """The fit with one parameter that is moved itself: on its bound its free number says nothing."""
+    """The fit with one parameter left untransformed: on its bound its free number is infinite."""
     each = [
         Transform(t.name, None, None) if i == number else t
         for i, t in enumerate(problem.transforms)
