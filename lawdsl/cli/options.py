@@ -278,7 +278,7 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         if not isinstance(error, OutOfTime) and clock.left() > TICK:
             raise
         message = f"{of} is not finished after {clock.spent():.3g} s of CPU time"
-        more = f"--time-limit {2 * seconds:g} allows twice as much; {help}"
+        more = f"--time-limit {2 * max(seconds, clock.spent()):.3g} allows twice as much; {help}"
         raise LawdslError(Diagnostic("C0008", message, help=more)) from None
 
 

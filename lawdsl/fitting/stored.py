@@ -42,7 +42,13 @@ def check_stored(fit: Fit, law: Law) -> None:
     Raises:
         LawdslError: F0108, with each contradiction.
     """
-    found = [*_domains(fit, law), *_held(fit, law), *_sums(fit, law), *_ends(fit)]
+    found = [
+        *_domains(fit, law),
+        *_held(fit, law),
+        *_sums(fit, law),
+        *_ends(fit),
+        *_covariance(fit, law),
+    ]
     if not found:
         found = [*_predictions(fit, law)]
     if found:
@@ -155,6 +161,16 @@ def _ends(fit: Fit) -> Iterator[str]:
         least = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
         if low > high or (known.method != "bootstrap" and not low - least <= value <= high + least):
             yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
+
+
+def _covariance(fit: Fit, law: Law) -> Iterator[str]:
+    """A covariance of what are not parameters of the law, and a level that is none."""
+    if not 0 < fit.intervals.level < 1:
+        yield f"{fit.intervals.level:g} is no level of an interval"
+    if fit.spread is not None:
+        names = fit.spread.names
+        if len(set(names)) < len(names) or not {*names} <= {q.name for q in law.parameters}:
+            yield f"its covariance is of {', '.join(names)}: these are not the law's parameters"
 
 
 def _predictions(fit: Fit, law: Law) -> Iterator[str]:

@@ -11,6 +11,7 @@ from lawdsl.solving.single.line import Candidate, Line
 from lawdsl.solving.single.roots import Range
 
 INSIDE = {"stationary": "inside, where the slope is 0"}
+SHOWN = 8  # turning points that are listed
 
 
 def where_of(name: str, best: Candidate, conditions: Sequence[Condition], whole: Range) -> str:
@@ -63,10 +64,11 @@ def proof_of(
         found.append(f"{goal} {better} before it and {worse} behind it: the only optimum")
     elif line.stationary:
         count = len(line.stationary)
-        places = ", ".join(f"{x:.6g}" for x, _ in line.stationary)
-        turns = "turning point" if count == 1 else "turning points"
+        places = ", ".join(f"{x:.6g}" for x, _ in line.stationary[:SHOWN])
+        places += f" and {count - SHOWN:,} more" if count > SHOWN else ""
+        turns = "the only turning point" if count == 1 else "all turning points"
         best_of = "this is the best" if line.equal else "this is the best to rounding"
-        found.append(f"all {turns}: {name} = {places}; none is missed, and {best_of}")
+        found.append(f"{turns}: {name} = {places}; none is missed, and {best_of}")
     finite = [c for c in line.others if math.isfinite(c.at)]
     if finite:
         places = ", ".join(f"{c.at:.6g}" for c in finite)
