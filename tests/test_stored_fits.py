@@ -88,11 +88,6 @@ EDITS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "text for a list": (("data", "where"), "r > 0", "data.where"),
     "one number for an interval": (("intervals", "ends", "C"), [0.1], "intervals.ends.C"),
     "a level of 200 %": (("intervals", "level"), 2, "2 is no level"),
-    "a covariance of other names": (
-        ("spread", "names"),
-        ["E", "C", "Z", "epsilon"],
-        "its covariance is of E, C, Z, epsilon",
-    ),
     "no number": (("parameters", "C", "value"), None, "parameters.C.value"),
 }
 

@@ -47,7 +47,7 @@ def test_a_command_stops_with_an_error(name: str, table: Path, tmp_path: Path) -
     (diagnostic,) = json.loads(ended.stdout)["diagnostics"]
     assert diagnostic["code"] == "C0008"
     assert "CPU time" in diagnostic["message"]
-    assert "--time-limit 0.1 " in diagnostic["help"]
+    assert float(diagnostic["help"].split()[1]) >= 0.1  # twice what was allowed, or used
     assert not kept.exists()
 
 

@@ -163,14 +163,10 @@ def _ends(fit: Fit) -> Iterator[str]:
             yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
 
 
-def _covariance(fit: Fit, law: Law) -> Iterator[str]:
-    """A covariance of what are not parameters of the law, and a level that is none."""
+def _level(fit: Fit) -> Iterator[str]:
+    """A level of intervals that is none."""
     if not 0 < fit.intervals.level < 1:
         yield f"{fit.intervals.level:g} is no level of an interval"
-    if fit.spread is not None:
-        names = fit.spread.names
-        if len(set(names)) < len(names) or not {*names} <= {q.name for q in law.parameters}:
-            yield f"its covariance is of {', '.join(names)}: these are not the law's parameters"
 
 
 def _predictions(fit: Fit, law: Law) -> Iterator[str]:
