@@ -47,7 +47,7 @@ def check_stored(fit: Fit, law: Law) -> None:
         *_held(fit, law),
         *_sums(fit, law),
         *_ends(fit),
-        *_covariance(fit, law),
+        *_level(fit),
     ]
     if not found:
         found = [*_predictions(fit, law)]
