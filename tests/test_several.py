@@ -10,7 +10,7 @@ import sympy as sp
 
 from lawdsl.solving.several.endless import fall
 from lawdsl.solving.several.excluding import no_point
-from lawdsl.solving.several.minimising import best, minimise, proved
+from lawdsl.solving.several.minimising import best, minimise, proved, settled
 from lawdsl.solving.several.optimality import gap, point
 from lawdsl.solving.several.polytopes import Polytope
 from lawdsl.solving.several.problems import Constraint, Problem, Solution, middle
@@ -490,3 +490,20 @@ def test_an_offset_that_cancels_is_0():
     whole = Problem(x, {x: (-1.0, 1.0)}, [Constraint("sum", x + offset - a + exact[1], True)])
     assert problem.polytope.slopes == whole.polytope.slopes == 1.0
     assert whole.polytope.offsets == 0.0
+
+
+@pytest.mark.parametrize("size", [1e10, 1e13, 1e16])
+def test_a_small_range_is_no_single_value_beside_a_larger_constraint(size: float):
+    """x <= 1/size moves the objective by 10, however small it is beside y."""
+    limits = [Constraint("cap", size * x - 1), Constraint("sum", x + y - 1)]
+    found = minimise(Problem(-10 * size * x - y, {x: (0.0, 1.0), y: (0.0, 1.0)}, limits))
+
+    assert found.value == pytest.approx(-11.0) and proved(found)
+
+
+def test_an_unknown_to_which_only_rounding_is_left_is_settled():
+    """y = 1 leaves nothing of x + y <= 1 but what rounding leaves."""
+    limits = [Constraint("one", 3 * y - 3, equality=True), Constraint("sum", x + y - 1)]
+    problem = Problem(-x, {x: (0.0, 1.0), y: (0.0, 2.0), z: (0.0, 1.0)}, limits)
+
+    assert settled(problem).keys() == {x, y}

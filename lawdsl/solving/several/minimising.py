@@ -100,15 +100,10 @@ def _falling(problem: Problem, way: Fall) -> Solution:
 def settled(problem: Problem) -> dict[sp.Symbol, float]:
     """Unknowns to which the conditions leave one value; one unknown stays in any case."""
     low, high = problem.polytope.tightened
-    declared = np.where(np.isfinite(problem.high - problem.low), problem.high - problem.low, 0.0)
-    offsets, slopes = np.abs(problem.polytope.offsets), np.abs(problem.polytope.slopes)
-    with np.errstate(over="ignore"):  # a coefficient that is nothing beside its offset
-        reach = np.divide(offsets[:, None], slopes, out=np.zeros_like(slopes), where=slopes > 0)
-    reach = np.max(reach, axis=0, initial=0.0)
-    # bounds that follow are rounded relative to the terms of what they follow from
-    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.minimum(declared, reach))
+    size = np.maximum(np.abs(low), np.abs(high))
     alike = np.isfinite(low) & np.isfinite(high)
-    alike[alike] = np.abs(high - low)[alike] <= ALIKE * size[alike]
+    room = np.maximum(ALIKE * size, problem.polytope.rounding)
+    alike[alike] = np.abs(high - low)[alike] <= room[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
     found = {symbol: value for symbol, value, fixed in ends if fixed}
     if len(found) == len(problem.unknowns):

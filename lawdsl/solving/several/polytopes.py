@@ -23,6 +23,7 @@ INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme
 LARGEST = float(np.finfo(np.float64).max)
 FEW = 64  # terms of a row, each of which is bounded by a sum of its own of the others
 EPS = float(np.finfo(float).eps)
+WIDER = 16  # times the room of one bound: what bounds that follow from each other add up to
 CROSSED = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
 
 
@@ -62,17 +63,28 @@ class Polytope:
             self.rows,
         )
 
-    @cached_property
+    @property
     def tightened(self) -> tuple[Array, Array]:
         """Bounds that follow from all conditions together; a low one above a high one says that
         nothing is left. They are no wider than those declared."""
-        low, high = self.low.copy(), self.high.copy()
+        return self._implied[:2]
+
+    @property
+    def rounding(self) -> Array:
+        """How far apart the tightened bounds of each unknown may be by rounding alone, shape (n,)."""
+        return WIDER * self._implied[2]
+
+    @cached_property
+    def _implied(self) -> tuple[Array, Array, Array]:
+        """The tightened bounds, and the largest room that was left for rounding in those of each
+        unknown."""
+        low, high, slack = self.low.copy(), self.high.copy(), np.zeros(len(self.low))
         for _ in range(ROUNDS):
             for row, offset, equal in zip(self.slopes, self.offsets, self.equality, strict=True):
-                _tighten(low, high, row, offset)
+                _tighten(low, high, slack, row, offset)
                 if equal:
-                    _tighten(low, high, -row, -offset)
-        return low, high
+                    _tighten(low, high, slack, -row, -offset)
+        return low, high, slack
 
     @cached_property
     def sizes(self) -> Array:
@@ -213,9 +225,9 @@ def _between(low: Array, high: Array) -> Array:
     return np.asarray(low / 2 + high / 2)
 
 
-def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
+def _tighten(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
     """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave. A bound
-    leaves room for the rounding of its own computation."""
+    leaves room for the rounding of its own computation, which is added to `slack` if it is more."""
     used = np.flatnonzero(row)
     least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
     finite = np.isfinite(least)
@@ -237,11 +249,11 @@ def _tighten(low: Array, high: Array, row: Array, offset: float) -> None:
         else:
             others, rounding = total - float(least[k]), eps * size
         with np.errstate(over="ignore"):  # beyond the range of floats there is no bound
-            limit, slack = np.divide((-others, rounding), (row[i], abs(row[i])))
-        if row[i] > 0:
-            high[i] = min(high[i], limit + slack)
-        else:
-            low[i] = max(low[i], limit - slack)
+            limit, room = np.divide((-others, rounding), (row[i], abs(row[i])))
+        if row[i] > 0 and limit + room < high[i]:
+            high[i], slack[i] = limit + room, max(slack[i], room)
+        elif row[i] < 0 and limit - room > low[i]:
+            low[i], slack[i] = limit - room, max(slack[i], room)
 
 
 def least_shift(
