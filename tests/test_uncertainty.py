@@ -246,3 +246,15 @@ def test_slopes_beyond_the_range_of_floats_leave_no_interval_and_no_fault():
 
     assert isinstance(fit, lawdsl.Fit)
     assert fit.verdict == "not trusted"
+
+
+@pytest.mark.parametrize("method", ["delta", "profile", "bootstrap"])
+def test_an_interval_of_a_parameter_beyond_all_units_contains_it(method: str):
+    """Its upper end may be called infinite; its lower end is not."""
+    law = law_of("variable x > 0\nparameter E, A > 0\nL = E + A/x\nminimize squared(L)")
+    x = np.geomspace(1, 100, 12)
+    L = 1e120 * (2 + 1 / x + 0.01 * np.sin(17 * np.arange(12)))
+    fit = lawdsl.fit(law, {"x": x, "L": L}, intervals=method, starts=4, claims=False)
+
+    for name, (low, high) in fit.intervals.ends.items():
+        assert low < fit.values[name] < high

@@ -90,13 +90,12 @@ def delta(
     _, turn = with_slopes(problem.transforms, free[None])
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(turn[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
-    ends = endless(ends)
-    return Scatter(free, covariance, inflation, errors, ends[0], ends[1], far)
+    return Scatter(free, covariance, inflation, errors, *endless(ends[0], ends[1]), far)
 
 
-def endless(ends: Array) -> Array:
-    """Ends of intervals, infinite where no data have set them."""
-    return np.where(np.abs(ends) > ENDLESS, np.copysign(np.inf, ends), ends)
+def endless(low: Array, high: Array) -> tuple[Array, Array]:
+    """Lower and upper ends of intervals, infinite where no data have set them."""
+    return np.where(low < -ENDLESS, -np.inf, low), np.where(high > ENDLESS, np.inf, high)
 
 
 def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]) -> Array:

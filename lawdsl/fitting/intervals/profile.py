@@ -181,9 +181,9 @@ class _Ends:
         for k, j in enumerate(self.number):
             row = self.fit.copy()
             row[j] = self.end[k]
-            value = endless(to_parameters(self.problem.transforms, row[None])[0, j])
-            self.low[j] = np.fmin(self.low[j], value)
-            self.high[j] = np.fmax(self.high[j], value)
+            value = to_parameters(self.problem.transforms, row[None])[0, j]
+            low, high = endless(value, value)
+            self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
 
     def step(self) -> bool:
         """Look once at every end that is not found yet; whether any is left."""
