@@ -25,10 +25,10 @@ _until = (
 
 
 class Clock:
-    """What a piece of work takes of the process's own time, and what is left of its limit.
+    """CPU time of the process since the start of a piece of work, and what is left of its limit.
 
     Attributes:
-        seconds: the limit.
+        seconds: the limit (s).
     """
 
     def __init__(self, seconds: float) -> None:

@@ -102,10 +102,11 @@ def _as_float(value: Interval | None) -> float:
 
 
 def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
-    """The first output at rational inputs, with so many significant digits, all of them certain.
+    """The first output at rational inputs, correctly rounded to a number of significant digits.
 
     Returns:
-        `= 2.5`; where the digits do not become certain, `> 0` or `< 0`, or that it is not known.
+        `= 2.5`; where the digits are not certain at the highest precision, `> 0` or `< 0` if the
+        sign is, or that no digit is known.
     """
     sign: int | None = None
     for bits in WORKING:
@@ -133,8 +134,8 @@ def _decimal(number: Decimal, digits: int) -> str:
 
 
 def _rounded(x: Any, digits: int) -> Decimal | None:
-    """A number of Arb rounded to so many significant digits; None where it is infinite, or nearer
-    to 0 than any decimal but 0."""
+    """An Arb number rounded to a number of significant digits; None where it is infinite, or too
+    near 0 for the exponents of decimals."""
     if not x.is_finite():
         return None
     mantissa, exponent = x.man_exp()

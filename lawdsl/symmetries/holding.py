@@ -1,4 +1,4 @@
-"""One parameter for each direction, so that all of them held at numbers end the freedom together."""
+"""Which parameters to fix, one for each symmetry direction, so that the fit is identified."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ def choose_held(
     names: Sequence[str],
     independent: Callable[[Sequence[str]], bool],
 ) -> list[str]:
-    """A parameter of its own for each direction, the most preferred one where that is possible.
+    """A parameter to fix for each direction, the most preferred one where that is possible.
 
-    The first direction takes its first choice. What a later one prefers may be determined already
-    by those that are held, however: of a - b, c - d and a - c, with a and c held, the third has
-    nothing left to hold. Then some other parameter (b or d) is held too and the directions exchange
+    The first direction takes its first choice. What a later one prefers may already be determined
+    by the parameters that are fixed: of a - b, c - d and a - c, with a and c fixed, the third has no
+    parameter left. Then some other parameter (b or d) is fixed too and the directions exchange
     theirs, along an augmenting path of the bipartite matching between directions and parameters.
 
     Args:
-        preferred: the parameters that each direction moves, the best one to hold first.
+        preferred: the parameters that each direction moves, the best one to fix first.
         names: all parameters.
         independent: whether the first n directions, reduced to these n parameters, are independent.
 
     Raises:
-        Unclear: no parameters determine the directions, as far as their digits tell.
+        Unclear: to the precision of the directions, no choice of parameters determines them.
     """
     owner: dict[str, int] = {}  # parameter -> direction
     for k, own in enumerate(preferred):

@@ -223,7 +223,8 @@ def _inputs(problem: Problem, x: Array) -> list[Interval]:
 
 
 def _box(problem: Problem) -> tuple[list[float], list[float]]:
-    """Bounds that follow from all conditions, with room for the rounding of how they were found."""
+    """Bounds that follow from all conditions, widened by more than the rounding of their own
+    computation: the duality bound stays valid on a larger box."""
     low, high = problem.polytope.tightened
     between = np.isfinite(low) & np.isfinite(high)
     with np.errstate(invalid="ignore"):

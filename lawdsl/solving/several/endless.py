@@ -1,4 +1,4 @@
-"""Objectives that fall for ever: feasible points further and further out, each lower than the last.
+"""Unbounded objectives: feasible points further and further out, each lower than the last.
 
 Points are looked at along many paths, on which unknowns without an end grow as powers or as the
 logarithm of a number t. What is said rests on the points that were computed; it is no proof.
@@ -52,7 +52,7 @@ def fall(problem: Problem, x: Array, best: float, seed: int) -> Fall | None:
     kept = _kept(problem, points.reshape(n, -1), values, slopes).reshape(paths, times)
     goal = values[0].reshape(paths, times)
     known = kept & np.isfinite(goal)
-    # a path counts as far as numbers go: beyond, nothing but overflow may stop it
+    # a path is followed up to overflow: only that may stop it
     beyond = np.isinf(np.abs(values)).any(axis=0).reshape(paths, times) | ~np.isfinite(goal)
     nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE, 1.0)[:, None]
     nudged = problem.functions.on(points.reshape(n, -1) * nudge)[0][0]

@@ -112,7 +112,7 @@ def _of_polytope(problem: Problem) -> Solution:
 
 
 def _unexplained(problem: Problem) -> Solution:
-    """Affine conditions of which no more is known than that no point of them was found."""
+    """Affine conditions for which the linear programme of the least violation has no solution."""
     x = middle(*problem.polytope.tightened)
     by = _by(problem, x)
     return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, no_point(problem))

@@ -67,8 +67,8 @@ class _Exhausted(Exception):
 def searched_from(
     problem: Problem, start: Array, length: int, *, by_factors: bool = False
 ) -> tuple[Array, bool] | None:
-    """Where so many steps of sequential quadratic programming lead, and whether the search was given
-    up before; None where there is no value.
+    """The end of a search by sequential quadratic programming, and whether it was stopped by its
+    limit of evaluations; None where the objective or a constraint has no value at the start.
 
     SLSQP tries up to ten points for each step. Where values are rounding, or the constraints
     contradict each other, it does so at every step, so evaluations are counted too.

@@ -3,7 +3,8 @@
 Near the end the unknown is a function of t >= T: t itself towards infinity, a + w/t towards an end
 a. Each function is expanded into monomials of t with exact coefficients and a remainder that is
 bounded for all t >= T (Taylor with Lagrange's remainder in Arb balls). Terms that cancel exactly
-vanish, so that oo - oo is decided by what is left; where balls cannot tell, nothing is said.
+vanish, so that oo - oo is decided by the remaining terms; where balls do not decide a sign,
+`Undecided` is raised.
 """
 
 from __future__ import annotations

@@ -158,7 +158,11 @@ class HalfLine:
         return a
 
     def logarithm(self, generator: Generator) -> Monomial:
-        """The exponent of a generator, as a combination of other generators."""
+        """A generator as a monomial: log t is exp(log log t).
+
+        Raises:
+            Undecided: it needs more iterated logarithms than there are bounds for.
+        """
         if isinstance(generator, int):
             if generator >= 3:
                 raise Undecided

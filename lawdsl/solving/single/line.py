@@ -77,7 +77,7 @@ class Line:
     Attributes:
         best: where it is smallest; none where nothing is allowed.
         value: what it is there, or tends to.
-        others: further places where it is as small as there, as far as can be told.
+        others: further places where it may be as small; `equal` says whether that is proved.
         equal: whether it is proved that these have the same value.
         apart: by how much the value at one of them may be smaller.
         plateau: the ends of a piece around the best place on which the function is constant.
@@ -345,7 +345,7 @@ class _Minimising:
         first, least = min(known, key=cmp_to_key(_better))
         alike = [(c, v) for c, v in known if c is not first and v.low <= least.high]
         equal = all(self._is_equal((first, least), other) for other in alike)
-        if equal and not first.attained:  # a place that is reached is told before one that is not
+        if equal and not first.attained:  # a place that is attained comes before a limit
             first, least = next(
                 (p for p in [(first, least), *alike] if p[0].attained), (first, least)
             )
