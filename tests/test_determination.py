@@ -289,3 +289,31 @@ def test_a_constant_is_tested_by_repeated_measurements():
     )
 
     assert "F0102" not in told(fit)
+
+
+@pytest.mark.parametrize("width", [0.001, 0.003, 0.01, 0.03])
+def test_two_variables_with_nearly_one_sum_are_no_shares(width: float):
+    """They leave the difference of their slopes open, whatever chance has determined."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(1, 5, 30)
+    y = 6 - x + width * rng.normal(size=30)
+    law = law_of("variable x, y > 0\nparameter a, b, d\nL = d + a*x + b*y\nminimize squared(L)")
+    fit = lawdsl.fit(
+        law, {"x": x, "y": y, "L": 1 + x + 2 * y + 0.1 * rng.normal(size=30)}, claims=False
+    )
+
+    assert fit.verdict != "trusted"
+    assert {"F0101", "F0131"} & set(told(fit))
+
+
+@pytest.mark.parametrize("whole", [1.0, 100.0])
+def test_rounded_shares_and_percentages_are_not_taken_apart(whole: float):
+    rng = np.random.default_rng(1)
+    r = np.round(rng.dirichlet((2, 2, 2), 40) * whole, 3 if whole == 1 else 1)
+    law = law_of(
+        "variable p, q, s >= 0\nparameter a, b, c\nL = a*p + b*q + c*s\nminimize squared(L)"
+    )
+    loss = r @ np.array([1.0, 2.0, 3.0]) / whole + 0.01 * rng.normal(size=40)
+    fit = lawdsl.fit(law, dict(zip("pqs", r.T, strict=True)) | {"L": loss}, claims=False)
+
+    assert "F0131" not in told(fit)

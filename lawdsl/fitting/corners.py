@@ -18,6 +18,8 @@ from lawdsl.law import Law
 Array = NDArray[np.float64]
 
 BLOCKS = 8  # blocks of variables that are recombined at most
+EXACT = 1e-9  # relative: sums that differ by less are one number
+ROUNDED = 1e-2  # relative: how far the sum of rounded shares may be from 1
 CORNERS = 256  # combinations of their extremes that are looked at
 
 
@@ -28,12 +30,24 @@ def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
     names = [q.name for q in law.variables]
     blocks = [{name} for name in names if "[" not in name]
     tied = [{name for name in names if "[" in name}]
-    tied += [{symbol.name for symbol in total} for total, _ in sums(law, problem)]
+    for total, _ in sums(law, problem):
+        own = {symbol.name for symbol in total}
+        if _is_whole(np.sum([problem.columns[names.index(name)] for name in own], axis=0)):
+            tied.append(own)
     for own in tied:
         disjoint = [block for block in blocks if not block & own]
         blocks = [*disjoint, own.union(*(block for block in blocks if block & own))]
     numbers = [sorted(map(names.index, block)) for block in blocks if block]
     return [own for own in numbers if np.any(np.ptp(problem.columns[own], axis=1) > 0)]
+
+
+def _is_whole(total: Array) -> bool:
+    """Whether variables with such a sum in each row are shares of a whole: it is the same to
+    rounding, or 1, or 100 in percent. Another sum that is nearly constant is how the rows were
+    chosen, and may be left."""
+    if np.ptp(total) < EXACT * abs(total[0]):
+        return True
+    return any(bool(np.all(np.abs(total / whole - 1) < ROUNDED)) for whole in (1.0, 100.0))
 
 
 def compared_between_rows(law: Law, problem: Problem) -> Problem:
