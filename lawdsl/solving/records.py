@@ -213,8 +213,8 @@ class Answer:
         title: what it asks.
         fits: use -> the fitted law, and where its values are from.
         values: the givens and settings that it was asked with.
-        status: answered; approached (the best is a limit that is not reached); unbounded;
-            infeasible; undecided (a part of the range could not be looked at with certainty).
+        status: answered; approached (the best is at a place that is left out); unbounded (it has no
+            place: the goal goes on, or towards a limit at infinity); infeasible; undecided (a part of the range could not be looked at with certainty).
         unknowns: what was asked for.
         goal: what was made smallest or largest; None where there is no answer.
         where: the place of the answer in words: on which constraint, at which end, or inside.
