@@ -71,6 +71,9 @@ def text_of(node: Node) -> str:
     return f"{op}({', '.join(map(text_of, args))})"
 
 
+NEGLIGIBLE = 1e8  # exp(-x) and 1 - tanh(x) beyond it are nothing beside all other terms
+
+
 def value_of(node: Node, at: Mapping[str, Any], exact: bool) -> Any:
     """A formula by NumPy on arrays, or by mpmath on one number."""
     op, *args = node
@@ -96,6 +99,10 @@ def value_of(node: Node, at: Mapping[str, Any], exact: bool) -> Any:
         if exact:
             return {"min": min, "max": max, "abs": abs}[op](*parts)
         return {"min": np.minimum, "max": np.maximum, "abs": np.abs}[op](*parts)
+    if exact and op in ("exp", "tanh") and abs(parts[0]) > NEGLIGIBLE and parts[0] < 0:
+        return mpmath.mpf(-1 if op == "tanh" else 0)  # mpmath cannot go so far out
+    if exact and op == "tanh" and parts[0] > NEGLIGIBLE:
+        return mpmath.mpf(1)
     function = op if exact or op != "atan" else "arctan"
     return getattr(mpmath if exact else np, function)(*parts)
 

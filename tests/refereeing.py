@@ -18,6 +18,8 @@ from random_questions import Node, Question, value_of
 
 DIGITS = 50
 FAR = (20, 40, 80, 150, 300, 1000)  # powers of ten at which a half-line is evaluated
+# the same, where a goal is said to fall for ever: x^1.001 exceeds x*log(x) from 10^3200 on
+OUTWARDS = (3, 5, 8, 12, 20, 40, 300, 1000, 3000, 10_000)
 CLOSE = 1e-9  # relative: values as near as this are the same
 
 Array = np.ndarray
@@ -166,8 +168,8 @@ class Referee:
         if "-> oo" not in said and "-> -oo" not in said:
             return self._not_unbounded_at(said)
         unit = mpmath.mpf(self.question.unit)
-        points = [side * unit * mpmath.mpf(10) ** k for k in (3, 5, 8, 12, 20, 40, 300, 1000, 3000)]
-        near = any(f in self.question.text for f in ("exp(", "tanh("))
+        points = [side * unit * mpmath.mpf(10) ** k for k in OUTWARDS]
+        near = side < 0 and "exp(" in self.question.text
         if near:
             points = points[:6]  # mpmath cannot go further out, where it may be allowed only
         values = [known for p in points if (known := self.known(p)) is not None]
