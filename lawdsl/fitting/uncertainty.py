@@ -27,6 +27,7 @@ MOST_RESAMPLES = 1_000_000
 FEWEST_RESAMPLES = 100
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
 NO_ROOM = 1e-100  # between an end of an interval and a bound: no data have set that end
+COLLINEAR = 1e-7  # of the widest direction: a search that squares it for each resample loses it
 FAILED = 0.05  # of the resamples: more that end nowhere are worth a word
 
 
@@ -131,6 +132,9 @@ def intervals(
             )
             notes.append(Diagnostic("F0122", message, "warning", help=help))
     elif asked.method == "bootstrap":
+        if first is None and not lost.any() and scatter.narrowest < COLLINEAR:
+            none = Intervals(asked.method, asked.level, by, {}, {})
+            return Known(none, together, None, (_collinear(scatter.narrowest),))
         drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
         low, high = drawn.ends(asked.level, free)
         errors = drawn.errors()
@@ -143,7 +147,9 @@ def intervals(
             notes.append(Diagnostic("F0121", message, "warning", help=help))
     low, high = _in_domain(problem, low, high)
     held = lost if asked.method == "profile" else on_bound | lost
-    shown = [i for i in range(len(names)) if not held[i] and not np.isnan(low[i] + high[i])]
+    shown = [i for i in range(len(names)) if not (held[i] or np.isnan(low[i]) or np.isnan(high[i]))]
+    known = np.isfinite(low) | np.isfinite(high)
+    notes += _undetermined([names[i] for i in np.flatnonzero(~(held | on_bound | known))], groups)
     resamples = asked.resamples if asked.method == "bootstrap" else 0
     made = Intervals(
         asked.method,
@@ -185,6 +191,29 @@ def _too_few(
         help = "ask for --intervals profile, or measure more"
         return [Diagnostic("F0122", message, "warning", help=help)]
     return None
+
+
+def _collinear(narrowest: float) -> Diagnostic:
+    """Why there are no intervals by a bootstrap where its fits would stay where they begin."""
+    message = (
+        f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
+        "to that precision"
+    )
+    help = (
+        "ask for --intervals delta or profile, or count the variables from a value among the rows"
+    )
+    return Diagnostic("F0122", message, "warning", help=help)
+
+
+def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
+    """A warning that names parameters of which no end of an interval is known."""
+    if not names:
+        return []
+    message = f"the data set no end of an interval of {', '.join(names)}"
+    help = "measure where the parameters have separate effects, or fit a law without one of them"
+    if groups is not None:
+        help = "measure more runs, or fit a law without one of them"
+    return [Diagnostic("F0122", message, "warning", help=help)]
 
 
 def _chosen_before(

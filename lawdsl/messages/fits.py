@@ -185,7 +185,9 @@ FITS: dict[str, Message] = {
         "chosen before the others are fitted, slopes at the fit say nothing of how far it is off: "
         "only a bootstrap repeats the choice. Where four or more bounds depend on other parameters, a "
         "profile tries 27 of the sets of bounds that may be active, and might end further out on "
-        "another one.",
+        "another one. Where the effects of parameters are nearly collinear, as those of a and b in "
+        "a + b*x with x from 1e8 to 1e8 + 11, resamples cannot be fitted precisely enough for a "
+        "bootstrap, and of directions that rounding hides no interval has an end.",
     ),
     "F0123": Message(
         "claims of many labels that cannot be enforced",

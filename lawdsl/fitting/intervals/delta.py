@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.noise import Groups, Noise, noise_of
-from lawdsl.fitting.intervals.spread import leaving_out_runs
+from lawdsl.fitting.intervals.spread import decomposed, leaving_out_runs, lengths
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
@@ -24,13 +24,16 @@ class Scatter:
 
     Attributes:
         free: the free numbers of the fit, shape (parameters,).
-        covariance: of the free numbers, shape (parameters, parameters); nan where held.
+        covariance: of the free numbers, shape (parameters, parameters); nan where held, and where
+            rounding hides what the rows say.
         inflation: for each parameter, the variance with independent runs over that with independent
             rows, shape (parameters,); 1 where runs are not asked for. Below 1 for a parameter that
             is seen within each run, whose rows share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan where there is none.
         far: how many standard errors, of the free numbers, they are away.
+        narrowest: what the rows see least of the directions that rounding leaves, relative to what
+            they see most: the inverse of the condition number of the scaled Jacobian.
     """
 
     free: Array
@@ -40,13 +43,7 @@ class Scatter:
     low: Array
     high: Array
     far: float
-
-
-def _pseudo_inverse(gram: Array) -> Array:
-    """Of a matrix of normal equations; nan where it has numbers beyond the range of floats."""
-    if not np.isfinite(gram).all():
-        return np.full(gram.shape, np.nan)
-    return np.asarray(np.linalg.pinv(gram, rcond=1e-15, hermitian=True))
+    narrowest: float
 
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
@@ -72,17 +69,21 @@ def delta(
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     count = len(theta)
     covariance, inflation = np.full((count, count), np.nan), np.ones(count)
-    size = np.linalg.norm(np.sqrt(weights)[:, None] * slopes, axis=0)
+    roots = np.sqrt(weights)[:, None]
+    size = lengths(roots * slopes)
     slopes = slopes / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    root = np.sqrt(weights)[:, None] * slopes
-    inverse = _pseudo_inverse(root.T @ root)
-    plain = noise.tau2 * inverse
-    if groups is not None:
-        clustered = _by_run(noise, slopes, root, groups)
-        with np.errstate(all="ignore"):
-            ratio = np.diag(clustered) / np.diag(plain)
-        inflation[kept] = np.where(np.isnan(ratio), 1.0, ratio)
-        plain = clustered
+    plain, narrowest = np.full((len(kept), len(kept)), np.nan), 1.0
+    if np.all(np.isfinite(slopes)):
+        seen = decomposed(roots * slopes)
+        narrowest = seen.narrowest
+        plain = noise.tau2 * seen.factor.T @ seen.factor
+        plain[seen.hidden] = plain[:, seen.hidden] = np.nan
+        if groups is not None:
+            clustered = _by_run(noise, slopes, roots * slopes, groups)
+            with np.errstate(all="ignore"):
+                ratio = np.diag(clustered) / np.diag(plain)
+            inflation[kept] = np.where(np.isnan(ratio), 1.0, ratio)
+            plain = clustered
     with np.errstate(all="ignore"):
         covariance[np.ix_(kept, kept)] = plain / np.outer(size, size)
     far = noise.quantile(level)
@@ -90,7 +91,7 @@ def delta(
     _, turn = with_slopes(problem.transforms, free[None])
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(turn[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
-    return Scatter(free, covariance, inflation, errors, *endless(ends[0], ends[1]), far)
+    return Scatter(free, covariance, inflation, errors, *endless(ends[0], ends[1]), far, narrowest)
 
 
 def endless(low: Array, high: Array) -> tuple[Array, Array]:

@@ -133,7 +133,8 @@ class _Ends:
         base: the objective of the fit.
         rise: what it rises by to the ends of each parameter, shape (parameters,).
         bounds: the fit with bounds that depend on other parameters, if there are any.
-        widest: distance beyond which the data set no end.
+        widest: distance beyond which the data set no end; of a parameter without bounds, in widths
+            where those are above 1.
     """
 
     def __init__(
@@ -148,7 +149,10 @@ class _Ends:
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
-        self.rises, self.widest = rise, widest
+        # a parameter without bounds is its own free number: how far it goes depends on its unit
+        unbounded = np.array([t.lower is t.upper and not t.coupled for t in problem.transforms])
+        self.rises = rise
+        self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
         self.lowest, self.lowest_free = base, free
         self.low, self.high = (np.full(len(free), np.nan) for _ in range(2))
 
@@ -167,6 +171,7 @@ class _Ends:
         self.number, self.centre = numbers, self.fit[numbers]
         # the root of the rise is nearly linear in the distance: 1 at the end that is looked for
         self.rise = self.rises[numbers]
+        self.widest = self.widest_of[numbers]
         self.away = 2.0 * side * np.minimum(self.width[numbers], self.widest / 4)
         self.inside = np.zeros(len(side))  # distances with a rise too small, and too large
         self.inside_root = np.zeros(len(side))
@@ -208,7 +213,7 @@ class _Ends:
         self.outside_root[going[~small]] = root[~small]
         done = np.abs(root - 1) <= CLOSE
         self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
-        unbounded = small & (np.abs(self.away[going]) >= self.widest)
+        unbounded = small & (np.abs(self.away[going]) >= self.widest[going])
         self.end[going[unbounded]] = np.sign(self.away[going[unbounded]]) * np.inf
         self._next(going)
         self.going = going[~(done | unbounded)]
@@ -233,4 +238,4 @@ class _Ends:
             further = np.where(low > 1 / FARTHEST, 1.02 / low, FARTHEST)
         away = np.where(bracketed, between, near * further)
         away = np.where(~bracketed & (near == 0), self.away[going] * FARTHEST, away)
-        self.away[going] = np.clip(away, -self.widest, self.widest)
+        self.away[going] = np.clip(away, -self.widest[going], self.widest[going])

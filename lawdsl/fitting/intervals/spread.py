@@ -25,6 +25,7 @@ MOST = 100  # parameters: of more the covariance is not kept
 RANK = 1e-12  # of the widest direction: what is narrower is rounding
 UNSEEN = 1e-6  # relative: what is left of a gradient in directions in which the rows see anything
 ALONE = 1e-9  # what all other runs say of a direction, relative: below, it is nothing
+TINY = 1e-300
 SAME = 1e-4  # unit vectors that differ by less span one direction
 
 
@@ -183,12 +184,62 @@ def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -
     root = _cleaned(slopes)
     if weights is not None:
         root = np.sqrt(weights)[:, None] * root
-    size = np.linalg.norm(root, axis=0)
+    size = lengths(root)
     scale = 1 / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    _, widths, directions = np.linalg.svd(np.linalg.qr(root * scale, mode="r"))
+    seen = decomposed(root * scale)
+    return Spread(tuple(names), seen.factor * scale, seen.lost, scale, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposed:
+    """The singular value decomposition of a scaled Jacobian, without what rounding hides of it. The
+    product of the Jacobian with itself is never formed: that squares its condition number, so that
+    rounding would hide directions of width 1e-8 already.
+
+    Attributes:
+        left: left singular vectors, shape (rows, rank).
+        factor: directions divided by their widths, shape (rank, p): the inverse of JᵀJ is
+            factorᵀ·factor.
+        lost: an orthonormal basis of the directions that rounding hides, shape (p - rank, p).
+        narrowest: the least width that is left, relative to the largest; 1 where none is.
+    """
+
+    left: Array
+    factor: Array
+    lost: Array
+    narrowest: float
+
+    @property
+    def rank(self) -> int:
+        return len(self.factor)
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """The parameters that take part in a direction that rounding hides, shape (p,): a variance
+        of them cannot be computed."""
+        return np.any(np.abs(self.lost) > UNSEEN, axis=0)
+
+
+def decomposed(root: Array) -> Decomposed:
+    """Decompose a Jacobian, its columns scaled to length 1 and its rows by the roots of their weights.
+
+    Args:
+        root: finite numbers, shape (rows, p).
+    """
+    wide = len(root) < root.shape[1]  # its null space belongs to what is lost
+    left, widths, directions = np.linalg.svd(root, full_matrices=wide)
     rank = int(np.sum(widths > RANK * np.max(widths, initial=0.0)))
-    factor = directions[:rank] / widths[:rank, None] * scale
-    return Spread(tuple(names), factor, directions[rank:], scale, np.inf)
+    factor = directions[:rank] / widths[:rank, None]
+    narrowest = float(widths[rank - 1] / widths[0]) if rank else 1.0
+    return Decomposed(left[:, :rank], factor, directions[rank:], narrowest)
+
+
+def lengths(columns: Array) -> Array:
+    """Euclidean lengths of columns whose squares may overflow, shape (columns,)."""
+    largest = np.max(np.abs(columns), axis=0, initial=0.0)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    found: Array = unit * np.linalg.norm(columns / unit, axis=0)
+    return found
 
 
 def leaving_out_runs(
@@ -213,18 +264,19 @@ def leaving_out_runs(
         that run is off along them, no other says.
     """
     runs = np.unique(groups)
-    total = noise.bend * root.T @ root
-    diagonal = np.diag(total)
-    size = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    moved, alone = np.empty((len(runs), len(size))), [np.empty((0, len(size)))]
+    seen = decomposed(root)
+    turned = slopes @ seen.factor.T
+    moved, alone = np.empty((len(runs), slopes.shape[1])), [seen.lost]
     for k, run in enumerate(runs):
         rows = groups == run
-        left = (total - noise.bend * root[rows].T @ root[rows]) / np.outer(size, size)
+        # in these coordinates all rows together see each direction equally well
+        left = np.eye(seen.rank) - seen.left[rows].T @ seen.left[rows]
         values, vectors = np.linalg.eigh(left)
-        seen = values > ALONE
-        alone.append(vectors[:, ~seen].T)
-        pull = vectors[:, seen].T @ (noise.slope[rows] @ slopes[rows] / size)
-        moved[k] = vectors[:, seen] @ (pull / values[seen]) / size
+        known = values > ALONE
+        only = vectors[:, ~known].T @ seen.factor
+        alone.append(only / np.maximum(np.linalg.norm(only, axis=1, keepdims=True), TINY))
+        pull = vectors[:, known].T @ (noise.slope[rows] @ turned[rows])
+        moved[k] = vectors[:, known] @ (pull / values[known]) @ seen.factor / noise.bend
     return moved * np.sqrt((len(runs) - 1) / len(runs)), np.vstack(alone)
 
 
