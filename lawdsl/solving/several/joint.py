@@ -35,6 +35,7 @@ Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
 KEPT = "every constraint is kept"
 CLOSED = 1e-3  # a relative gap of the least violation that is left out
+MEET = 1e-6  # relative: branches of a goal that differ by no more meet at an answer
 SHOWN = 4  # other choices, and unknowns of each, that are written out
 FAR = 1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
 FEWEST = 2  # starts that agree, of an optimum that is not proved
@@ -161,7 +162,7 @@ class Joint:
             base,
             status="unbounded" if endless else "undecided" if weak else "answered",
             unknowns=self._chosen(found, slopes, base.level),
-            goal=self._goal(found, goal, base.level),
+            goal=self._goal(found, goal, base.level, smooth=not self._on_kink(at)),
             where=_where(self.conditions, found),
             method="convex optimisation"
             if solution.convex
@@ -179,7 +180,7 @@ class Joint:
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
-        known = self.noise.known(self._by_parameters(slopes))
+        known = self.noise.known(self._by_parameters(slopes)) and not self._on_kink(at)
         said = warnings_of(self.posed, at, known)
         others = [found.choice(x) for x in solution.others]
         flat = [] if solution.flat is None else [found.choice(solution.flat)]
@@ -300,7 +301,17 @@ class Joint:
             made.append(Chosen(u.name, x, u.unit, u.doc, ends, None, place))
         return tuple(made)
 
-    def _goal(self, found: _Found, goal: float, level: float) -> Goal:
+    def _on_kink(self, at: Values) -> bool:
+        """Whether branches of a maximum, a minimum or a modulus of the goal meet at the answer:
+        it has no derivative there, and the error of one branch is not that of the goal."""
+        for kink in self.goal.atoms(sp.Max, sp.Min, sp.Abs):
+            parts = kink.args if len(kink.args) > 1 else (kink.args[0], -kink.args[0])
+            values = sorted(computed_at(parts, at), reverse=not isinstance(kink, sp.Min))
+            if abs(values[0] - values[1]) <= MEET * (abs(values[0]) + abs(values[1])):
+                return True
+        return False
+
+    def _goal(self, found: _Found, goal: float, level: float, *, smooth: bool) -> Goal:
         question, problem = self.posed.question, found.problem
         inside = [s for s in self.noise.symbols if s in problem.values]
         slopes = Functions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
@@ -309,7 +320,8 @@ class Joint:
         turned = np.array(gradient)[:, None] * found.per_goal(goal)
         half = float(self.noise.half_widths(turned, level)[0])
         value = self.posed.sign * goal
-        return Goal(question.goal_text, question.maximize, value, interval(value, half))
+        ends = interval(value, half) if smooth else None
+        return Goal(question.goal_text, question.maximize, value, ends)
 
     def _kept(self, found: _Found, at: Values, goal: float) -> tuple[Kept, ...]:
         made = []
