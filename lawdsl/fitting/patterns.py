@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
 DEGREE = 4  # of the polynomials in a variable's rank: a bend, two bends
+FEW = 20  # rows: of no more, ranks alone hardly reach the level of an alarm
+BENDS = (2, 3, 4)  # degrees of the polynomials that are looked for among so few
+UNLIKELY = 1e-3  # a chance above it is no alarm, whichever row is left out
 LEVELS = 16  # ranges of an axis with more values
 FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
 EXACTLY = 1e-30  # relative: sums of squares of rounding errors are no smaller
@@ -93,20 +96,51 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
     """
     best = None
     looks = list(_looks(seen))
-    for axes, columns in looks:
+    bends = list(_bends(seen)) if len(seen) <= FEW else []
+    count = len(looks) + len(bends)
+    for axes, columns, few in [*((*one, False) for one in looks), *((*one, True) for one in bends)]:
         added = judged(seen.basis, columns)
-        freedom = seen.freedom - added.shape[1]
-        worst, share = 0.0, 0.0
-        for left in (seen.scores, seen.left):
-            whole = float(np.sum(left**2))
-            taken = float(np.sum((added.T @ left) ** 2))
-            share = taken / whole if whole else 0.0
-            worst = max(worst, chance(taken, added.shape[1], whole - taken, freedom, inflation))
-        corrected = min(1.0, worst * len(looks))
+        worst, share = _explained(seen, added, seen.left, inflation)
+        if not few:
+            worst = max(worst, _explained(seen, added, seen.scores, inflation)[0])
+        elif worst < UNLIKELY:
+            worst = _without_any(seen, columns, worst, inflation)
+        corrected = min(1.0, worst * count)
         if corrected < ALARM and (best is None or corrected < best.chance):
             curve = added @ (added.T @ seen.left)
             best = Pattern(axes, added, curve, share, corrected)
     return best
+
+
+def _explained(seen: View, added: Array, left: Array, inflation: float) -> tuple[float, float]:
+    """The chance that noise follows some orthonormal columns so far, and their share of its squares."""
+    whole, taken = float(np.sum(left**2)), float(np.sum((added.T @ left) ** 2))
+    freedom = seen.freedom - added.shape[1]
+    likely = chance(taken, added.shape[1], whole - taken, freedom, inflation)
+    return likely, taken / whole if whole else 0.0
+
+
+def _without_any(seen: View, columns: Array, worst: float, inflation: float) -> float:
+    """The largest chance when any one row is left out: a single large error makes no pattern."""
+    for row in range(len(seen)):
+        rest = np.arange(len(seen)) != row
+        part = seen.keep(rest)
+        added = judged(part.basis, columns[rest])
+        worst = max(worst, _explained(part, added, part.left, inflation)[0])
+    return worst
+
+
+def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Simple curves along each axis, in its values and in their ranks, for tables so small that
+    ranks of residuals say little. What the law can do itself is taken out of them later."""
+    for i, values in enumerate(seen.axes):
+        levels = len(np.unique(values))
+        for place in (values, average_ranks(values)):
+            size = float(np.ptp(place))
+            for degree in BENDS:
+                if degree < levels and 0 < size < np.inf:
+                    scaled = 2 * ((place - place.min()) / size) - 1
+                    yield (i,), legendre.legvander(scaled, degree)[:, 1:]
 
 
 def _looks(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
