@@ -122,7 +122,9 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     more = f", and {copied.num_rows - SHOWN:,} more" if copied.num_rows > SHOWN else ""
     verb = "repeats" if count == 1 else "repeat"
     message = f"{count:,} of {len(output):,} rows {verb} another row exactly"
-    help = "keep one of each: repeated rows count as new measurements, which they are not"
+    help = (
+        "keep one of each: repeated rows pull the fit as new measurements would, which they are not"
+    )
     notes = (", ".join(shown) + more,)
     return [Diagnostic("D0114", message, "warning", place=table.name, notes=notes, help=help)]
 

@@ -25,6 +25,7 @@ from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.posing import is_large, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Parameter
+from lawdsl.fitting.residuals import with_copies_as_one
 from lawdsl.fitting.robust import far_values, is_robust, rows_that_spoil, unjudged
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.straightest import Straightest, straightest
@@ -216,21 +217,30 @@ def _known(
 ) -> Known:
     """What is known of the parameters, of one that was chosen before too."""
     asked, groups, first = task.asked, task.runs.groups, task.first
+    problem = task.problem if first is None else first.problem
+    copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
+    if copied:
+        problem = with_copies_as_one(problem)
     if first is None:
-        return intervals_of(
-            task.law, task.problem, theta, on_bound, open_ones, asked, groups, progress
+        known = intervals_of(task.law, problem, theta, on_bound, open_ones, asked, groups, progress)
+    else:
+        known = intervals_of(
+            first.law,
+            problem,
+            first.also(theta, first.value),
+            first.also(on_bound, False),
+            first.also(open_ones, False),
+            asked,
+            groups,
+            progress,
+            first.by,
         )
-    return intervals_of(
-        first.law,
-        first.problem,
-        first.also(theta, first.value),
-        first.also(on_bound, False),
-        first.also(open_ones, False),
-        asked,
-        groups,
-        progress,
-        first.by,
-    )
+    if copied and not known.intervals.ends and not known.notes and known.spread is None:
+        message = "exact copies of rows leave too few measurements for intervals"
+        help = "keep one of each, or measure more"
+        note = Diagnostic("F0122", message, "warning", help=help)
+        known = replace(known, notes=(note,))
+    return known
 
 
 def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> list[Diagnostic]:

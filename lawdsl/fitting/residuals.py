@@ -118,6 +118,22 @@ def distinct(problem: Problem) -> Rows:
     return np.flatnonzero(np.append(True, ~same))
 
 
+def with_copies_as_one(problem: Problem) -> Problem:
+    """The fit with all weights divided by the design effect of exact copies: its minimum is the same,
+    and what is concluded from the number of rows is what the measurements without copies allow.
+
+    Copies share their error, so m of them multiply the variance that a row adds by m² and not by m
+    (the design effect of clusters whose correlation is 1; Kish 1965).
+    """
+    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    first = distinct(problem)
+    together = np.add.reduceat(weights, first)
+    largest = np.maximum.reduceat(weights, first)
+    used = largest > 0
+    effect = float(np.sum(together[used] ** 2 / largest[used]) / np.sum(together))
+    return replace(problem, weights=weights / effect)
+
+
 def sampled(rows: Rows) -> Rows:
     """Some of many rows, the same ones every time."""
     if len(rows) <= MOST:

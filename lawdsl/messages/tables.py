@@ -136,9 +136,9 @@ TABLES: dict[str, Message] = {
     "D0114": Message(
         "rows that repeat other rows",
         "Rows are exact copies in all that the law sees, more of them than measurements with so few "
-        "digits would agree in by chance. Each counts as a measurement of its own, which a copy is "
-        "not, so the fit looks better founded than it is. Keep one of each.",
-        (GOOD + ROWS, GOOD + 4 * "1e9,2e9,2.9942\n"),
+        "digits would agree in by chance. Each pulls the fit as a measurement of its own would, which a "
+        "copy is not; intervals count copies once. Keep one of each.",
+        (GOOD + ROWS, GOOD + 3 * "1e9,2e9,2.9942\n"),
         GOOD,
     ),
     "D0115": Message(
