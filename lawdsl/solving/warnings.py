@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from enum import Enum
 
 import numpy as np
 import sympy as sp
@@ -17,8 +18,28 @@ from lawdsl.solving.posing.sources import Source
 SURE = 0.99  # of the draws have an answer
 
 
+class Lacking(Enum):
+    """Why an answer has no interval, in words."""
+
+    ERRORS = "the errors of the fits do not say how far off the answer is"
+    DERIVATIVE = "the errors of the fits are known, but not how the answer changes with them"
+    GOAL = "the goal has no derivative at the answer: it has no interval there"
+
+
+HELP = {
+    Lacking.ERRORS: "fit again with `lawdsl fit`, which keeps the errors, or measure what they "
+    "depend on",
+    Lacking.DERIVATIVE: "compare answers for values near the givens, which show how it changes",
+    Lacking.GOAL: "several kinks or constraints meet there: ask for values near the givens",
+}
+
+
 def warnings_of(
-    posed: Posed, values: Mapping[sp.Symbol, float], known: bool, answered: float = 1.0
+    posed: Posed,
+    values: Mapping[sp.Symbol, float],
+    known: bool,
+    answered: float = 1.0,
+    lacking: Lacking = Lacking.ERRORS,
 ) -> tuple[Diagnostic, ...]:
     """The warnings about an answer.
 
@@ -27,8 +48,13 @@ def warnings_of(
         values: of all symbols, unknowns at the answer.
         known: whether the errors of the fits say how far it is off.
         answered: the share of draws of their noise that have an answer.
+        lacking: why an interval is missing, where not `known`.
     """
-    found = [*_of_fits(posed), *_of_places(posed, values), *_of_errors(posed, known, answered)]
+    found = [
+        *_of_fits(posed),
+        *_of_places(posed, values),
+        *_of_errors(posed, known, answered, lacking),
+    ]
     return tuple(dict.fromkeys(found))
 
 
@@ -71,16 +97,16 @@ def _of_places(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diag
         yield from (_of(taken.source.use, d) for d in said)
 
 
-def _of_errors(posed: Posed, known: bool, answered: float) -> Iterator[Diagnostic]:
+def _of_errors(
+    posed: Posed, known: bool, answered: float, lacking: Lacking
+) -> Iterator[Diagnostic]:
     """Intervals that are missing, or that some draws have no part in."""
     if any(s.fit is None for s in posed.sources):
         message = "parameters were given as numbers: their errors are not known"
         help = "give a fit, USE=FIT.json, for intervals"
         yield Diagnostic("F0504", message, "warning", help=help)
     elif not known:
-        message = "the errors of the fits do not say how far off the answer is"
-        help = "fit again with `lawdsl fit`, which keeps the errors, or measure what they depend on"
-        yield Diagnostic("F0504", message, "warning", help=help)
+        yield Diagnostic("F0504", lacking.value, "warning", help=HELP[lacking])
     elif answered < SURE:
         share = math.floor(100 * answered)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,6 +46,13 @@ class Along:
         self.others = tuple(sorted(free - {unknown, *parameters}, key=str))
         self.inputs = (unknown, *self.parameters, *self.others)
         self.slopes = Slopes(compile_tape(self.outputs, self.inputs))
+
+    def of(self, formulas: Sequence[sp.Expr]) -> Along:
+        """Further formulas in the same symbols."""
+        found = copy(self)
+        found.outputs, found.count = list(formulas), len(formulas)
+        found.slopes = Slopes(compile_tape(found.outputs, found.inputs))
+        return found
 
     def at(self, x: Array, values: Mapping[sp.Symbol, float]) -> Points:
         """All of them at values of the unknown, shape (points,)."""

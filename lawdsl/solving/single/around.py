@@ -9,40 +9,31 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.algebra import derivative
-from lawdsl.solving.giving import evaluated
 from lawdsl.solving.noise import interval
 from lawdsl.solving.records import Response, Sensitivity
 from lawdsl.solving.single.along import Points
 from lawdsl.solving.single.found import Found, Frame
+from lawdsl.solving.single.kinks import NEAR
+from lawdsl.solving.single.moving import Moving
 from lawdsl.solving.single.roots import Range
+
+Array = NDArray[np.float64]
 
 STEPS = 9  # of a response curve, beside the answer
 
 
-def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensitivity]:
-    """How the answer moves with each given and setting, by the implicit function theorem."""
+def sensitivities(
+    frame: Frame, points: Points, found: Found, moves: Moving
+) -> Iterator[Sensitivity]:
+    """How the answer moves with each given and setting that it has a derivative by."""
     if found.best.kind in ("plateau", "sampled"):
         return  # the place is one of many, or not certain
-    active = found.active
-    goal = found.best.kink[1] if found.best.kink else None
-    for name, symbol in frame.posed.names.items():
-        partial = np.zeros(len(points.values))  # of each formula by the given, the unknown fixed
-        if symbol in frame.along.others:
-            partial = points.by_others[:, frame.along.others.index(symbol), 0]
-        elif not any(symbol in limit.free_symbols for _, limit in frame.unknown.bounds):
+    for name, symbol, partial in _movers(frame, points):
+        moved = moves.with_(symbol)
+        if moved is None:
             continue
-        moved = _end_moves(frame, symbol, found) if active is None else 0.0
-        if found.best.kink:
-            moved = _kink_moves(frame, symbol, found)
-        if active is not None:
-            with np.errstate(all="ignore"):  # a slope may be 0, or infinite
-                moved = -partial[active] / points.by_unknown[active, 0]
         with np.errstate(all="ignore"):
             own = partial + points.by_unknown[:, 0] * moved
-        if goal is not None:  # on one side of the kink, which the other one agrees with
-            own[0] = _derivative(goal, symbol, frame, found)
-            own[0] += _derivative(goal, frame.unknown.symbol, frame, found) * moved
         if not np.isfinite([moved, own[0]]).all():
             continue
         if name not in frame.posed.givens and not moved and not own[0]:
@@ -53,26 +44,27 @@ def sensitivities(frame: Frame, points: Points, found: Found) -> Iterator[Sensit
         yield Sensitivity(name, found.values[symbol], unknowns, frame.posed.sign * float(own[0]))
 
 
-def _kink_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:
-    """How a kink moves with a given, by the expression that is 0 there."""
-    assert found.best.kink is not None
-    equation = found.best.kink[0]
-    by_unknown = _derivative(equation, frame.unknown.symbol, frame, found)
-    return -_derivative(equation, symbol, frame, found) / by_unknown if by_unknown else math.nan
+def without_derivative(frame: Frame, points: Points, found: Found, moves: Moving) -> Iterator[str]:
+    """A line that names the givens by which the answer has no derivative."""
+    if found.best.kind in ("plateau", "sampled"):
+        return
+    names = [n for n, s, _ in _movers(frame, points) if moves.with_(s) is None]
+    names = [name for name in names if name in frame.posed.givens]
+    if names:
+        why = "conditions that move apart coincide there"
+        if not moves.alone:
+            why = "another choice is as good"
+        yield f"no derivative by {', '.join(names)} at {frame.unknown.name} = {found.best.at:.6g}: {why}"
 
 
-def _derivative(expression: sp.Expr, symbol: sp.Symbol, frame: Frame, found: Found) -> float:
-    values = {**found.values, frame.unknown.symbol: found.best.at}
-    return evaluated(derivative(expression, symbol), values)
-
-
-def _end_moves(frame: Frame, symbol: sp.Symbol, found: Found) -> float:
-    """How an end of the range moves with a given."""
-    x = found.best.at
-    for _, limit in frame.unknown.bounds:
-        if symbol in limit.free_symbols and evaluated(limit, found.values) == x:
-            return evaluated(sp.diff(limit, symbol), found.values)
-    return 0.0
+def _movers(frame: Frame, points: Points) -> Iterator[tuple[str, sp.Symbol, Array]]:
+    """The givens and settings that may move an answer, and the derivatives of the formulas by each,
+    the unknown being fixed."""
+    for name, symbol in frame.posed.names.items():
+        if symbol in frame.along.others:
+            yield name, symbol, points.by_others[:, frame.along.others.index(symbol), 0]
+        elif any(symbol in limit.free_symbols for _, limit in frame.unknown.bounds):
+            yield name, symbol, np.zeros(len(points.values))
 
 
 def response(frame: Frame, found: Found) -> Iterator[Response]:
@@ -96,7 +88,14 @@ def response(frame: Frame, found: Found) -> Iterator[Response]:
             for i, c in enumerate(frame.conditions)
             if not c.law and not c.equality
         }
-        yield Response(named, value, interval(value, float(half[n])), margins)
+        ends = None if _has_kink(frame, found, at) else interval(value, float(half[n]))
+        yield Response(named, value, ends, margins)
+
+
+def _has_kink(frame: Frame, found: Found, at: float) -> bool:
+    """Whether the goal has a kink at a value of the unknown, and no slope by the fits."""
+    turns = frame.kinks.at(at, found.values, NEAR * abs(at)) if frame.kinks else []
+    return any(0 in turn.owners for turn in turns)
 
 
 def _is_on(i: int, at: float, found: Found) -> bool:

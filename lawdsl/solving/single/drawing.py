@@ -2,11 +2,12 @@
 
 It moves the curves as it does at the fit, linearly, which keeps intervals honest where parameters
 are known badly but what they predict well; and each draw has its own answer, on whichever
-constraint it then lies.
+constraint it then lies. Kinks move with the curves between which they lie.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.single.along import Along
 from lawdsl.solving.single.found import Found, Frame, Values
+from lawdsl.solving.single.moving import roots_at
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -77,8 +79,15 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
     here = np.argmin(np.abs(x - found.best.at))
     if not frame.noise.known(gradients[:, :, here].T):
         return None
-    moved = points.values[:count][:, None, usable] + deviations @ gradients
-    answers = _best_of(x, moved[0], moved[1], moved[2:], equal)
+    if frame.kinks is None:
+        moved = points.values[:count][:, None, usable] + deviations @ gradients
+        answers = _best_of(x, moved[0], moved[1], moved[2:], equal)
+    else:
+        changed = frame.kinks.changed(x, found.values, deviations)
+        moved = changed.formulas
+        if not np.all(np.isfinite(moved[:count])):
+            return None
+        answers = _best_of(x, moved[0], moved[1], moved[2:count], equal, changed.arguments)
     if not abs(answers[0] - found.best.at) <= max(width or 0.0, ROUGH * (high - low)):
         return None  # the values looked at are too far apart for so many turns
     answers[(answers >= high) & (found.whole.high > high)] = found.whole.high
@@ -87,14 +96,13 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
 
 
 def _width(frame: Frame, found: Found) -> float | None:
-    """How far the noise alone moves the place at which the active formula is 0; None where no
-    formula is, or that is not known."""
-    if found.active is None:
-        return None
-    there = frame.along.at(np.array([found.best.at]), found.values)
-    half = frame.noise.half_widths(there.by_parameters[found.active], found.level)[0]
-    slope = abs(there.by_unknown[found.active, 0])
-    return float(half / slope) if np.isfinite(half) and slope > 0 and half > 0 else None
+    """How far the noise alone moves the place of the answer, by that of its equations which moves
+    most; None where no equation determines it, or that is not known."""
+    widths = []
+    for root in roots_at(frame, found):
+        half = frame.noise.half_widths(root.by_parameters[:, None], found.level)[0]
+        widths += [float(half)] if np.isfinite(half) and half > 0 else []
+    return max(widths, default=None)
 
 
 def _grid(found: Found, width: float | None) -> tuple[Array, tuple[float, float]]:
@@ -117,9 +125,17 @@ def _grid(found: Found, width: float | None) -> tuple[Array, tuple[float, float]
     return x[x > whole.low] if whole.low_open else x, (low, high)
 
 
-def _best_of(x: Array, goal: Array, slope: Array, margins: Array, equal: Mask) -> Array:
+def _best_of(
+    x: Array,
+    goal: Array,
+    slope: Array,
+    margins: Array,
+    equal: Mask,
+    kinked: Sequence[Array] = (),
+) -> Array:
     """The best allowed place of each draw, shape (draws,); between neighbouring values of the
-    unknown the curves are straight. `equal` says which margins must be 0, shape (margins,)."""
+    unknown the curves are straight. `equal` says which margins must be 0, shape (margins,);
+    `kinked` are the arguments of each abs, min and max of the goal."""
     if equal.any():
         return _best_root(x, goal, margins[equal][0], margins[~equal])
     allowed = np.all(margins >= 0, axis=0) if len(margins) else np.ones(goal.shape, dtype=bool)
@@ -129,6 +145,8 @@ def _best_of(x: Array, goal: Array, slope: Array, margins: Array, equal: Mask) -
     best, place = height[rows, first], x[first]
     # where the slope passes from falling to rising, inside a cell of which both ends are allowed
     turn = (slope[:, :-1] < 0) & (slope[:, 1:] > 0) & allowed[:, :-1] & allowed[:, 1:]
+    for arguments in kinked:
+        turn &= ~_at_kinks(x, goal, slope, arguments, turn, best, place)
     row, cell = np.nonzero(turn)
     part = _part(slope[row, cell], slope[row, cell + 1])
     step = x[cell + 1] - x[cell]
@@ -141,6 +159,25 @@ def _best_of(x: Array, goal: Array, slope: Array, margins: Array, equal: Mask) -
         there = goal[row, cell] + part * (goal[row, cell + 1] - goal[row, cell])
         _better(best, place, row, there, x[cell] + part * (x[cell + 1] - x[cell]))
     return np.where(np.isfinite(best), place, np.nan)
+
+
+def _at_kinks(
+    x: Array, goal: Array, slope: Array, arguments: Array, turn: Mask, best: Array, place: Array
+) -> Mask:
+    """Take the kinks of one abs, min or max at which the goal turns from falling to rising, where
+    they are lower; and in which cells they are."""
+    found = np.zeros_like(turn)
+    leading = np.argmax(arguments, axis=0)
+    row, cell = np.nonzero(turn & (leading[:, :-1] != leading[:, 1:]))
+    one, other = leading[row, cell], leading[row, cell + 1]
+    apart = arguments[one, row, cell] - arguments[other, row, cell]
+    part = _part(apart, arguments[one, row, cell + 1] - arguments[other, row, cell + 1])
+    step = x[cell + 1] - x[cell]
+    left = goal[row, cell] + slope[row, cell] * part * step
+    right = goal[row, cell + 1] - slope[row, cell + 1] * (1 - part) * step
+    _better(best, place, row, np.maximum(left, right), x[cell] + part * step)
+    found[row, cell] = True
+    return found
 
 
 def _best_root(x: Array, goal: Array, zero: Array, margins: Array) -> Array:

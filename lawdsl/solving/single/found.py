@@ -11,7 +11,9 @@ import sympy as sp
 from lawdsl.solving.noise import Noise
 from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 from lawdsl.solving.single.along import Along
+from lawdsl.solving.single.kinks import Kinks
 from lawdsl.solving.single.line import Candidate, Line
+from lawdsl.solving.single.pieces import KINKED
 from lawdsl.solving.single.roots import Range
 
 Values = Mapping[sp.Symbol, float]
@@ -36,6 +38,11 @@ class Frame:
     conditions: Sequence[Condition]
     along: Along
     noise: Noise
+
+    @cached_property
+    def kinks(self) -> Kinks | None:
+        """The kinks of goal, conditions and followers; None where these are smooth."""
+        return Kinks(self.along) if any(f.has(*KINKED) for f in self.along.outputs) else None
 
     @cached_property
     def followers(self) -> list[Unknown]:

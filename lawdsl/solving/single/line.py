@@ -17,7 +17,7 @@ from flint import arb
 
 from lawdsl.compiling.intervals import Interval, middle, precision, sign_of
 from lawdsl.solving.single.functions import Function, number
-from lawdsl.solving.single.pieces import Kink, cut_at_kinks
+from lawdsl.solving.single.pieces import cut_at_kinks
 from lawdsl.solving.single.roots import (
     BITS,
     Range,
@@ -55,14 +55,14 @@ class Candidate:
         kind: stationary, kink, constraint, end, plateau, or sampled.
         which: the numbers of the constraints that bound it; none of an end or a stationary point.
         attained: whether it belongs to what is allowed.
-        kink: of a kink, an expression that is 0 there, and the goal on one side of it.
+        sides: the goal beside it, where that is allowed; two where it has a kink there.
     """
 
     x: Interval
     kind: str
     which: tuple[int, ...] = ()
     attained: bool = True
-    kink: tuple[sp.Expr, sp.Expr] | None = None
+    sides: tuple[sp.Expr, ...] = ()
 
     @property
     def at(self) -> float:
@@ -128,7 +128,7 @@ class _Cut:
     stationary: bool = False
     margins: tuple[int, ...] = ()
     end: bool = False
-    kink: Kink | None = None
+    kink: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,9 @@ class _Minimising:
 
     # Cuts and segments
 
-    def _cuts(self, kinks: Sequence[Kink], lost: Sequence[Interval]) -> list[_Cut]:
+    def _cuts(self, kinks: Sequence[Interval], lost: Sequence[Interval]) -> list[_Cut]:
         found = [_Cut(Interval(x, x), end=True) for x in self.range]
-        found += [_Cut(kink.x, kink=kink) for kink in kinks]
+        found += [_Cut(x, kink=True) for x in kinks]
         for piece in lost:
             found += self._of_unclear(piece, None)
         for smooth in self.smooth:
@@ -287,12 +287,11 @@ class _Minimising:
                 self.doubtful += [cut.x] * bool(cut.x.low < cut.x.high)  # it may be two places
                 continue
             kind = "constraint" if cut.margins else "end" if cut.end else "stationary"
-            kink = None
-            if kind == "stationary" and cut.kink is not None:
-                side = before or after
-                goal = side.goal if side is not None else self.goal
-                kind, kink = "kink", (cut.kink.equation, goal.formula.expression)
-            yield Candidate(cut.x, kind, cut.margins, attained, kink)
+            goals = {s.goal.formula.expression: s.allowed for s in beside}
+            if kind == "stationary" and cut.kink and not (cut.stationary and len(goals) == 1):
+                kind = "kink"
+            sides = tuple(goal for goal, allowed in goals.items() if allowed)
+            yield Candidate(cut.x, kind, cut.margins, attained, sides)
 
     def _plateaus(self) -> Iterator[Candidate]:
         for s in self.segments:

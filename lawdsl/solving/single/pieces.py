@@ -32,26 +32,18 @@ class Smooth:
     functions: tuple[Function, ...]
 
 
-@dataclass(frozen=True)
-class Kink:
-    """A place at which two branches meet: where an expression is 0."""
-
-    x: Interval
-    equation: sp.Expr
-
-
 @dataclass
 class Cutting:
     """A range cut at the kinks of functions.
 
     Attributes:
         smooth: the pieces between the kinks, in their order.
-        kinks: the places between them.
+        kinks: the places at which two branches meet.
         unclear: pieces on which the branch is not certain.
     """
 
     smooth: list[Smooth]
-    kinks: list[Kink]
+    kinks: list[Interval]
     unclear: list[Interval]
 
 
@@ -77,7 +69,7 @@ def _cut(functions: tuple[Function, ...], whole: Interval, found: Cutting) -> No
     compared = Function(_formula(difference, unknown), values)
     roots = roots_between(compared, whole)
     marks = sorted([*roots.places, *roots.unclear], key=in_order)
-    found.kinks += [Kink(place, difference) for place in roots.places]
+    found.kinks += roots.places
     found.unclear += roots.unclear
     low = whole.low
     for mark in [*marks, None]:

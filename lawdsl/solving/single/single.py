@@ -9,28 +9,32 @@ from functools import cached_property
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from lawdsl import formulas
 from lawdsl.diagnostics import LawdslError
 from lawdsl.solving.giving import check_kept, evaluated
-from lawdsl.solving.noise import Noise, interval
+from lawdsl.solving.noise import NOTHING, Noise, interval
 from lawdsl.solving.posing.isolating import attempted, flat, isolated, tidied
 from lawdsl.solving.posing.posed import Condition, Posed
 from lawdsl.solving.posing.reducing import Reduced
 from lawdsl.solving.records import Answer, Chosen, Ends, Goal, Kept, Response, Threshold
 from lawdsl.solving.single.along import Along, Points
-from lawdsl.solving.single.around import response, sensitivities
+from lawdsl.solving.single.around import response, sensitivities, without_derivative
 from lawdsl.solving.single.closer import minimised
 from lawdsl.solving.single.drawing import Drawn, drawn_answers
 from lawdsl.solving.single.ends import conflicts, thresholds
 from lawdsl.solving.single.found import Found, Frame, Values
 from lawdsl.solving.single.functions import Formula, Function, number
 from lawdsl.solving.single.line import Candidate, Line, Margin
+from lawdsl.solving.single.moving import Moving, moving
 from lawdsl.solving.single.relaxing import relaxations
 from lawdsl.solving.single.roots import Range, centre
 from lawdsl.solving.single.sampling import better_point
 from lawdsl.solving.single.words import not_certain, proof_of, where_of
-from lawdsl.solving.warnings import warnings_of
+from lawdsl.solving.warnings import Lacking, warnings_of
+
+Array = NDArray[np.float64]
 
 BEYOND = 1e-3  # relative: so far behind a threshold it is looked whether it is one
 ROUNDS = 4  # of looking for a point that is better than an answer that is not certain
@@ -180,6 +184,11 @@ class Single:
         values |= {s: evaluated(f, values) for s, f in self.problem.follow.items()}
         points = self.along.exactly_at(np.array([x]), found.values)
         drawn = drawn_answers(self.frame, found)
+        moves = moving(self.frame, found)
+        goal = self._goal(points, found, moves)
+        if moves.at_kink:
+            own = self.unknown.name
+            curve = tuple(replace(r, ends=goal.ends) if r.x[own] == x else r for r in curve)
         formula = self._closed(found, values)
         unknowns = self._unknowns(found, values, drawn, formula)
         slope = self._slope_at(x) if found.best.kind == "end" else None
@@ -187,16 +196,17 @@ class Single:
         status = "answered" if found.best.attained else "approached"
         status = status if line.certain else "undecided"
         base = self.posed.blank(status, found.values, found.level)
+        proof = proof_of(self.unknown.name, line, found.best, found.whole, self.posed.question)
         answer = replace(
             base,
             unknowns=unknowns,
-            goal=self._goal(points, found),
+            goal=goal,
             where=where_of(self.unknown.name, found.best, self.conditions, found.whole),
             method=_method(formula, line),
-            proof=proof_of(self.unknown.name, line, found.best, found.whole, self.posed.question),
+            proof=(*proof, *without_derivative(self.frame, points, found, moves)),
             certain=line.certain and line.equal,
-            kept=self._kept(points, found.best, found.bounding),
-            sensitivities=tuple(sensitivities(self.frame, points, found)),
+            kept=self._kept(points, found, moves),
+            sensitivities=tuple(sensitivities(self.frame, points, found, moves)),
             thresholds=tuple(self._thresholds(slope, values)) if slope is not None else (),
             response=curve,
         )
@@ -205,9 +215,18 @@ class Single:
                 c for s in self.posed.sources for c in conflicts(slope, s, self.posed.names, values)
             ]
             answer = replace(answer, conflicts=tuple(made))
-        known = drawn is not None or not self.noise.symbols
         share = 1.0 if drawn is None else drawn.answered
-        return replace(answer, diagnostics=warnings_of(self.posed, values, known, share))
+        lacking = self._lacking(points, drawn, moves)
+        why = lacking or Lacking.ERRORS
+        told = warnings_of(self.posed, values, lacking is None, share, why)
+        return replace(answer, diagnostics=told)
+
+    def _lacking(self, points: Points, drawn: Drawn | None, moves: Moving) -> Lacking | None:
+        """Why there is no interval of the unknown or the goal; None where nothing is missing."""
+        if drawn is None and self.noise.symbols:
+            known = self.noise.known(points.by_parameters[: self.along.count, :, 0].T)
+            return Lacking.DERIVATIVE if known else Lacking.ERRORS
+        return Lacking.GOAL if self._gradient(points, moves) is None else None
 
     def _not_beaten(
         self, found: Found, curve: tuple[Response, ...]
@@ -290,29 +309,46 @@ class Single:
             )
         return tuple(made[o.name] for o in self.posed.unknowns if o.name in made)
 
-    def _goal(self, points: Points, found: Found) -> Goal:
+    def _gradient(self, points: Points, moves: Moving) -> Array | None:
+        """The derivatives of the goal by the fitted parameters, shape (parameters, 1): at a kink
+        along it, where all branches agree, elsewhere at the answer as it is; None where it has
+        none."""
+        gradient = points.by_parameters[0]
+        if not moves.at_kink or not np.any(points.by_parameters):
+            return gradient
+        moved = moves.with_parameters()
+        if moved is None:
+            return None
+        found = gradient + points.by_unknown[0, 0] * moved[:, None]
+        return np.where(np.abs(found) <= NOTHING * np.abs(gradient), 0.0, found)
+
+    def _goal(self, points: Points, found: Found, moves: Moving) -> Goal:
         question = self.posed.question
         value = float(points.values[0, 0])
         limit = found.line.value
         if not math.isfinite(value) and limit is not None and found.best is found.line.best:
             value = centre(limit)  # float64 has no value there, as of 0*log(0)
         value = self.posed.sign * value + 0.0  # no -0
-        half = float(self.noise.half_widths(points.by_parameters[0], found.level)[0])
-        return Goal(question.goal_text, question.maximize, value, interval(value, half))
+        gradient = self._gradient(points, moves)
+        ends = None
+        if gradient is not None:
+            ends = interval(value, float(self.noise.half_widths(gradient, found.level)[0]))
+        return Goal(question.goal_text, question.maximize, value, ends)
 
-    def _kept(self, points: Points, best: Candidate, bounding: Sequence[int]) -> tuple[Kept, ...]:
-        found = []
+    def _kept(self, points: Points, found: Found, moves: Moving) -> tuple[Kept, ...]:
+        best, kept = found.best, []
         for i, condition in enumerate(self.conditions):
             active = i in best.which
-            if condition.law and not active and i not in bounding:
+            if condition.law and not active and i not in found.bounding:
                 continue  # no end of the range leaves that law's domain
             price = None
             over, under = points.by_unknown[0, 0], points.by_unknown[2 + i, 0]
-            if active and under and math.isfinite(over) and math.isfinite(under):
+            known = not moves.at_kink and math.isfinite(over) and math.isfinite(under)
+            if active and under and known:
                 price = self.posed.sign * float(over / under)
             margin = 0.0 if active else float(points.values[2 + i, 0])
-            found.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
-        return tuple(found)
+            kept.append(Kept(condition.text, condition.doc, margin, active, condition.law, price))
+        return tuple(kept)
 
 
 def _around(ends: Ends, value: float) -> Ends | None:
