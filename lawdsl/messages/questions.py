@@ -81,7 +81,8 @@ ANSWERS: dict[str, Message] = {
         "an answer whose error is not known",
         "The interval of an answer carries the noise of the fits to it. There is none where parameters "
         "were given as numbers, and where a fit does not know the errors of its parameters: too few rows, "
-        "a fit in two steps, a file of an older version. Fit again, with more rows.",
+        "a fit in two steps, a file of an older version. Fit again, with more rows. The goal has none "
+        "where kinks or constraints coincide that the noise moves apart, as it has no slope there.",
     ),
     "F0505": Message(
         "an answer within part of the errors only",

@@ -48,11 +48,11 @@ def without_derivative(frame: Frame, points: Points, found: Found, moves: Moving
     """A line that names the givens by which the answer has no derivative."""
     if found.best.kind in ("plateau", "sampled"):
         return
-    names = [n for n, s, _ in _movers(frame, points) if moves.with_(s) is None]
-    names = [name for name in names if name in frame.posed.givens]
+    lacking = {n: s for n, s, _ in _movers(frame, points) if moves.with_(s) is None}
+    names = [name for name in lacking if name in frame.posed.givens]
     if names:
         why = "conditions that move apart coincide there"
-        if not moves.alone:
+        if moves.untied & set(lacking.values()):
             why = "another choice is as good"
         yield f"no derivative by {', '.join(names)} at {frame.unknown.name} = {found.best.at:.6g}: {why}"
 

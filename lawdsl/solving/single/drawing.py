@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.solving.noise import NOTHING
 from lawdsl.solving.single.along import Along
 from lawdsl.solving.single.found import Found, Frame, Values
 from lawdsl.solving.single.moving import roots_at
@@ -24,6 +25,7 @@ DRAWS = 1000
 FINE, COARSE = 161, 41  # values of the unknown near the answer, and over its whole range
 REACH = 8.0  # half-widths of the interval that the fine ones cover on each side
 ROUGH = 1e-6  # of the range: how near the answer itself must be met again
+ASIDE = 1e-3  # of a step: how far values of the unknown are moved from where a kink may be
 FAR = 1e3  # times the answer: as far as an open range is looked at
 
 
@@ -69,6 +71,10 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
     count = frame.along.count
     width = _width(frame, found)
     x, (low, high) = _grid(found, width)
+    if frame.kinks is not None:
+        x[1:-1] += (
+            ASIDE * np.diff(x)[1:]
+        )  # on a kink a slope is neither that before nor that behind
     points = frame.along.at(x, found.values)
     usable = np.all(np.isfinite(points.values), axis=0)
     usable &= np.all(np.isfinite(points.by_parameters[:count]), axis=(0, 1))
@@ -90,6 +96,8 @@ def drawn_answers(frame: Frame, found: Found) -> Drawn | None:
         answers = _best_of(x, moved[0], moved[1], moved[2:count], equal, changed.arguments)
     if not abs(answers[0] - found.best.at) <= max(width or 0.0, ROUGH * (high - low)):
         return None  # the values looked at are too far apart for so many turns
+    if frame.kinks is not None and width is None:  # a kink that the noise does not move
+        answers[np.abs(answers - found.best.at) <= ROUGH * (high - low)] = found.best.at
     answers[(answers >= high) & (found.whole.high > high)] = found.whole.high
     answers[(answers <= low) & (found.whole.low < low)] = found.whole.low
     return Drawn(answers, _further(frame.along, found.values, answers, deviations))
@@ -101,7 +109,8 @@ def _width(frame: Frame, found: Found) -> float | None:
     widths = []
     for root in roots_at(frame, found):
         half = frame.noise.half_widths(root.by_parameters[:, None], found.level)[0]
-        widths += [float(half)] if np.isfinite(half) and half > 0 else []
+        moved = np.isfinite(half) and half > NOTHING * abs(found.best.at)  # not by rounding alone
+        widths += [float(half)] if moved else []
     return max(widths, default=None)
 
 

@@ -9,8 +9,8 @@ side, unless all move alike: it then has no derivative.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
@@ -26,6 +26,7 @@ from lawdsl.solving.single.kinks import NEAR, is_root
 
 Array = NDArray[np.float64]
 
+TIES = 20  # places that are as good as the answer, at most, of which it is computed how they move
 ALIKE = 1e-6  # relative: two rates as near as this are one
 
 
@@ -50,11 +51,11 @@ class Moving:
 
     Attributes:
         roots: what determines it.
-        alone: whether no other place is as good, or those that are move along.
+        untied: symbols by which another place that is as good does not remain so, as far as known.
     """
 
     roots: tuple[Root, ...]
-    alone: bool
+    untied: frozenset[sp.Symbol] = frozenset()
 
     @property
     def at_kink(self) -> bool:
@@ -64,7 +65,7 @@ class Moving:
     def with_(self, symbol: sp.Symbol) -> float | None:
         """The derivative of the unknown by a given or setting; None where it has none, nan where it
         is not known."""
-        if not self.alone:
+        if symbol in self.untied:
             return None
         rates = [root.by.get(symbol, 0.0) for root in self.roots] or [math.nan]
         found = _common(np.array(rates)[:, None])
@@ -88,9 +89,41 @@ def _common(rates: Array) -> Array | None:
 
 def moving(frame: Frame, found: Found) -> Moving:
     """How an answer moves with givens, settings and fitted parameters."""
+    made = Moving(tuple(roots_at(frame, found)))
     others = found.line.others if found.best is found.line.best else ()
-    alone = not others or _is_mirrored(frame, found)
-    return Moving(tuple(roots_at(frame, found)), alone)
+    if not others or _is_mirrored(frame, found):
+        return made
+    symbols = list(frame.posed.names.values())
+    slopes = [_goal_slopes(frame, found, made, symbols)]
+    for other in others[:TIES]:
+        which = tuple(found.bounding[k] for k in other.which)
+        there = replace(found, best=replace(other, which=which))
+        slopes.append(_goal_slopes(frame, there, Moving(tuple(roots_at(frame, there))), symbols))
+    table = np.array(slopes)
+    apart = table.max(axis=0) - table.min(axis=0)
+    same = (apart <= ALIKE * np.abs(table).max(axis=0)) & (len(others) <= TIES)
+    return replace(made, untied=frozenset(s for s, k in zip(symbols, same, strict=True) if not k))
+
+
+@np.errstate(all="ignore")
+def _goal_slopes(
+    frame: Frame, found: Found, moves: Moving, symbols: Sequence[sp.Symbol]
+) -> list[float]:
+    """The derivatives of the goal at a place by symbols; nan of those that it has none by."""
+    if not math.isfinite(found.best.at):
+        return [math.nan] * len(symbols)
+    points = frame.along.at(np.array([found.best.at]), found.values)
+    size, slopes = abs(points.values[0, 0]), []
+    for symbol in symbols:
+        partial = 0.0
+        if symbol in frame.along.others:
+            partial = points.by_others[0, frame.along.others.index(symbol), 0]
+        moved = moves.with_(symbol)
+        slope = math.nan if moved is None else partial + points.by_unknown[0, 0] * moved
+        value = found.values[symbol]
+        rounding = value != 0 and abs(slope * value) <= NEAR * size
+        slopes.append(0.0 if rounding else float(slope))
+    return slopes
 
 
 def _is_mirrored(frame: Frame, found: Found) -> bool:
@@ -105,7 +138,6 @@ def _is_mirrored(frame: Frame, found: Found) -> bool:
     return attempted(lambda: sp.expand(goal.xreplace({x: -x}) - goal)) == 0
 
 
-@np.errstate(all="ignore")
 def roots_at(frame: Frame, found: Found) -> Iterator[Root]:
     """The roots at an answer."""
     if found.best.kind in ("plateau", "sampled"):
@@ -118,7 +150,7 @@ def roots_at(frame: Frame, found: Found) -> Iterator[Root]:
     for i in found.bounding:
         near = is_root(points.values[2 + i, 0], points.by_unknown[2 + i, 0], room)
         margins += [i] * (near and i not in margins)
-    yield from (_root(frame, points, 2 + i) for i in margins)
+    yield from (_root_of(frame, points, 2 + i) for i in margins)
     yield from _ends(frame, found, room)
     kinked = False
     if frame.kinks is not None:
@@ -129,15 +161,14 @@ def roots_at(frame: Frame, found: Found) -> Iterator[Root]:
                 own -= {0}  # the kink is of a branch that the goal does not take
             if turn.owners & own:
                 kinked |= 0 in turn.owners & own
-                by = dict(zip(frame.along.others, -turn.by_others / turn.by_unknown, strict=True))
-                moved = -turn.by_parameters / turn.by_unknown
-                yield Root(moved, by, of_goal=0 in turn.owners & own)
+                slopes = turn.by_parameters, turn.by_others, turn.by_unknown
+                yield _root(frame, *slopes, of_goal=0 in turn.owners & own)
     if best.kind == "stationary":
-        yield _root(frame, points, 1)
+        yield _root_of(frame, points, 1)
     elif not equal and kinked:
         yield from _of_slopes(frame, found, room)
     elif not equal and is_root(points.values[1, 0], points.by_unknown[1, 0], room):
-        yield _root(frame, points, 1)
+        yield _root_of(frame, points, 1)
 
 
 def _size(found: Found) -> float:
@@ -146,12 +177,22 @@ def _size(found: Found) -> float:
     return abs(found.best.at) or (whole if math.isfinite(whole) else 1.0)
 
 
-def _root(frame: Frame, points: Points, row: int) -> Root:
+def _root_of(frame: Frame, points: Points, row: int) -> Root:
     """How the root of a formula moves."""
-    slope = points.by_unknown[row, 0]
-    by = -points.by_others[row, :, 0] / slope
-    moved = -points.by_parameters[row, :, 0] / slope
-    return Root(moved, dict(zip(frame.along.others, by.tolist(), strict=True)))
+    slopes = points.by_parameters[row, :, 0], points.by_others[row, :, 0]
+    return _root(frame, *slopes, points.by_unknown[row, 0])
+
+
+@np.errstate(all="ignore")  # a slope may be 0, or infinite
+def _root(
+    frame: Frame,
+    by_parameters: Array,
+    by_others: Array,
+    by_unknown: float,
+    of_goal: bool = False,
+) -> Root:
+    by = dict(zip(frame.along.others, (-by_others / by_unknown).tolist(), strict=True))
+    return Root(-by_parameters / by_unknown, by, of_goal)
 
 
 def _ends(frame: Frame, found: Found, room: float) -> Iterator[Root]:
@@ -172,4 +213,4 @@ def _of_slopes(frame: Frame, found: Found, room: float) -> Iterator[Root]:
     points = frame.along.of(slopes).at(np.array([found.best.at]), found.values)
     for row in range(len(slopes)):
         if is_root(points.values[row, 0], points.by_unknown[row, 0], room):
-            yield _root(frame, points, row)
+            yield _root_of(frame, points, row)

@@ -314,13 +314,14 @@ class Single:
         along it, where all branches agree, elsewhere at the answer as it is; None where it has
         none."""
         gradient = points.by_parameters[0]
-        if not moves.at_kink or not np.any(points.by_parameters):
+        if not moves.at_kink or not self.noise.symbols:
             return gradient
         moved = moves.with_parameters()
         if moved is None:
             return None
-        found = gradient + points.by_unknown[0, 0] * moved[:, None]
-        return np.where(np.abs(found) <= NOTHING * np.abs(gradient), 0.0, found)
+        along = points.by_unknown[0, 0] * moved[:, None]
+        found = gradient + along
+        return np.where(np.abs(found) <= NOTHING * np.abs(along), 0.0, found)
 
     def _goal(self, points: Points, found: Found, moves: Moving) -> Goal:
         question = self.posed.question
