@@ -96,3 +96,14 @@ def test_a_direction_that_rounding_hides_has_no_variance():
 
 def test_lengths_do_not_overflow():
     assert lengths(np.array([[3e200, 0.0], [4e200, 0.0]])).tolist() == pytest.approx([5e200, 0.0])
+
+
+@pytest.mark.parametrize("method", ["delta", "profile", "bootstrap"])
+def test_intervals_have_ends_in_whatever_unit_the_table_is(method: str, tmp_path: Path):
+    line, columns = law(LINE, tmp_path), table(0.0)
+    huge = {name: values * 1e150 for name, values in columns.items()}
+    small, large = (
+        lawdsl.fit(line, own, intervals=method, resamples=100) for own in (columns, huge)
+    )
+    near = small.intervals.ends["a"]
+    assert large.intervals.ends["a"] == pytest.approx([1e150 * x for x in near], rel=1e-3)

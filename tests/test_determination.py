@@ -52,6 +52,11 @@ def test_one_model_size_determines_no_exponent_of_it(seed: int):
     (named,) = [d for d in fit.diagnostics if d.code in ("F0101", "F0130")]
     assert "alpha" in named.message and named.notes[-1] == "N has one value: 5e+07"
 
+    bound = [name for name, q in fit.parameters.items() if q.at_bound]
+    if bound:  # the interval of the table is another one
+        assert named.message.endswith(f"intervals with {', '.join(bound)} free")
+        assert f"holds {', '.join(bound)} on" in named.notes[0]
+
 
 @pytest.mark.parametrize("power", [1.0, 0.5, 1.5])
 @pytest.mark.parametrize("width", [0.01, 0.02])

@@ -40,6 +40,7 @@ class Fitted:
         theta: the parameters, shape (parameters,).
         spread: their covariance.
         skipped: names of parameters on a bound, and of those that a finding names already.
+        on_bound: names of parameters on a bound, which count as free in the covariance.
     """
 
     law: Law
@@ -47,6 +48,7 @@ class Fitted:
     theta: Array
     spread: Spread
     skipped: frozenset[str]
+    on_bound: tuple[str, ...] = ()
 
 
 @np.errstate(all="ignore")  # a law may overflow at a corner
@@ -67,8 +69,13 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
     if not found:
         return []
     message = f"the rows hardly determine {', '.join(found)}: {100 * LEVEL:g} % intervals"
-    help = "measure more, and further apart, or fit a law without one of them"
     notes = causes_of(law, problem, involved)
+    if fitted.on_bound:
+        bound = ", ".join(fitted.on_bound)
+        message += f" with {bound} free"
+        which = "its bound" if len(fitted.on_bound) == 1 else "their bounds"
+        notes = (f"the table of parameters holds {bound} on {which}: its intervals differ", *notes)
+    help = "measure more, and further apart, or fit a law without one of them"
     return [Diagnostic("F0130", message, "warning", notes=notes, help=help)]
 
 

@@ -17,6 +17,7 @@ SPARE = 2  # rows beyond the parameters: fewer cannot test a law
 ROUNDED = 1e-6  # rows: effective rows are no whole number
 NEARLY = 1e-3  # relative: settings that differ by less were meant to be the same
 CLEARLY = 1.2  # so many times the usual distance from the median
+MANY = 500  # starts: more of them are no better advice
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
 RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
 ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is nothing beside any number that it is added to
@@ -70,7 +71,11 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         return [Diagnostic("F0102", message, "warning", help=help)]
     settings = _settings(problem.columns, count)
     if len(problem.columns) and settings <= count:  # a constant has no form to be tested
-        message = f"{settings} settings of the variables, {count} parameters: none is left to test the law"
+        plural = "s" if settings > 1 else ""
+        message = (
+            f"{settings} setting{plural} of the variables, {count} parameters: no setting is left to "
+            "test the law"
+        )
         help = "measure at more settings, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     return []
@@ -194,5 +199,7 @@ def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:
     if agreed > max(1, starts // 20):
         return []
     message = f"only {agreed} of {starts} starts reached the best minimum"
-    help = "ask for more: --starts 100"
+    help = f"ask for more: --starts {max(100, 4 * starts)}"
+    if starts > MANY:
+        help = "start where you expect the optimum, --start NAME=VALUE, or bound the parameters"
     return [Diagnostic("F0104", message, "warning", help=help)]

@@ -182,7 +182,7 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
     known = _known(task, theta, on_bound, open_ones, progress)
     found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
     found += diagnosis.few_spare_rows(problem, chosen=int(task.first is not None))
-    found += _determination(task, theta, known, found, on_bound | open_ones)
+    found += _determination(task, theta, known, found, on_bound | open_ones, tuple(bounds))
     found += diagnosis.worse_than_constant(problem, theta)
     found += _of_the_rows(task, best, found)
     fit = Fit(
@@ -267,6 +267,7 @@ def _determination(
     known: Known,
     found: Sequence[Diagnostic],
     skipped: NDArray[np.bool_],
+    on_bound: tuple[str, ...],
 ) -> list[Diagnostic]:
     """Parameters and predictions that the rows leave open; nothing where F0101 says so already."""
     if known.spread is None or any(d.code == "F0101" and d.severity == "error" for d in found):
@@ -277,7 +278,7 @@ def _determination(
         theta, skipped = first.also(theta, first.value), first.also(skipped, False)
     names = (q.name for q in law.parameters)
     own = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
-    fitted = Fitted(law, problem, theta, known.spread, own)
+    fitted = Fitted(law, problem, theta, known.spread, own, on_bound)
     tied = any(d.code == "F0101" for d in found)  # on one line, as its warning says
     return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
 

@@ -102,8 +102,8 @@ class Resamples:
         """The percentiles that are so many standard errors out."""
         found, tails = self._found, normal_cdf(-far * self.short)
         ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(found.T, tails, strict=True)]
-        low, high = endless(*np.array(ends).T)
-        return low, high
+        low, high = np.array(ends).T
+        return endless(low, high, np.median(found, axis=0))
 
     @property
     def _found(self) -> Array:

@@ -14,7 +14,7 @@ from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
 
-ENDLESS = 1e100  # ends beyond are set by no data
+ENDLESS = 1e100  # times the value, or 1: ends beyond are set by no data
 NAMED = 1e-2  # of a direction that one run alone determines: a parameter with less is not in it
 
 
@@ -91,12 +91,21 @@ def delta(
     _, turn = with_slopes(problem.transforms, free[None])
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(turn[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
-    return Scatter(free, covariance, inflation, errors, *endless(ends[0], ends[1]), far, narrowest)
+    return Scatter(
+        free, covariance, inflation, errors, *endless(ends[0], ends[1], theta), far, narrowest
+    )
 
 
-def endless(low: Array, high: Array) -> tuple[Array, Array]:
-    """Lower and upper ends of intervals, infinite where no data have set them."""
-    return np.where(low < -ENDLESS, -np.inf, low), np.where(high > ENDLESS, np.inf, high)
+def endless(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
+    """Lower and upper ends of intervals, infinite where no data have set them.
+
+    Args:
+        low, high: the ends.
+        values: the estimates, which may be large themselves in the unit of the table.
+    """
+    with np.errstate(over="ignore"):
+        most = ENDLESS * np.maximum(1.0, np.abs(values))
+    return np.where(low < -most, -np.inf, low), np.where(high > most, np.inf, high)
 
 
 def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]) -> Array:

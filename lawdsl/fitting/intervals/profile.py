@@ -183,11 +183,12 @@ class _Ends:
         for _ in range(ROUNDS):
             if not self.step():
                 break
+        fitted = to_parameters(self.problem.transforms, self.fit[None])[0]
         for k, j in enumerate(self.number):
             row = self.fit.copy()
             row[j] = self.end[k]
             value = to_parameters(self.problem.transforms, row[None])[0, j]
-            low, high = endless(value, value)
+            low, high = endless(value, value, fitted[j])
             self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
 
     def step(self) -> bool:
