@@ -80,7 +80,8 @@ def table(name: str, design: Callable[..., Columns], noise: float, seed: int) ->
         columns = design(law, rows, rng)
         exact = p.formula(**columns, **p.parameters)
         size = noise if law.objective.log else noise * float(np.mean(np.abs(exact)))
-        if sure(law, columns, exact, size):
+        settings = len(np.unique(list(columns.values()), axis=1).T)
+        if sure(law, columns, exact, size) and settings > len(law.parameters):
             break
         rows *= 2
         if rows > MOST:

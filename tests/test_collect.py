@@ -364,9 +364,9 @@ def later(path: Path) -> None:
 
 
 DAMAGES = [
-    (torn, "D0101.*no readable SQLite file: database disk image is malformed"),
-    (overwritten, "D0101.*no readable SQLite file: "),
-    (of_text, "D0101.*no readable SQLite file: file is not a database"),
+    (torn, "D0101.*not a readable SQLite file: database disk image is malformed"),
+    (overwritten, "D0101.*not a readable SQLite file: "),
+    (of_text, "D0101.*not a readable SQLite file: file is not a database"),
     (later, "D0101.*a later lawdsl wrote the table: it is of schema 2, known is 1"),
 ]
 
@@ -434,7 +434,7 @@ def test_a_table_is_written_and_read_where_no_file_can_be_locked(ran, tmp_path: 
     write_table(path, collect([ran()]))
     assert len(read_table(path)) == 24
     (tmp_path / "runs.sqlite-journal").write_bytes(b"of somebody who writes to it")
-    with pytest.raises(LawdslError, match="D0101.*no readable SQLite file: locking protocol"):
+    with pytest.raises(LawdslError, match="D0101.*not a readable SQLite file: locking protocol"):
         read_table(path)
 
 
@@ -526,7 +526,7 @@ def test_a_database_is_a_table_if_it_is_clear_which(lines, code, tmp_path: Path)
 def test_a_database_that_is_none_is_refused(tmp_path: Path):
     path = tmp_path / "x.sqlite"
     path.write_bytes(b"SQLite format 3\0" + bytes(100))
-    with pytest.raises(LawdslError, match="D0101.*no readable SQLite"):
+    with pytest.raises(LawdslError, match="D0101.*not a readable SQLite"):
         read_table(path)
 
 

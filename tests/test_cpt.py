@@ -565,7 +565,7 @@ def short(folder: Path) -> None:
 FEW = runs.QWEN2 | {"vocab_size": 250}
 MISTAKES = {
     "corpus changed": Mistake("R0503", "code has changed since the run was ordered", after=changed),
-    "corpus gone": Mistake("R0207", "no corpus", after=gone),
+    "corpus gone": Mistake("R0207", "this folder does not exist", after=gone),
     "corpus torn": Mistake("R0208", "100 bytes, not the 18,000", after=torn),
     "model changed": Mistake("R0503", "the model has changed", {"fingerprint": "0" * 32}),
     "no model": Mistake("R0301", "no config.json", {"model": "/nowhere", "fingerprint": "0" * 32}),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lawdsl.data.resolution import in_single_precision
+from lawdsl.data.resolution import SINGLE, in_single_precision
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.diagnostics import Diagnostic
 from lawdsl.distributions import poisson_sf
@@ -107,7 +107,8 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     if not count:
         return []
     if count < REPEATS * len(output):
-        expected = _equal_by_chance(seen, names, float(np.median(steps)))
+        single = SINGLE * float(np.median(np.abs(output)))  # in which they are compared
+        expected = _equal_by_chance(seen, names, max(single, float(np.median(steps))))
         if poisson_sf(count - 1, expected) > CHANCE:
             return []
     copied = seen.filter(pc.greater(seen["row_count"], 1)).sort_by([("row_count", "descending")])

@@ -25,7 +25,7 @@ from lawdsl.fitting.optimum import AUTO, LONG, Optimum, Starts, optimum
 from lawdsl.fitting.posing import is_large, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement, FittedData, FittedLaw, Held, Parameter
-from lawdsl.fitting.residuals import with_copies_as_one
+from lawdsl.fitting.residuals import are_mostly_copies, with_copies_as_one
 from lawdsl.fitting.robust import far_values, is_robust, rows_that_spoil, unjudged
 from lawdsl.fitting.starts import chosen_starts
 from lawdsl.fitting.straightest import Straightest, straightest
@@ -219,6 +219,7 @@ def _known(
     asked, groups, first = task.asked, task.runs.groups, task.first
     problem = task.problem if first is None else first.problem
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
+    copied = copied and are_mostly_copies(problem)
     if copied:
         problem = with_copies_as_one(problem)
     if first is None:

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.data.oddities import REPEATS
 from lawdsl.data.resolution import in_single_precision
 from lawdsl.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.fitting.problem import ROUNDING, Problem
@@ -116,6 +117,11 @@ def distinct(problem: Problem) -> Rows:
     cells = in_single_precision(np.vstack([problem.columns, problem.target]))
     same = np.all(cells[:, 1:] == cells[:, :-1], axis=0)
     return np.flatnonzero(np.append(True, ~same))
+
+
+def are_mostly_copies(problem: Problem) -> bool:
+    """Whether so many rows are copies that they cannot be measurements of few digits which agree."""
+    return problem.rows - len(distinct(problem)) >= REPEATS * problem.rows
 
 
 def with_copies_as_one(problem: Problem) -> Problem:

@@ -137,7 +137,8 @@ TABLES: dict[str, Message] = {
         "rows that repeat other rows",
         "Rows are exact copies in all that the law sees, more of them than measurements with so few "
         "digits would agree in by chance. Each pulls the fit as a measurement of its own would, which a "
-        "copy is not; intervals count copies once. Keep one of each.",
+        "copy is not; where a quarter of the rows are copies, intervals count them once. Keep one of "
+        "each.",
         (GOOD + ROWS, GOOD + 3 * "1e9,2e9,2.9942\n"),
         GOOD,
     ),

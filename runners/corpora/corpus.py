@@ -241,9 +241,8 @@ def _size(path: Path) -> int:
 
 
 def _no_corpus(folder: Path) -> LawdslError:
-    message = (
-        f"this is not a corpus: it has no {FACTS}" if folder.is_dir() else "there is not a corpus"
-    )
+    missing = f"this is not a corpus: it has no {FACTS}"
+    message = missing if folder.is_dir() else "this folder does not exist"
     help = "give a folder that `lawdsl corpus` made"
     return LawdslError(Diagnostic("R0207", message, place=str(folder), help=help))
 
