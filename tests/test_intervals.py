@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 from flint import arb
 
+from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.compiling import intervals
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
@@ -206,3 +207,17 @@ def test_intervals_without_negative_numbers_take_two_products(monkeypatch: pytes
         )
         assert (found.low, found.high) == (min(a * c, a * d, b * c, b * d), b * d)
         assert len(counted) == products
+
+
+def test_a_time_limit_leaves_the_precision_as_it_was():
+    """Wherever it strikes, and however long the error is kept: more bits hide what rounding does."""
+    before, kept = flint.ctx.prec, []
+    for _ in range(60):
+        try:
+            with time_limit(0.001):
+                while True:
+                    with intervals.precision(170):
+                        pass
+        except OutOfTime as error:
+            kept.append(error)
+        assert flint.ctx.prec == before

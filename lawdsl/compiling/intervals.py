@@ -5,14 +5,15 @@ End points are rounded outwards, so that the exact values lie between them; they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any, NamedTuple
 
 import flint
 from flint import arb
+
+from lawdsl.budget import unstruck
 
 ZERO, ONE = arb(0), arb(1)
 INFINITY, MINUS_INFINITY = arb.pos_inf(), arb.neg_inf()
@@ -29,14 +30,23 @@ class NoInterval(Exception):
     """An operation that has no certain value here: outside its domain, or not implemented."""
 
 
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Compute with so many bits, and leave the precision of others alone."""
-    before, flint.ctx.prec = flint.ctx.prec, bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
+class precision:
+    """Compute with so many bits, and leave the precision of others alone.
+
+    A class and not a generator, as `time_limit` is: a limit that strikes while the precision is
+    restored would leave it changed for all that follows.
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    @unstruck
+    def __enter__(self) -> None:
+        self.before, flint.ctx.prec = flint.ctx.prec, self.bits
+
+    @unstruck
+    def __exit__(self, *_: object) -> None:
+        flint.ctx.prec = self.before
 
 
 def as_interval(number: Fraction | Interval) -> Interval:
