@@ -214,6 +214,7 @@ def rank_correlations(shared_data: Path, outputs: list[str], starts: int) -> dic
     }
 
 
+@pytest.mark.slow
 def test_a_closed_form_ranks_mixtures_as_boosted_trees_do(shared_data: Path):
     found = rank_correlations(shared_data, ["hackernews"], starts=2)
     for name, value in found.items():

@@ -17,7 +17,7 @@ from lawdsl.proof.verdicts import Verdict
 
 DECIDED = {"fitted": 0.97, "free": 0.96, "adversarial": 0.85}  # of all, at least
 SECONDS = 1.0  # for one claim
-COUNT = 32
+COUNT = 18
 CHANCE = 3.0  # standard errors by which so few may miss what is true of many
 MANY = {"fitted": 1000, "free": 600, "adversarial": 600}
 

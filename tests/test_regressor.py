@@ -59,7 +59,11 @@ def chinchilla(**options: Any) -> LawRegressor:
 
 
 @pytest.mark.parametrize(
-    ("law", "columns"), [("line", {"x": 0}), ("plane", {"x": 0, "z": 1})], ids=["line", "plane"]
+    ("law", "columns"),
+    [
+        pytest.param("line", {"x": 0}, id="line"),
+        pytest.param("plane", {"x": 0, "z": 1}, id="plane", marks=pytest.mark.slow),
+    ],
 )
 def test_it_passes_every_check_of_scikit_learn(law: str, columns: dict[str, int]):
     model = LawRegressor(str(LAWS / f"{law}.law"), columns=columns, starts=1)

@@ -441,8 +441,8 @@ def _finished(problem: Problem, end: _End, *, descend: bool = True) -> _Place:
         usual = np.where(own > 0, own, place.units.unknowns)
         there = problem.in_units_at(place.x, usual)
         assert there.units is not None
-        if not _differ(place.units, there.units):
-            break
+        if not _differ(place.units, there.units) or there.units.goal >= place.units.goal:
+            break  # where the goal varies more than before, a search goes off to infinity
         lower = _searched(problem, place.x, SHORT)
         if lower is None or not -np.inf < lower.value < place.value:
             lower = _End(place.x, usual, place.value)
