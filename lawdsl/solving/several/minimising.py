@@ -359,6 +359,15 @@ def _differ(before: Units, after: Units) -> bool:
     return bool(np.any(np.abs(changes) > ALIKE_UNITS))
 
 
+def _leaves(problem: Problem, before: Units, after: Units) -> bool:
+    """Whether an unknown without an end has grown by much, and the objective with it: such a search
+    is on its way to infinity."""
+    low, high = problem.polytope.tightened
+    grown = after.unknowns > before.unknowns * 2**ALIKE_UNITS
+    rises = after.goal > before.goal * 2**ALIKE_UNITS
+    return bool(rises and np.any(grown & np.isinf(high - low)))
+
+
 def _solution(problem: Problem, end: Point) -> Solution:
     """What is said of a feasible point, in the units of the expressions.
 
@@ -441,8 +450,8 @@ def _finished(problem: Problem, end: _End, *, descend: bool = True) -> _Place:
         usual = np.where(own > 0, own, place.units.unknowns)
         there = problem.in_units_at(place.x, usual)
         assert there.units is not None
-        if not _differ(place.units, there.units) or there.units.goal >= place.units.goal:
-            break  # where the goal varies more than before, a search goes off to infinity
+        if not _differ(place.units, there.units) or _leaves(problem, place.units, there.units):
+            break
         lower = _searched(problem, place.x, SHORT)
         if lower is None or not -np.inf < lower.value < place.value:
             lower = _End(place.x, usual, place.value)
