@@ -554,6 +554,7 @@ def test_a_law_that_fails_in_some_fold_ranks_last_and_says_why():
     assert "2 rows, 4 parameters" in finding.notes[0]
 
 
+@pytest.mark.slow
 def test_without_protocols_those_that_the_data_allow_are_run():
     table = PLANTED["chinchilla"].table(noise=0.01, seed=0)
     keep = table["N"] < 1e9  # three sizes

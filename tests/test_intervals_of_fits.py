@@ -234,7 +234,7 @@ def test_what_one_run_alone_determines_has_no_end():
     assert np.all(np.isfinite(found.high[:2])) and np.all(np.isfinite(other.high[:2]))
 
 
-@pytest.mark.parametrize("share", [1e-3, 0.3, 1.5, 10.0])
+@pytest.mark.parametrize("share", [pytest.param(1e-3, marks=pytest.mark.slow), 0.3, 1.5, 10.0])
 @pytest.mark.parametrize("rows", [40, 4000])
 def test_how_many_errors_lie_within_delta_is_known_however_narrow_it_is(share: float, rows: int):
     """The mean over tables; a fit of four parameters has drawn the residuals towards 0."""
@@ -270,6 +270,7 @@ def test_95_of_100_intervals_cover(method: str):
         assert within(hits, count)
 
 
+@pytest.mark.slow
 def test_intervals_by_row_cover_less_where_rows_of_a_run_share_an_error():
     family = FAMILIES["chinchilla 12 runs"]
     by_run, by_row = (

@@ -87,8 +87,8 @@ def seen(case: Case, given: Fixed, found: Sign, rng: random.Random) -> Iterator[
 @pytest.mark.parametrize(
     ("source", "count", "enough"),
     [
-        (questions, COUNT // 6, 6),
-        (numbers_alone, COUNT // 8, 4),
+        (questions, COUNT // 9, 4),
+        (numbers_alone, COUNT // 12, 2),
         pytest.param(questions, COUNT, 60, marks=pytest.mark.slow),
         pytest.param(numbers_alone, COUNT, 40, marks=pytest.mark.slow),
     ],

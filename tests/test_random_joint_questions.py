@@ -30,9 +30,9 @@ def judge(seed: int, count: int, folder: Path) -> Counter[str]:
 
 
 def test_a_few_random_questions_are_answered_rightly(tmp_path: Path):
-    told = judge(1, 6, tmp_path)
+    told = judge(1, 4, tmp_path)
 
-    assert told["wrong"] == 0 and told["right"] >= 4
+    assert told["wrong"] == 0 and told["right"] >= 2
 
 
 @pytest.mark.slow

@@ -31,10 +31,10 @@ def judged(seed: int, count: int) -> Counter[str]:
 
 
 def test_no_verdict_is_contradicted():
-    seen = judged(seed=2024, count=140)
+    seen = judged(seed=2024, count=100)
 
-    assert seen.total() - seen["never"] == 140
-    assert seen["proved"] > 20 and seen["refuted"] > 20
+    assert seen.total() - seen["never"] == 100
+    assert seen["proved"] > 15 and seen["refuted"] > 15
     assert min(seen[kind] for kind in ("conditional", "inside", "never")) > 0
 
 
@@ -77,7 +77,7 @@ def wrong_ones(verdict: Verdict) -> Iterator[tuple[str, Verdict]]:
             yield "conditional turned round", replace(verdict, condition=turned)
 
 
-@pytest.mark.parametrize(("number", "least"), [(80, 0), pytest.param(600, 10, marks=SLOW)])
+@pytest.mark.parametrize(("number", "least"), [(40, 0), pytest.param(600, 10, marks=SLOW)])
 def test_the_judge_contradicts_wrong_verdicts(number: int, least: int):
     """Most of them: some fail at few points only."""
     caught: Counter[str] = Counter()
