@@ -26,7 +26,20 @@ ALL = [Case(law, claim, law.declarations.text.text) for law in LAWS for claim in
 
 OPEN = sorted((HERE / "fixtures" / "open").glob("*.law"))
 
-every_claim = pytest.mark.parametrize("case", ALL, ids=[f"{c.law.name}: {c.shown}" for c in ALL])
+COSTLY = ("rate_drop: ∂²L/∂S∂eta > 0", "farseer: ∂L/∂N < 0", "bounded: ∂L/∂N < 0")  # seconds each
+
+
+def _named(case: Case) -> str:
+    return f"{case.law.name}: {case.shown}"
+
+
+every_claim = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(c, id=_named(c), marks=[pytest.mark.slow] if _named(c) in COSTLY else [])
+        for c in ALL
+    ],
+)
 
 
 def beside(case: Case) -> str:

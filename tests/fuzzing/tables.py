@@ -130,7 +130,8 @@ def _collinear(rng: random.Random, rows: list[list[str]]) -> None:
     one, other, power = _numeric(rng, rows), _numeric(rng, rows), rng.choice((1, 1, 2, -1))
     for row in rows[1:]:
         if _is_number(row[one]) and float(row[one]) > 0:
-            row[other] = repr(3 * float(row[one]) ** power)
+            x = float(row[one])
+            row[other] = repr(3 * (x * x if power == 2 else x if power == 1 else 1 / x))
 
 
 def _noisy(rng: random.Random, rows: list[list[str]]) -> None:
