@@ -74,7 +74,7 @@ def write(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """The same for what is not text.
+    """Write bytes whole or not at all; see `write`.
 
     Raises:
         OSError: as `write` does.

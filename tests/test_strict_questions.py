@@ -18,6 +18,13 @@ def written(folder: Path, *lines: str) -> Path:
     return path
 
 
+def joint(folder: Path, first: str, second: str, objective: str, constraint: str) -> Path:
+    """A question in two unknowns."""
+    return written(
+        folder, f"choose {first}", f"choose {second}", objective, f"subject to {constraint}"
+    )
+
+
 @pytest.mark.parametrize("condition", ["a < b", "a > b", "a*b > b^2", "2*a < a + b", "1 < a/b"])
 def test_givens_that_are_equal(condition: str, tmp_path: Path):
     lines = ["given a, b > 0", "choose x > 0", "minimize x + 1/x", f"subject to {condition}"]
@@ -100,10 +107,7 @@ APPROACHED = {
 def test_with_several_unknowns_a_best_on_a_strict_inequality_is_approached(
     case: str, tmp_path: Path
 ):
-    *unknowns, goal, condition = APPROACHED[case]
-    lines = [f"choose {unknown}" for unknown in unknowns]
-
-    answer = lawdsl.solve(written(tmp_path, *lines, goal, f"subject to {condition}"))
+    answer = lawdsl.solve(joint(tmp_path, *APPROACHED[case]))
 
     assert answer.status == "approached" and not answer.ok
     assert "equality is left out, so that the best is approached only" in answer.proof[-1]
@@ -121,10 +125,7 @@ NOTHING = {
 def test_with_several_unknowns_a_point_that_breaks_a_strict_inequality_is_no_answer(
     case: str, tmp_path: Path
 ):
-    *unknowns, goal, condition = NOTHING[case]
-    lines = [f"choose {unknown}" for unknown in unknowns]
-
-    answer = lawdsl.solve(written(tmp_path, *lines, goal, f"subject to {condition}"))
+    answer = lawdsl.solve(joint(tmp_path, *NOTHING[case]))
 
     assert answer.status in ("undecided", "infeasible")
     assert answer.unknowns == () and answer.goal is None

@@ -71,26 +71,37 @@ def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
     if not all(map(math.isfinite, inputs)):
         return [math.nan] * len(tape.outputs)
     with precision(BITS):
-        results: list[Interval | None] = []
-        for step in tape.instructions:
-            if step.op == "input":
-                results.append(as_interval(Fraction(inputs[step.value])))  # type: ignore[index]
-            elif step.op == "constant":
-                results.append(as_interval(_constant(step.value)))
-            else:
-                results.append(_result(step.op, [results[i] for i in step.arguments]))
+        results = evaluate(tape, [Interval(arb(x), arb(x)) for x in inputs])
         return [_as_float(results[place]) for place in tape.outputs]
 
 
-def _result(op: str, arguments: Sequence[Interval | None]) -> Interval | None:
-    """The result of an operation; None where it has none that is certain."""
-    if None in arguments:
+def evaluate(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
+    """The result of each instruction on intervals; None where it has no certain value."""
+    results: list[Interval | None] = []
+    for step in tape.instructions:
+        if step.op == "input":
+            results.append(inputs[step.value])  # type: ignore[index]
+        elif step.op == "constant":
+            results.append(constant(step.value))
+        else:
+            results.append(apply(step.op, [results[k] for k in step.arguments]))
+    return results
+
+
+def apply(op: str, arguments: Sequence[Interval | None]) -> Interval | None:
+    """The result of an operation on intervals; None where it has no certain value."""
+    if None in arguments or op not in OPERATIONS:
         return None
     try:
-        found = OPERATIONS[op](*arguments)
+        result = OPERATIONS[op](*arguments)
     except NoInterval:
         return None
-    return None if found.low.is_nan() or found.high.is_nan() else found
+    return None if result.low.is_nan() or result.high.is_nan() else result
+
+
+def constant(number: sp.Expr) -> Interval:
+    """A number of a tape."""
+    return as_interval(_constant(number))
 
 
 def _as_float(value: Interval | None) -> float:
@@ -193,7 +204,7 @@ class Prepared:
                 if number not in fixed:
                     self.inputs.append((i, number))
             elif step.op == "constant":
-                self.results[i] = as_interval(_constant(step.value))
+                self.results[i] = constant(step.value)
             else:
                 known = [self.results[k] for k in step.arguments]
                 if None in known:

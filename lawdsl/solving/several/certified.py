@@ -9,13 +9,13 @@ rows, from which bounds of the unknowns follow, are evaluated in the same way, o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from lawdsl.compiling.certain import BITS
+from lawdsl.compiling.certain import BITS, evaluate
 from lawdsl.compiling.intervals import (
     OPERATIONS,
     Interval,
@@ -26,7 +26,6 @@ from lawdsl.compiling.intervals import (
     sign_of,
 )
 from lawdsl.compiling.tape import Instruction, Tape
-from lawdsl.solving.several.convexity import constant_of
 
 if TYPE_CHECKING:
     from lawdsl.solving.several.problems import Problem
@@ -50,7 +49,7 @@ def certain_violations(problem: Problem, x: Array) -> Array:
     whole = problem.original or problem
     tape = whole.functions.tape
     with precision(BITS):
-        results = evaluated(tape, _inputs(whole, x))
+        results = evaluate(tape, _inputs(whole, x))
         found = [results[k] for k in tape.outputs[1:]]
         return np.array(
             [
@@ -80,7 +79,7 @@ def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
     tape = whole.functions.tape
     with precision(BITS):
         inputs = _inputs(whole, x)
-        results = evaluated(tape, inputs)
+        results = evaluate(tape, inputs)
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
         try:
             terms = [
@@ -125,7 +124,7 @@ def affine_rows(
     found: list[tuple[Array, float] | None] = []
     with precision(BITS):
         exact = [Interval(arb(value), arb(value)) for value in inputs]
-        results = evaluated(tape, exact)
+        results = evaluate(tape, exact)
         for output in (tape.outputs[row] for row in rows):
             try:
                 parts = _ancestors(tape, output)
@@ -246,30 +245,6 @@ def _known(value: Interval | None) -> Interval:
     if value is None:
         raise NoInterval
     return value
-
-
-def evaluated(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
-    """The result of each instruction; None where it has no certain value."""
-    results: list[Interval | None] = []
-    for step in tape.instructions:
-        if step.op == "input":
-            results.append(inputs[step.value])  # type: ignore[index]
-        elif step.op == "constant":
-            results.append(constant_of(step.value))
-        else:
-            arguments = [results[k] for k in step.arguments]
-            results.append(None if None in arguments else _result(step.op, arguments))
-    return results
-
-
-def _result(op: str, arguments: list[Any]) -> Interval | None:
-    if op not in OPERATIONS:
-        return None
-    try:
-        found = OPERATIONS[op](*arguments)
-    except NoInterval:
-        return None
-    return None if found.low.is_nan() or found.high.is_nan() else found
 
 
 def _slopes(

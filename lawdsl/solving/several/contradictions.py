@@ -17,10 +17,9 @@ import sympy as sp
 from flint import arb
 from numpy.typing import NDArray
 
-from lawdsl.compiling.certain import BITS
+from lawdsl.compiling.certain import BITS, evaluate
 from lawdsl.compiling.intervals import Interval, as_interval, precision
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.several.certified import evaluated
 from lawdsl.solving.several.problems import Problem
 
 Array = NDArray[np.float64]
@@ -124,7 +123,7 @@ def _least(
         [problem.constraints[k].expression for k in numbers], [*unknowns, *problem.values]
     )
     with precision(BITS):
-        results = evaluated(tape, [as_interval(value) for value in inputs])
+        results = evaluate(tape, [as_interval(value) for value in inputs])
         total: Any = arb(0)
         for weight, place in zip(weights, tape.outputs, strict=True):
             value = results[place]

@@ -8,20 +8,15 @@ and from whether these are convex, concave, both (affine) or log-convex. A conve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
 import sympy as sp
 from flint import arb
 
-from lawdsl.compiling.certain import BITS
+from lawdsl.compiling.certain import BITS, apply, constant
 from lawdsl.compiling.intervals import (
-    OPERATIONS,
     Interval,
-    NoInterval,
-    as_interval,
-    hull,
     precision,
 )
 from lawdsl.compiling.tape import Instruction, Tape, compile_tape
@@ -96,8 +91,8 @@ def _known(step: Instruction, boxes: Sequence[Interval], arguments: list[Known])
     if step.op == "input":
         return _leaf(boxes[step.value])  # type: ignore[index]
     if step.op == "constant":
-        return _fixed(constant_of(step.value))
-    within = _range(step.op, arguments)
+        return _fixed(constant(step.value))
+    within = apply(step.op, [x.range for x in arguments])
     if within is None:
         return Known(None)
     if within.low == within.high or all(x.fixed for x in arguments):
@@ -113,22 +108,3 @@ def _leaf(within: Interval) -> Known:
 
 def _fixed(within: Interval) -> Known:
     return Known(within, convex=True, concave=True, log_convex=bool(within.low > 0), fixed=True)
-
-
-def constant_of(number: sp.Expr) -> Interval:
-    """A number of a tape."""
-    if number is sp.pi or number is sp.E:
-        return hull(arb.pi() if number is sp.pi else arb(1).exp())
-    exact = sp.Rational(number)
-    return as_interval(Fraction(int(exact.p), int(exact.q)))
-
-
-def _range(op: str, arguments: list[Known]) -> Interval | None:
-    ranges = [x.range for x in arguments]
-    if None in ranges or op not in OPERATIONS:
-        return None
-    try:
-        found = OPERATIONS[op](*ranges)
-    except NoInterval:
-        return None
-    return None if found.low.is_nan() or found.high.is_nan() else found

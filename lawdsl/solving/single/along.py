@@ -65,9 +65,9 @@ class Along:
         )
 
     def exactly_at(self, x: Array, values: Mapping[sp.Symbol, float]) -> Points:
-        """The same as `at`, but no value has lost its digits by cancellation, where Arb has them.
+        """The points of `at` with values from Arb, free of cancellation errors, where Arb has them.
 
-        For the few points that are shown: a value takes a hundred times as long as in floats.
+        For the few points that are shown: an Arb value costs a hundred float64 values.
         """
         points = self.at(x, values)
         known = [values[s] for s in self.inputs[1:]]
