@@ -214,8 +214,8 @@ def test_the_time_of_a_claim_is_all_its_time_and_within_the_limit(law: str, clai
     took = time.process_time() - began
     (verdict,) = found.claims
 
-    assert verdict.seconds <= 0.6
-    assert found.warning_seconds <= 0.6
+    assert verdict.seconds <= 0.75  # a step of the algebra is not interrupted
+    assert found.warning_seconds <= 0.75  # a step of the algebra is not interrupted
     assert found.seconds == pytest.approx(took, abs=0.2)
     assert verdict.seconds + found.warning_seconds == pytest.approx(found.seconds, abs=0.2)
 
