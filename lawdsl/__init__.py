@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lawdsl.comparing.comparison import compare
     from lawdsl.comparing.records import Comparison
-    from lawdsl.diagnostics import Diagnostic, LawdslError
+    from lawdsl.core.diagnostics import Diagnostic, LawdslError
     from lawdsl.fitting.fit import fit
     from lawdsl.fitting.fits import Fits, load_fit
     from lawdsl.fitting.fitted import Fit
-    from lawdsl.law import Law, load
+    from lawdsl.law.law import Law, load
     from lawdsl.observing.trends import trends
     from lawdsl.pipelines.records import PipelineResult
     from lawdsl.pipelines.running import run_pipeline
@@ -39,18 +39,18 @@ _HOMES = {
     "Asked": "lawdsl.solving.answering",
     "Check": "lawdsl.proof.verdicts",
     "Comparison": "lawdsl.comparing.records",
-    "Diagnostic": "lawdsl.diagnostics",
+    "Diagnostic": "lawdsl.core.diagnostics",
     "Fit": "lawdsl.fitting.fitted",
     "Fits": "lawdsl.fitting.fits",
-    "Law": "lawdsl.law",
+    "Law": "lawdsl.law.law.law",
     "LawRegressor": "lawdsl.regressor",
-    "LawdslError": "lawdsl.diagnostics",
+    "LawdslError": "lawdsl.core.diagnostics",
     "PipelineResult": "lawdsl.pipelines.records",
     "Verdict": "lawdsl.proof.verdicts",
     "check": "lawdsl.proof.checking",
     "compare": "lawdsl.comparing.comparison",
     "fit": "lawdsl.fitting.fit",
-    "load": "lawdsl.law",
+    "load": "lawdsl.law.law.law",
     "load_fit": "lawdsl.fitting.fits",
     "run_pipeline": "lawdsl.pipelines.running",
     "solve": "lawdsl.solving.answering",

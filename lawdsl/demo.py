@@ -12,8 +12,8 @@ from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.fitted import Fit
-from lawdsl.law import Law, load
-from lawdsl.library import question, shipped_folder
+from lawdsl.language.library import question, shipped_folder
+from lawdsl.law.law import Law, load
 from lawdsl.observing.trends import trends
 from lawdsl.proof.checking import check
 from lawdsl.reporting.answers import show_answer

@@ -21,7 +21,7 @@ from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import fit as fit_law
 from lawdsl.fitting.optimum import AUTO
-from lawdsl.law import Law, load
+from lawdsl.law.law import Law, load
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin

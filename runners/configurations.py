@@ -16,9 +16,9 @@ from transformers import AutoConfig
 from transformers.configuration_utils import PretrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import read_json
-from lawdsl.language.words import nearest
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import read_json
+from lawdsl.language.keywords import nearest
 
 from .place import out_of_memory
 from .spec import canonical

@@ -27,7 +27,7 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA start
 import torch
 from torch import nn
 
-from lawdsl.diagnostics import LawdslError, render
+from lawdsl.core.diagnostics import LawdslError, render
 
 from . import ending, streams, trained
 from .ending import DIVERGED, DONE, LOST, MEMORY, WRONG, Stop

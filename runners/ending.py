@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import write
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import write
 
 from .disk import room
 

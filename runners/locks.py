@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from .spec import canonical
 

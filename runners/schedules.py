@@ -9,7 +9,7 @@ import math
 from array import array
 from functools import lru_cache
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from .spec import Training
 

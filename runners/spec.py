@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import write
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import write
 
 ORDER = "spec.json"
 NUMERICS = 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lawdsl.diagnostics import render
+from lawdsl.core.diagnostics import render
 
 from . import checkpoints
 from .ending import CHECKPOINTS, reopen

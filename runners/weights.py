@@ -14,8 +14,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from lawdsl.diagnostics import LawdslError
-from lawdsl.files import read_json
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.files import read_json
 
 from .configurations import inside, refused
 from .spec import canonical

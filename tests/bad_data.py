@@ -12,7 +12,7 @@ import numpy as np
 from planted import PLANTED, grid, law_of
 
 import lawdsl
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.optima import several_optima
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.search import descend

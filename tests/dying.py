@@ -244,7 +244,7 @@ def full() -> None:
 
 def fails(action: Callable[[Path], None], folder: Path, last: int, watch: Watch) -> list[str]:
     """What is wrong when that operation finds the disk full and the process goes on."""
-    from lawdsl.diagnostics import LawdslError
+    from lawdsl.core.diagnostics import LawdslError
 
     watch.last, watch.done, watch.end = last, 0, full
     try:

@@ -18,12 +18,12 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from lawdsl.diagnostics import Text
+from lawdsl.core.diagnostics import Text
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
-from lawdsl.language.parsing import parse
-from lawdsl.law import Law
-from lawdsl.library import declared
+from lawdsl.language.library import declared
+from lawdsl.language.parser import parse
+from lawdsl.language.symbols import Claim
+from lawdsl.law.law import Law
 
 HERE = Path(__file__).resolve().parent
 

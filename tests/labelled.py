@@ -11,7 +11,7 @@ from judging import formula_of
 import lawdsl
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 
 def apart(law: Law) -> Law:

@@ -47,7 +47,7 @@ def make(text: Path, home: Path, force: bool, last: int | None = None) -> list[s
 
 def found(home: Path) -> list[str | None]:
     """The fingerprints of the corpora that open, None where none does."""
-    from lawdsl.diagnostics import LawdslError
+    from lawdsl.core.diagnostics import LawdslError
     from lawdsl.runners.corpora.corpus import open_corpus
 
     fingerprints: list[str | None] = []
@@ -109,7 +109,7 @@ def dies(watch: Watch, last: int, action: Callable[[], object]) -> bool:
 
 def fails(watch: Watch, last: int, action: Callable[[], object]) -> str | None:
     """What is said when the disk is full at that operation; None if there is none."""
-    from lawdsl.diagnostics import LawdslError
+    from lawdsl.core.diagnostics import LawdslError
 
     watch.left, watch.end, watch.only_writing = last, full, True
     try:

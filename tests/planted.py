@@ -11,10 +11,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from lawdsl.diagnostics import Text
+from lawdsl.core.diagnostics import Text
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.law import Law, load
-from lawdsl.library import declared
+from lawdsl.language.library import declared
+from lawdsl.law.law import Law, load
 
 
 def law_of(text: str, name: str = "example") -> Law:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import sympy as sp
 from judging import claims_on, formula_of, law_of
 
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.proof import Verdict, check_claim
 from lawdsl.proof.box import Box
 from lawdsl.proof.domain import domain_of

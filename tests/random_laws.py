@@ -32,10 +32,10 @@ from judging import (
     inside,
 )
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
-from lawdsl.law import Law
+from lawdsl.language.symbols import Claim
+from lawdsl.law.law import Law
 from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdicts import Verdict
 

@@ -35,9 +35,9 @@ from judging import (
 )
 from random_laws import Case, contradiction, fails, sampled, sign_at, suspicious, truth
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.language import tree
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.proof.verdicts import Verdict
 
 KINDS = ("fitted", "free", "adversarial")

@@ -9,7 +9,7 @@ from typing import Any
 from judging import claims_on
 from random_laws import Case
 
-from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.proof.box import Box
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.signs.calculus import Signs

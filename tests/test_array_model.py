@@ -15,7 +15,7 @@ from lawdsl.fitting.posing import WRITTEN_OUT, on_arrays, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

@@ -16,11 +16,10 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lawdsl import library
-from lawdsl.diagnostics import LawdslError, Text
-from lawdsl.language import tree
-from lawdsl.language.printing import print_document
-from lawdsl.law import Law
+from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.language import library, tree
+from lawdsl.language.printer import print_document
+from lawdsl.law.law import Law
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = sorted(ROOT.glob("tests/fixtures/attacks/*.law"))

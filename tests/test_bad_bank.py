@@ -8,7 +8,7 @@ import pytest
 from bad_data import BANK, Bad
 
 import lawdsl
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 
 
 def answer(case: Bad) -> tuple[str, tuple[Diagnostic, ...]]:

@@ -20,7 +20,7 @@ pytest.importorskip("tokenizers")
 
 from texts import lawdsl, said, text, write_jsonl, write_numbered, write_tokenizer
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.corpora.corpus import open_corpus
 from lawdsl.runners.corpora.making import write_corpus
 from lawdsl.runners.corpora.tokenizing import load_tokenizer

@@ -22,9 +22,9 @@ import pytest
 from planted import PLANTED, law_of
 
 import lawdsl
+from lawdsl.core.diagnostics import render
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import render
 
 SOURCES = Path(__file__).resolve().parent.parent / "lawdsl"
 CHINCHILLA = lawdsl.load("chinchilla")

@@ -18,7 +18,7 @@ from scipy.stats import t as student
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 LINE = law_of("variable x\nparameter a, b\nL = a*x + b\nminimize squared(L)")
 POWER = law_of("variable x > 0\nparameter a, b > 0\nL = a/x^b\nminimize squared(log(L))")

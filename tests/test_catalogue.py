@@ -18,7 +18,7 @@ from random_laws import Case, contradiction, fails, sampled, suspicious
 
 import lawdsl
 from lawdsl.language import tree
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.proof import Verdict, check_claim
 
 LAWS = [lawdsl.load(path) for path in sorted((HERE / "fixtures" / "catalogue").glob("*.law"))]

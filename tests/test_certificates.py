@@ -13,7 +13,7 @@ from numpy.random import Generator
 from random_laws import Case, contradiction
 
 from lawdsl.language import tree
-from lawdsl.law import Law, load
+from lawdsl.law.law import Law, load
 from lawdsl.proof import check
 
 LAWS = ("dcpt.l1", "dcpt.l2", "dcpt.l3", "dcpt.l4", "dcpt.l5")

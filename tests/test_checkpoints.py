@@ -19,7 +19,7 @@ import dying
 import pytest
 import torch
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import checkpoints
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -279,7 +279,8 @@ def test_a_signal_ends_it_with_its_code(number: int, code: int, tmp_path: Path):
 def test_a_fault_of_the_tool_leaves_a_report_and_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys, tmp_path: Path
 ):
-    from lawdsl import cli, library
+    from lawdsl import cli
+    from lawdsl.language import library
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(library, "shipped", lambda: 1 / 0)

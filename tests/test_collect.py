@@ -23,10 +23,10 @@ from click.testing import CliRunner
 from sweeps import TEXT, made, planned
 
 import lawdsl
-from lawdsl import files
 from lawdsl.cli import cli
+from lawdsl.core import files
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import LawdslError
 from lawdsl.runners.sweeps.run_folders import prepare
 from lawdsl.runners.tables import collect as collecting
 from lawdsl.runners.tables.collect import Collected, collect

@@ -23,7 +23,7 @@ from lawdsl.comparing.trials import best
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import rho
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "laws" / "data" / "c4_share.csv"

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lawdsl.compiling.tape import OPERATIONS
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.solving.several.composing import RULES
 from lawdsl.solving.several.convexity import Curvature, curvatures
 

@@ -15,13 +15,13 @@ from scipy.optimize import brentq
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.diagnostics import Text
+from lawdsl.core.diagnostics import Text
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.straightest import Straightest, straightest
-from lawdsl.language.declared import Choice, Objective
-from lawdsl.language.fits import read_objective
-from lawdsl.language.parsing import parse
-from lawdsl.library import declared, shipped_folder
+from lawdsl.language.library import declared, shipped_folder
+from lawdsl.language.objective import read_objective
+from lawdsl.language.parser import parse
+from lawdsl.language.symbols import Choice, Objective
 
 PRINTED = shipped_folder() / "data" / "mixing_critical.csv"
 BEFORE = 2.873368  # loss on the Pile, as the table's comment says

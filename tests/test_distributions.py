@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lawdsl import distributions
+from lawdsl.core import distributions
 
 TAILS = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 0.999])
 POINTS = np.array([0.01, 0.4, 1.0, 3.0, 25.0])

@@ -9,7 +9,7 @@ import tomllib
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.evaluation_steps import (
     Dense,
     Exponential,

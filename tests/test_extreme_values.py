@@ -15,12 +15,12 @@ import lawdsl
 from lawdsl.cli import cli
 from lawdsl.compiling.certain import certain_text
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting import one, robust
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.linear import solve_each
 from lawdsl.fitting.optimum import optimum
-from lawdsl.formulas import text
+from lawdsl.law.text import text
 from lawdsl.solving.several.joint import times_exp
 
 LAWS = {

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import lawdsl
-from lawdsl import files
 from lawdsl.cli.files import write as write_law
+from lawdsl.core import files
 
 
 def test_plain_data_has_lists_and_null_where_json_lacks_the_number():

@@ -13,8 +13,8 @@ import pytest
 from planted import PLANTED, law_of
 
 import lawdsl
-from lawdsl import files
-from lawdsl.diagnostics import render
+from lawdsl.core import files
+from lawdsl.core.diagnostics import render
 from lawdsl.fitting import keeping
 
 X = np.linspace(1.0, 5.0, 12)

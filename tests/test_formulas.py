@@ -8,9 +8,9 @@ from judging import formula_of, law_of
 from labelled import apart, element, read_at
 
 import lawdsl
-from lawdsl.formulas import text
-from lawdsl.language.instances.sampling import few_labels
-from lawdsl.library import shipped
+from lawdsl.language.instances.sample_labels import few_labels
+from lawdsl.language.library import shipped
+from lawdsl.law.text import text
 
 LAW = law_of("law test\nvariable x, y\nparameter a, b > 0\nL = x")
 x, y, a, b = (LAW.symbols[name] for name in "xyab")

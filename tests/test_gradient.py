@@ -13,7 +13,7 @@ import lawdsl
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.gradient import RULES, Slopes, values, values_and_gradients
 from lawdsl.compiling.tape import OPERATIONS, FiniteLog, compile_tape
-from lawdsl.library import shipped
+from lawdsl.language.library import shipped
 
 x, y, z = sp.symbols("x y z", real=True)
 SYMBOLS = (x, y, z)

@@ -10,11 +10,11 @@ import sympy as sp
 from planted import law_of
 
 import lawdsl
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_document
-from lawdsl.law import Law
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_document
+from lawdsl.law.law import Law
 
 LAW = "variable x > 0\nsetting s = 2\nparameter {}\nL = {}"
 

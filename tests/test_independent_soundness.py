@@ -16,7 +16,7 @@ from independent_laws import make, near_extreme
 from independent_referee import objections, violated
 
 import lawdsl
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 
 def judged(numbers: range, seed: str, folder: Path, seconds: float) -> Counter[str]:

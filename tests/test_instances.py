@@ -8,8 +8,8 @@ import pytest
 
 import lawdsl
 from lawdsl.language.instances.instance import Instance
-from lawdsl.language.printing import print_formula
-from lawdsl.law import Law
+from lawdsl.language.printer import print_formula
+from lawdsl.law.law import Law
 from lawdsl.proof.claims import claim_text
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures" / "indices"

@@ -12,13 +12,13 @@ import pytest
 import sympy as sp
 from flint import arb
 
-from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.compiling import intervals
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
 from lawdsl.compiling.tape import OPERATIONS as NAMES
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.functions import DERIVED, EXTREMA, FUNCTIONS
+from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS
+from lawdsl.core.time_limit import OutOfTime, time_limit
 
 x, y = sp.symbols("x y", real=True)
 PRIMES = (2, 3, 5, 7, 11)

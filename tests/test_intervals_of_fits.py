@@ -21,7 +21,7 @@ from lawdsl.fitting.optimum import optimum
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import keeps, relaxed
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Table = Mapping[str, np.ndarray]
 

@@ -13,7 +13,7 @@ import lawdsl
 from lawdsl.fitting.intervals import constrained
 from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.posing import problem_of
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Table = Mapping[str, np.ndarray]
 X = np.linspace(1, 6, 24)

@@ -12,10 +12,10 @@ import sympy as sp
 import lawdsl
 from lawdsl.language import tree
 from lawdsl.language.instances.claims import claim_at
+from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.language.instances.written import written_out
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import goal_of
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl import library
+from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import LawdslError, Text
-from lawdsl.language.declared import Declarations
-from lawdsl.law import Law
+from lawdsl.language import library
+from lawdsl.language.symbols import Declarations
+from lawdsl.law.law import Law
 
 MIXING = """\
 law example

@@ -15,7 +15,7 @@ import pytest
 import runs
 from tiny_models import byte_tokenizer
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.corpora import documents, tokenizing
 from lawdsl.runners.corpora.documents import read_documents
 

@@ -15,7 +15,7 @@ from lawdsl.compiling.model import Model
 from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.language import tree
-from lawdsl.library import shipped, shipped_folder
+from lawdsl.language.library import shipped, shipped_folder
 
 NO_ROWS = np.zeros((0, 1))
 NAMES = sorted(shipped())

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from sweeps import TEXT, engine, made, planned
 
 from lawdsl.cli import cli
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import locks
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import carrying_out, exporting, inputs, workers

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import locks
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,7 +9,7 @@ import pytest
 from planted import law_of
 
 import lawdsl
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.exchanged import _grid, exchanged
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.refitting import refitted

@@ -14,15 +14,14 @@ import domains
 import numpy as np
 import pytest
 
-from lawdsl import library
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.data.covariates import with_columns
 from lawdsl.data.evaluations import NEAR, still
 from lawdsl.data.measuring import Measured, check_names, measured
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.language import tree
-from lawdsl.language.declared import Declarations, Reading
-from lawdsl.language.parsing import parse
+from lawdsl.language import library, tree
+from lawdsl.language.parser import parse
+from lawdsl.language.symbols import Declarations, Reading
 
 ROOT = Path(__file__).resolve().parent.parent
 

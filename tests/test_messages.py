@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import lawdsl
-from lawdsl import library, proof
-from lawdsl.diagnostics import LawdslError, Text
-from lawdsl.law import Law
+from lawdsl import proof
+from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.language import library
+from lawdsl.law.law import Law
 from lawdsl.messages.table import DATA, LANGUAGE, MESSAGES
 from lawdsl.symmetries import findings, freedom
 

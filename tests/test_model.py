@@ -13,7 +13,7 @@ from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.law import load
+from lawdsl.law.law import load
 
 NO_ROWS = np.zeros((0, 1))
 LAWS = ["chinchilla", "dcpt.l1", "dcpt.l2", "dcpt.l3", "dcpt.l4", "dcpt.l5", "kaplan"]

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import models, spec
 from lawdsl.runners.corpora.corpus import open_corpus
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.distributions import student_quantile
+from lawdsl.core.distributions import student_quantile
 
 TABLE = Path(__file__).resolve().parent.parent / "laws" / "data" / "c4_share.csv"
 

@@ -11,9 +11,9 @@ import pytest
 from planted import law_of
 
 import lawdsl
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.resolution import steps
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic
 
 Columns = dict[str, Any]
 

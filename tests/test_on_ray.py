@@ -27,7 +27,7 @@ from ray.cluster_utils import Cluster
 from sweeps import TEXT, made, planned
 
 from lawdsl.cli import cli
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.locks import holder
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import carrying_out, inputs, local, on_ray, ray_cluster, workers

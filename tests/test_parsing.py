@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lawdsl import library
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text, render
-from lawdsl.language import limits, tree
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_document
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, render
+from lawdsl.language import library, size_limits, tree
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_document
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 BAD = sorted(FIXTURES.glob("bad/*.law"))
@@ -223,8 +222,8 @@ def test_control_characters_are_escaped_in_messages():
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("# " + "x" * limits.BYTES, "L0103"),
-        ("a " * (limits.TOKENS + 1), "L0103"),
+        ("# " + "x" * size_limits.BYTES, "L0103"),
+        ("a " * (size_limits.TOKENS + 1), "L0103"),
         ("law a\nL = " + "(" * 101 + "1" + ")" * 101, "L0104"),
         ("law a\nL = " + "-" * 101 + "1", "L0104"),
         ("law a\nL = " + "2^" * 101 + "1", "L0104"),
@@ -250,7 +249,7 @@ def test_what_is_just_small_enough_is_read():
 
 
 def test_too_many_statements_are_refused():
-    lines = [f"let a{i} = 1" for i in range(limits.DECLARATIONS + 1)]
+    lines = [f"let a{i} = 1" for i in range(size_limits.DECLARATIONS + 1)]
 
     assert codes("\n".join(["law a", *lines])) == ["L0109"]
 
@@ -260,4 +259,4 @@ def test_after_many_mistakes_the_rest_is_not_read():
         found = codes("law a\n" + f"{line}\n" * 500)
 
         assert found[-1] == "L0110"
-        assert len(found) <= limits.MISTAKES + 2
+        assert len(found) <= size_limits.MISTAKES + 2

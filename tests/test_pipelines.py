@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lawdsl import library
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.language import tree
-from lawdsl.language.parsing import parse
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import library, tree
+from lawdsl.language.parser import parse
 from lawdsl.language.pipelines import Pipeline
-from lawdsl.language.printing import print_document, print_formula
+from lawdsl.language.printer import print_document, print_formula
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures" / "pipelines"
 FILES = [*sorted(FIXTURES.glob("*.law")), *library.shipped("pipeline").values()]

@@ -11,7 +11,7 @@ import pytest
 import sweeps
 from sweeps import MACHINE, TEXT, made, planned
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.facts import Experts, ModelFacts
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import machine, plan

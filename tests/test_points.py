@@ -13,7 +13,7 @@ from typing import Any
 import dying
 import pytest
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import points
 
 

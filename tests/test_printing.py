@@ -9,8 +9,8 @@ import strategies
 from hypothesis import given, settings
 
 from lawdsl.language import tree
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_document, print_formula, print_statement
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_document, print_formula, print_statement
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"

@@ -13,8 +13,8 @@ from lawdsl.fitting import problem as problems
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
-from lawdsl.language.resolving import Objective
-from lawdsl.library import shipped
+from lawdsl.language.library import shipped
+from lawdsl.language.resolver import Objective
 
 OBJECTIVES = [
     Objective("huber", True, 1e-3),

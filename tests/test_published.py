@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.library import shipped_folder
+from lawdsl.language.library import shipped_folder
 
 TABLES = shipped_folder() / "data"
 

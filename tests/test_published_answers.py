@@ -14,7 +14,7 @@ from planted import law_of
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.data.tables import read_table
-from lawdsl.library import question, shipped, shipped_folder
+from lawdsl.language.library import question, shipped, shipped_folder
 
 TABLES = shipped_folder() / "data"
 SIZES = {"460M": 29.76, "940M": 34.89, "1.6B": 41.43, "3.1B": 47.83}  # percent at T = 100

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_attacks import SECONDS, WORDS
 
-from lawdsl import library
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.language import limits, tree
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_document, print_formula
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import library, size_limits, tree
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_document, print_formula
 from lawdsl.language.questions import Question
 from lawdsl.solving.answering import Asked
 
@@ -475,7 +474,7 @@ def test_any_words_in_any_order_are_answered(words: list[str]):
 
 def test_the_size_of_a_law_counts_where_it_is_taken():
     """A long argument stands in each place where the law has its variable."""
-    long = " + ".join(["D"] * (limits.NODES // 2 - 100))
+    long = " + ".join(["D"] * (size_limits.NODES // 2 - 100))
 
     assert question(*asked(goal=f"minimize loss(N, D = {long})"))
     _, found = read(*asked(goal=f"minimize loss(N, D = {long}) + loss(N, D = 1 + {long})"))

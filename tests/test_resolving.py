@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lawdsl import library
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.language import limits, tree
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_formula
-from lawdsl.language.resolving import Declarations, Objective, Target, read_target, spread
-from lawdsl.law import load
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import library, size_limits, tree
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_formula
+from lawdsl.language.resolver import Declarations, Objective, Target, read_target, spread
+from lawdsl.law.law import load
 
 EXTENDS = Path(__file__).resolve().parent / "fixtures" / "extends"
 
@@ -451,13 +450,13 @@ def test_a_law_that_extends_itself_is_refused():
 
 
 def test_a_long_chain_of_laws_is_refused(tmp_path: Path):
-    count = limits.CHAIN + 2
+    count = size_limits.CHAIN + 2
     for i in range(count):
         text = f"law l{i}\nextends l{i + 1}\nparameter a{i} > 0\ny = l{i + 1} + a{i}\n"
         last = f"law l{i}\nvariable x > 0\ny = x\n"
         (tmp_path / f"l{i}.law").write_text(text if i + 1 < count else last)
 
-    assert len(library.declarations(str(tmp_path / "l2.law"))[0].laws) == limits.CHAIN - 1
+    assert len(library.declarations(str(tmp_path / "l2.law"))[0].laws) == size_limits.CHAIN - 1
     with pytest.raises(LawdslError, match="L0311"):
         library.declarations(str(tmp_path / "l0.law"))
 

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.intervals.predictions import predictions
 from lawdsl.fitting.optimum import optimum
 from lawdsl.fitting.posing import problem_of

@@ -18,7 +18,7 @@ import lawdsl
 from lawdsl.cli import main
 from lawdsl.compiling.certain import certain_text
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof import Verdict
 
 ANY = "index j over training\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import schedules
 from lawdsl.runners.schedules import areas, check, learning_rate
 from lawdsl.runners.spec import Training

@@ -16,7 +16,7 @@ from lawdsl.data.tables import read_table
 from lawdsl.fitting.optimum import AUTO, Starts, optimum
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law, load
+from lawdsl.law.law import Law, load
 
 BEST = 1.0182740178e-3  # of the 240 points read off Chinchilla's figure
 

@@ -14,7 +14,7 @@ from test_cli import document, lawdsl
 
 import lawdsl as package
 from lawdsl.cli import cli
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "laws" / "data" / "c4_share.csv"

@@ -13,7 +13,7 @@ from test_solving import function, least, x
 
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
-from lawdsl.quantities import Quantity
+from lawdsl.law.quantities import Quantity
 from lawdsl.solving.noise import interval
 from lawdsl.solving.posing.sources import factor_between
 from lawdsl.solving.several.endless import fall

@@ -13,10 +13,10 @@ from planted import PLANTED, grid, law_of
 from scipy.stats import t as student
 
 import lawdsl
-from lawdsl.choices import METHODS
 from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.intervals.predictions import elsewhere, predictions
 from lawdsl.fitting.intervals.spread import Spread
+from lawdsl.fitting.options import METHODS
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
 

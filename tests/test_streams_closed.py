@@ -71,7 +71,7 @@ def test_too_little_memory_is_said(
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("lawdsl.library.locate", full)
+    monkeypatch.setattr("lawdsl.language.library.locate", full)
     with pytest.raises(SystemExit) as left:
         cli.main(["check", "chinchilla"])
 

@@ -10,10 +10,10 @@ import sympy as sp
 from labelled import apart, element
 
 import lawdsl
-from lawdsl.formulas import text
-from lawdsl.general import General
 from lawdsl.language.instances.instance import Instance
-from lawdsl.law import Law
+from lawdsl.law.indexed import General
+from lawdsl.law.law import Law
+from lawdsl.law.text import text
 
 DOMAINS = ("a", "b", "d")
 SETS = {"validation": ("v", "w"), "training": DOMAINS, "domain": DOMAINS, "1..30": ("1", "2")}

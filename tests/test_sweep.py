@@ -13,7 +13,7 @@ import pytest
 import sweeps
 from sweeps import TEXT, made, sweep_in
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.runners.spec import Order
 from lawdsl.runners.sweeps import file as sweep_file
 from lawdsl.runners.sweeps.grid import folder_of, orders_of

@@ -17,8 +17,8 @@ from planted import grid, law_of
 from random_laws import random_law
 
 import lawdsl
-from lawdsl.law import Law
-from lawdsl.library import shipped
+from lawdsl.language.library import shipped
+from lawdsl.law.law import Law
 from lawdsl.symmetries import Freedom, finding, findings, freedom
 from lawdsl.symmetries.directions import Unclear, null_vectors
 from lawdsl.symmetries.identities import vanishes

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import bounds
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 
 MEMORY = 600 * 2**20  # bytes of a command, of which the libraries take 200
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 from lawdsl.compiling.arrays import VALUES, evaluate
 from lawdsl.compiling.tape import OPERATIONS, compile_tape
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 x, y, z = sp.symbols("x y z", real=True)
 SYMBOLS = (x, y, z)

@@ -12,7 +12,7 @@ import lawdsl
 from lawdsl.fitting.linear_in import compared
 from lawdsl.fitting.losses import bend_of
 from lawdsl.fitting.transforms import room, to_free, to_parameters, transforms_of, with_slopes
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 EVERY_KIND = law_of(
     """

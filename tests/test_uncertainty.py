@@ -13,7 +13,7 @@ import pytest
 from planted import PLANTED, law_of
 
 import lawdsl
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 ROOT = Path(__file__).resolve().parent.parent
 METHODS = ["delta", "profile", "bootstrap"]

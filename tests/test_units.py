@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lawdsl.units import (
+from lawdsl.core.units import (
     PREFIXES,
     SPELLINGS,
     UNITS,

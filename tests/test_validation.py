@@ -25,7 +25,7 @@ pytest.importorskip("torch")
 from tiny_models import END, WIDTH, bigram_model, byte_tokenizer, unigram, word_tokenizer
 
 from lawdsl.cli.validation import validation
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.corpora.corpus import open_corpus, paragraph_keys
 from lawdsl.runners.corpora.deduplicating import key as paragraph_key
 from lawdsl.runners.corpora.making import write_corpus

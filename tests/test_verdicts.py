@@ -11,7 +11,7 @@ import sympy as sp
 from judging import HERE, Exact, Judge, NoValue, claims_on, formula_of
 
 import lawdsl
-from lawdsl.library import shipped
+from lawdsl.language.library import shipped
 from lawdsl.proof import Verdict, check_claim
 
 PROVED, INSIDE, REFUTED, CONDITIONAL = "proved", "inside", "refuted", "conditional"

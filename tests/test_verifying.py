@@ -12,7 +12,7 @@ import pytest
 import runs
 import sweeps
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.corpora import verifying
 from lawdsl.runners.corpora.corpus import open_corpus
 

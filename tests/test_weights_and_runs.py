@@ -16,7 +16,7 @@ from lawdsl.cli import cli
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.tables import read_table
 from lawdsl.fitting.posing import problem_of
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 P = PLANTED["chinchilla"]
 LAW = lawdsl.load("chinchilla")

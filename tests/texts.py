@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lawdsl.cli import cli
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 WORDS = "law loss token model mixture ratio share step window seed corpus code text rate".split()
 

@@ -38,7 +38,7 @@ from lawdsl.cli import (
 )
 from lawdsl.cli.options import LAST_WORDS
 from lawdsl.cli.swapped import swapped
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

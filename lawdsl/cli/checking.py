@@ -23,8 +23,8 @@ from lawdsl.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from lawdsl.diagnostics import Diagnostic
-    from lawdsl.law import Law
+    from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.law.law import Law
     from lawdsl.proof.verdicts import Check, Verdict
 
 
@@ -87,7 +87,7 @@ def check(
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
     if syntax:
         return _only_read(laws, as_json=as_json)
-    from lawdsl.budget import Clock
+    from lawdsl.core.time_limit import Clock
     from lawdsl.proof.checking import check as decide
     from lawdsl.symmetries import findings, freedom
 
@@ -139,7 +139,7 @@ def _named(law: Law) -> str:
 
 
 def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
-    from lawdsl.library import declarations, locate, pipeline, question, section_of
+    from lawdsl.language.library import declarations, locate, pipeline, question, section_of
 
     readers = {"law": declarations, "question": question, "pipeline": pipeline}
     warnings = [d for name in laws for d in readers[section_of(locate(name))](name)[1]]

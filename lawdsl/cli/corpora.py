@@ -13,8 +13,8 @@ import click
 from lawdsl.cli.files import write
 from lawdsl.cli.options import as_json, finish, tell
 from lawdsl.cli.progress import Bar, progress
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.extras import needs
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.corpora.corpus import Corpus

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from lawdsl import files
 from lawdsl.cli.options import Changes, as_json, changes, finish, tell
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core import files
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 TEMPLATE = """law {name} "What the law says, in a few words"
 source    "Who, where, which equation"
@@ -45,9 +45,9 @@ subject to k*N*D = C  "compute"
 @as_json
 def laws(as_json: bool) -> int:
     """List the laws, questions and pipelines that ship with lawdsl."""
-    from lawdsl.language.printing import print_formula
-    from lawdsl.law import Law, load
-    from lawdsl.library import question, shipped
+    from lawdsl.language.library import question, shipped
+    from lawdsl.language.printer import print_formula
+    from lawdsl.law.law import Law, load
     from lawdsl.reporting.terminal import console, show_laws
 
     found, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
@@ -94,7 +94,7 @@ def show(
 
     LAW is the name of a shipped law or question, or a file.
     """
-    from lawdsl import library
+    from lawdsl.language import library
 
     if library.section_of(library.locate(law)) == "question":
         if latex or changes.any:
@@ -103,7 +103,7 @@ def show(
 
         asked, warned = library.question(law)
         return needs(asked, "show", warned, given=law, as_json=as_json)
-    from lawdsl.formulas import text
+    from lawdsl.law.text import text
     from lawdsl.reporting.terminal import console, show_law
     from lawdsl.symmetries import findings, freedom
 
@@ -140,8 +140,8 @@ def show(
 @as_json
 def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
     """Start a law file from a template that checks, fits and can be changed."""
-    from lawdsl.diagnostics import Text
-    from lawdsl.library import declared, declared_question, shipped
+    from lawdsl.core.diagnostics import Text
+    from lawdsl.language.library import declared, declared_question, shipped
 
     path = Path(output or f"{name.rpartition('.')[2]}.law")
     text = (QUESTION if question else TEMPLATE).format(name=name)
@@ -177,9 +177,9 @@ def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
 @as_json
 def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
     """Write files of laws, questions and pipelines in the one canonical style. FILE may be `-` for standard input."""
-    from lawdsl.language.parsing import parse
-    from lawdsl.language.printing import print_document
-    from lawdsl.library import read
+    from lawdsl.language.library import read
+    from lawdsl.language.parser import parse
+    from lawdsl.language.printer import print_document
 
     changed: list[str] = []
     lines: list[str] = []
@@ -217,10 +217,10 @@ def _standard_input() -> str:
     Raises:
         LawdslError: it is not UTF-8.
     """
-    from lawdsl.language import limits
+    from lawdsl.language import size_limits
 
     try:
-        return sys.stdin.buffer.read(limits.BYTES + 1).decode("utf-8")
+        return sys.stdin.buffer.read(size_limits.BYTES + 1).decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"standard input is not UTF-8 (byte {error.start})"
         raise LawdslError(Diagnostic("L0312", message, help="give UTF-8 text")) from None
@@ -231,7 +231,7 @@ def _standard_input() -> str:
 @as_json
 def explain(code: str, as_json: bool) -> int:
     """Say what a message means, with an example. CODE is what stands in its brackets: L0301."""
-    from lawdsl.language.words import nearest
+    from lawdsl.language.keywords import nearest
     from lawdsl.messages.table import MESSAGES
 
     message = MESSAGES.get(code.upper())

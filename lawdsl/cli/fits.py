@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from lawdsl.choices import METHODS
 from lawdsl.cli.options import (
     Changes,
     as_json,
@@ -25,7 +24,8 @@ from lawdsl.cli.options import (
     where,
 )
 from lawdsl.cli.progress import progress
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import METHODS
 
 
 @click.command("fit")

@@ -8,7 +8,7 @@ import click
 
 from lawdsl.cli.options import as_json, bindings, drop_bad, finish, numbers, settings, tell, where
 from lawdsl.cli.predicting import write_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 @click.command("measure")
@@ -46,10 +46,10 @@ def measure(
     NAME=COLUMN binds a variable, the output, an index or a name in a reading to a column of another
     name: d=corpus step=iteration. Says where labels were measured differently.
     """
-    from lawdsl import library
     from lawdsl.data.conditions import condition
     from lawdsl.data.measuring import check_names, measured
     from lawdsl.data.tables import read_table
+    from lawdsl.language import library
     from lawdsl.reporting.measured import cells, show_measured
     from lawdsl.reporting.terminal import console
 

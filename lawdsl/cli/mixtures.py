@@ -23,7 +23,7 @@ from lawdsl.cli.options import (
     where,
 )
 from lawdsl.cli.progress import progress
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
     from lawdsl.mixtures.records import Mixtures

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lawdsl.choices import OBJECTIVES, SHORT
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import OBJECTIVES, SHORT
 from lawdsl.reporting.documents import document
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
-    from lawdsl.law import Law
+    from lawdsl.law.law import Law
 
 TICK = 0.02  # s of CPU time: how much a timer may be early
 
@@ -137,8 +137,8 @@ def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> 
     Raises:
         click.UsageError: no number, or a unit of another kind.
     """
-    from lawdsl.quantities import unit_text
-    from lawdsl.units import parse_unit, size_and_dimension
+    from lawdsl.core.units import parse_unit, size_and_dimension
+    from lawdsl.law.quantities import unit_text
 
     text = text.strip()
     try:
@@ -179,7 +179,7 @@ class Changes:
             LawdslError: there is no such law, or it has not what is to be changed.
             click.UsageError: a change of another form.
         """
-        from lawdsl.law import load
+        from lawdsl.law.law import load
 
         law = load(name)
         values = numbers(self.settings, "--set")
@@ -264,8 +264,8 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     Raises:
         LawdslError: the time is used up (C0008).
     """
-    from lawdsl.budget import Clock, OutOfTime
-    from lawdsl.budget import time_limit as stopped_after
+    from lawdsl.core.time_limit import Clock, OutOfTime
+    from lawdsl.core.time_limit import time_limit as stopped_after
 
     clock = Clock(seconds)
     try:

@@ -22,7 +22,7 @@ from lawdsl.cli.options import (
     value_in,
 )
 from lawdsl.cli.progress import progress
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fits import Fits
@@ -91,7 +91,7 @@ def pipeline(
     NAME=COLUMN binds a variable, the output or a group of any step to a column of another name.
     Exits with 1 where a group is left out or a last fit is not trusted.
     """
-    from lawdsl import library
+    from lawdsl.language import library
 
     declared, _ = library.pipeline(pipeline)
     if data is None:
@@ -142,7 +142,7 @@ def pipeline(
 
 def _needs(declared: Pipeline, *, as_json: bool) -> int:
     """What a pipeline is and what it is to be told."""
-    from lawdsl.language.printing import print_unit
+    from lawdsl.language.printer import print_unit
     from lawdsl.reporting.pipelines import show_needs
     from lawdsl.reporting.terminal import console
 

@@ -13,7 +13,7 @@ import click
 from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
 
 if TYPE_CHECKING:
-    from lawdsl.diagnostics import Diagnostic
+    from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.fitting.fits import Fits
     from lawdsl.fitting.fitted import Fit
     from lawdsl.fitting.wanted import Wanted

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import as_json, finish, tell
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.extras import needs
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, on_ray

@@ -22,7 +22,7 @@ from lawdsl.cli.options import (
 from lawdsl.cli.predicting import write_rows
 
 if TYPE_CHECKING:
-    from lawdsl.diagnostics import Diagnostic
+    from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.language.questions import Question
     from lawdsl.solving.records import Answer
 
@@ -77,7 +77,7 @@ def solve(
     NAME=FIT.json gives a fit, NAME=VALUE a given or a setting, with a unit or without.
     `cap=0.4` is for all labels, `"cap[web]=0.2"` for one. Exits with 1 where there is no answer.
     """
-    from lawdsl import library
+    from lawdsl.language import library
     from lawdsl.solving.answering import Asked
 
     asked, warned = library.question(question)
@@ -123,7 +123,7 @@ def needs(
 
     `given` is the name or file by which it was asked for: the command that is printed has it too.
     """
-    from lawdsl.language.printing import print_unit
+    from lawdsl.language.printer import print_unit
     from lawdsl.reporting.answers import show_needs
     from lawdsl.reporting.terminal import console
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 
 COMMANDS = ("fit", "trends", "measure", "compare", "pipeline", "predict", "check", "show")
 GROUP = ["mixtures", "select"]
@@ -46,7 +46,7 @@ def _is_table(name: str) -> bool:
 
 
 def _is_law(name: str) -> bool:
-    from lawdsl.library import shipped
+    from lawdsl.language.library import shipped
 
     known = (shipped(kind) for kind in ("law", "question", "pipeline"))
     return Path(name).suffix.lower() in LAWS or any(name in names for names in known)

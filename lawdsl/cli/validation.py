@@ -11,8 +11,8 @@ import click
 
 from lawdsl.cli.options import as_json, finish, last_words, quiet, tell
 from lawdsl.cli.progress import progress
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.extras import needs
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.corpora.tokenizing import Tokenizer

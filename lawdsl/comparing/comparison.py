@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lawdsl.choices import MOST_STARTS, check_seed, is_whole
 from lawdsl.comparing.many import compare_many
 from lawdsl.comparing.one import Order, compare_one
 from lawdsl.comparing.records import Comparison, Comparisons
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fit import in_one_step
-from lawdsl.language.resolving import Objective
-from lawdsl.law import Law, load
+from lawdsl.fitting.options import MOST_STARTS, check_seed, is_whole
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law, load
 
 STARTS = 8  # of each fit
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from lawdsl.comparing.records import Ranking, Standing
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 
 
 def findings(rankings: Iterable[Ranking]) -> list[Diagnostic]:

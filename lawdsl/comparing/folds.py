@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.measured import Measured
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.keywords import nearest
 
 Rows = NDArray[np.int64]
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from lawdsl.comparing.one import Order, compare_one
 from lawdsl.comparing.records import Comparison, Comparisons
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.many import parts_of, within
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 USUAL = ("all", "splits")
 """What is done where nothing is asked for: what Ye et al. 2024 do in Table 1."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.table import Table, places
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
-from lawdsl.law import Law
+from lawdsl.language.keywords import nearest
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -12,12 +12,12 @@ from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.records import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
 from lawdsl.comparing.trials import Entry
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
 from lawdsl.fitting.posing import problem_of
-from lawdsl.language.resolving import Objective
-from lawdsl.law import Law
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
 from lawdsl.symmetries import freedom
 
 

@@ -18,7 +18,7 @@ from lawdsl.fitting.diagnosis import at_bounds
 from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

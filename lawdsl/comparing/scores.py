@@ -13,7 +13,7 @@ from lawdsl.comparing.records import Scores
 from lawdsl.fitting.measures import metrics_of, residuals, total
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.records import Loss
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 

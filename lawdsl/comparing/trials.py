@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from lawdsl.comparing.folds import Fold
 from lawdsl.comparing.records import Tested
 from lawdsl.comparing.scores import losses, scores
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.diagnosis import at_bounds, too_little
 from lawdsl.fitting.identifiability import FLAT, unseen
 from lawdsl.fitting.optimum import SAME, Optimum, optimum
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.symmetries import Freedom
 
 Array = NDArray[np.float64]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.leaves import OUTER, Leaves, Source
-from lawdsl.functions import CONSTANTS
+from lawdsl.core.functions import CONSTANTS
 from lawdsl.language import tree
+from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import Place
-from lawdsl.language.numbers import literal
 from lawdsl.language.tree import Formula
 
 Array = NDArray[np.float64]

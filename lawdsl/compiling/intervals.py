@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import flint
 from flint import arb
 
-from lawdsl.budget import unstruck
+from lawdsl.core.time_limit import unstruck
 
 ZERO, ONE = arb(0), arb(1)
 INFINITY, MINUS_INFINITY = arb.pos_inf(), arb.neg_inf()

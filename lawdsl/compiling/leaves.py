@@ -12,10 +12,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from lawdsl.language import tree
-from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.identities import CONSTANT, linear
 from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.symbols import Declarations
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from lawdsl.compiling.leaves import Leaves
 from lawdsl.language import tree
-from lawdsl.language.declared import Declarations
+from lawdsl.language.symbols import Declarations
 from lawdsl.language.tree import Formula
 
 BENT = 2  # a degree that is too high, whatever it is

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.algebra import derivative
 from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
+from lawdsl.law.algebra import derivative
 
 Term = tuple[int, int]  # number of the parameter that multiplies, ONE for none; number of an output
 Sum = tuple[Term, ...]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.functions import NAMES
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.functions import NAMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.evaluations import Codes, Found, coded, read_runs
 from lawdsl.data.measure_findings import Point, apart, elsewhere, unread
 from lawdsl.data.measure_rows import Rows, no_column
 from lawdsl.data.table import bad_rows
-from lawdsl.diagnostics import LawdslError
 from lawdsl.language import tree
-from lawdsl.language.declared import Measure, Reading
-from lawdsl.language.numbers import literal
+from lawdsl.language.constants import literal
+from lawdsl.language.symbols import Measure, Reading
 
 Key = tuple[float, ...]
 Between = tuple[tree.Call, tuple[float, float]]  # a reading, and the evaluations beside it

@@ -11,6 +11,8 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.conditions import RELATIONS, condition
 from lawdsl.data.grouping import (
     check_columns,
@@ -22,10 +24,8 @@ from lawdsl.data.grouping import (
 from lawdsl.data.oddities import duplicates, other_units, two_scales
 from lawdsl.data.resolution import steps
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
-from lawdsl.law import Bound, Law, Quantity, unit_text
-from lawdsl.units import parse_unit, size_and_dimension
+from lawdsl.language.keywords import nearest
+from lawdsl.law.law import Bound, Law, Quantity, unit_text
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 BYTES = 256 * 2**20  # of a file, and of all its text decoded
 CELLS = 20_000_000  # rows times columns

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table, number
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
+from lawdsl.language.keywords import nearest
 
 RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
     ">": np.greater,

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.labels import no_labels
 from lawdsl.data.measure_rows import Asked, label_column
 from lawdsl.data.measuring import Measured, measured
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import LawdslError
-from lawdsl.language.declared import Declarations, Measure
+from lawdsl.language.symbols import Declarations, Measure
 
 
 def with_measured(

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import is_unit
 from lawdsl.data import bounds
 from lawdsl.data.table import SHOWN, Table, number
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.units import is_unit
 
 SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _TOP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*\Z)?")  # comments and blank lines

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import bounds
-from lawdsl.diagnostics import Diagnostic, LawdslError
 
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
 OWN = "sqlite_"  # how the names of SQLite's own tables begin

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.declared import Declarations, Symbol
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.language.words import nearest
+from lawdsl.language.keywords import nearest
+from lawdsl.language.symbols import Declarations, Symbol
 
 STAR = "*"  # in a binding, what stands for the label
 SHOWN = 12  # columns that a message lists

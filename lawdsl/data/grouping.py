@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table, bad_rows, number
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
+from lawdsl.language.keywords import nearest
 
 Array = NDArray[np.float64]
 

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import is_unit
 from lawdsl.data.elements import Elements, called, elements, some
 from lawdsl.data.shares import Mask, checked_shares
 from lawdsl.data.stacking import stacked
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.instance import Instance, indicator
-from lawdsl.language.printing import with_subscripts
-from lawdsl.law import Law
-from lawdsl.units import is_unit
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.symbols import Declarations
+from lawdsl.law.law import Law
 
 CORRECT = "correct the table"
 DO_WITHOUT = f"{CORRECT}, or choose rows with --where, or leave such rows out with --drop-bad"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.evaluations import Codes, Mask
 from lawdsl.data.measure_rows import Rows
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.language.declared import Measure, Reading
-from lawdsl.language.printing import print_formula
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Measure, Reading
 
 if TYPE_CHECKING:
     from lawdsl.data.averaging import Means, Read

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import conversion, readable_rows
 from lawdsl.data.evaluations import Array, Codes, Mask, coded, rounded, still
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.declared import Declarations, Measure
-from lawdsl.language.words import nearest
+from lawdsl.language.keywords import nearest
+from lawdsl.language.symbols import Declarations, Measure
 
 RUN_COLUMNS = ("run", "seed")  # tell runs apart where a table has them
 

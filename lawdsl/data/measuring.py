@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.averaging import Means, means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.conditions import RELATIONS
@@ -15,11 +16,10 @@ from lawdsl.data.evaluations import rounded
 from lawdsl.data.measure_findings import Point, averaged, interpolated
 from lawdsl.data.measure_rows import Asked, label_column, no_column, rows_of, rows_with_labels
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.declared import Declarations, Measure
-from lawdsl.language.numbers import Value, value
-from lawdsl.language.printing import print_formula, with_subscripts
-from lawdsl.language.words import nearest
+from lawdsl.language.constants import Value, value
+from lawdsl.language.keywords import nearest
+from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.symbols import Declarations, Measure
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.distributions import poisson_sf
+from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
 from lawdsl.data.resolution import SINGLE, in_single_precision
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.distributions import poisson_sf
-from lawdsl.law import Law, unit_text
-from lawdsl.units import PREFIXES, Dimension, size_and_dimension
+from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
 

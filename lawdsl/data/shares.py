@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic
 
 Mask = NDArray[np.bool_]
 

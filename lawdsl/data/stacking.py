@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.declared import Symbol
+from lawdsl.language.symbols import Symbol
 
 
 def stacked(

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.units import SPELLINGS
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import SPELLINGS
 
 SHOWN = 5  # bad rows named in one message
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import bounds
 from lawdsl.data.csv_text import names_and_units, read_csv
 from lawdsl.data.table import Table as Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 
 CSV = (".csv", ".txt", "")
 PARQUET = (".parquet", ".pq")

@@ -11,7 +11,7 @@ import sympy as sp
 
 from lawdsl.fitting.posing import is_large
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 SUMS = 100  # of so many variables, at most looked at
 TIED = 1e-2  # relative: how far two variables that move together may be from their line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.records import Certificate
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.proof.checking import check
 from lawdsl.proof.claims import check_claim, claim_text
 from lawdsl.proof.verdicts import Verdict

@@ -13,7 +13,7 @@ from lawdsl.fitting.causes import sums
 from lawdsl.fitting.linear_in import has_logarithm
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.causes import causes_of
 from lawdsl.fitting.corners import BLOCKS, at_corners, blocks_of, compared_between_rows
 from lawdsl.fitting.intervals.spread import Spread
@@ -20,7 +20,7 @@ from lawdsl.fitting.linear_in import linear_parameters
 from lawdsl.fitting.posing import on_arrays
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Transform
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

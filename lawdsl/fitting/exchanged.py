@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refitting import squares_of
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

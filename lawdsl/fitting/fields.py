@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from lawdsl.choices import METHODS
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.measuring import Measured
-from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting import inflected
 from lawdsl.fitting.intervals.spread import Spread
+from lawdsl.fitting.options import METHODS
 from lawdsl.fitting.records import (
     Agreement,
     Certificate,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.units import size_and_dimension
 from lawdsl.data.binding import Runs
-from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.exchanged import Exchanged, exchanged
 from lawdsl.fitting.masked import masked
 from lawdsl.fitting.outliers import Outliers, clouds, limit, outliers
 from lawdsl.fitting.patterns import Lines, Pattern, Scatter, levels, lines, pattern, scatter
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.residuals import View, distinct, rounding, sampled, view
-from lawdsl.law import Law
-from lawdsl.units import size_and_dimension
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -16,7 +16,7 @@ from lawdsl.fitting.linear import refined
 from lawdsl.fitting.problem import Near, Points, Problem, Quadratic
 from lawdsl.fitting.rough import ROUGH, longest, moving
 from lawdsl.fitting.transforms import beyond, diagonal, to_free, to_parameters, turned
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import OBJECTIVES, SHORT, check_seed
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.many import fit_many
 from lawdsl.fitting.one import Order, fit_one
 from lawdsl.fitting.optimum import AUTO, Starts
+from lawdsl.fitting.options import OBJECTIVES, SHORT, check_seed
 from lawdsl.fitting.uncertainty import Asked
-from lawdsl.language.resolving import Objective
-from lawdsl.law import Law, load
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law, load
 
 Array = NDArray[np.float64]
 

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import check_level
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
 from lawdsl.data.measuring import Measured
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.files import plain
 from lawdsl.fitting.bands import Band
 from lawdsl.fitting.fields import SEVERAL, VERDICTS, fields_of_several
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.gathering import gathered, label_of
 from lawdsl.fitting.keeping import altered, load, read_again, save
+from lawdsl.fitting.options import check_level
 from lawdsl.fitting.predicting import predicted
 from lawdsl.fitting.records import FittedLaw, Held, Parameter
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lawdsl.choices import check_level
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import plain
 from lawdsl.data.binding import bind
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import plain
 from lawdsl.fitting.bands import Band, ends, no_band, undetermined
 from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
 from lawdsl.fitting.inflected import below
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.fitting.keeping import altered, load, read_again, save
+from lawdsl.fitting.options import check_level
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import (
@@ -36,8 +36,8 @@ from lawdsl.fitting.records import (
     Parameter,
 )
 from lawdsl.fitting.stored import check_stored
-from lawdsl.language.declared import Objective
-from lawdsl.law import Law, unit_text
+from lawdsl.language.symbols import Objective
+from lawdsl.law.law import Law, unit_text
 
 OUTSIDE = 1.0 + 1e-9  # a value further out than this factor is outside the fitted range
 OTHER_UNIT = 1e3  # times outside: two units of one quantity differ by as much

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import Fit
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.printer import with_subscripts
 
 LISTED = 8  # labels that a place names
 ELEMENT = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]

@@ -8,7 +8,7 @@ import sympy as sp
 
 from lawdsl.fitting.records import Held
 from lawdsl.language import tree
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 
 def held_values(law: Law, values: Mapping[str, float]) -> dict[str, Held]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.causes import Cause, causes, causes_of, ties, touching
 from lawdsl.fitting.corners import BLOCKS, at_corners, blocks_of, compared_between_rows
 from lawdsl.fitting.intervals.noise import noise_of
@@ -17,7 +17,7 @@ from lawdsl.fitting.linear_in import coefficients, linear_parameters
 from lawdsl.fitting.posing import is_large, on_arrays
 from lawdsl.fitting.problem import ROUNDING, Problem
 from lawdsl.fitting.transforms import room
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.symmetries import Freedom
 
 Array = NDArray[np.float64]

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.files import write
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.files import write
 from lawdsl.fitting.fields import SCHEMA
 from lawdsl.fitting.records import FittedLaw
-from lawdsl.language.parsing import parse
-from lawdsl.language.resolving import Declarations, resolve
-from lawdsl.law import Law
+from lawdsl.language.parser import parse
+from lawdsl.language.resolver import Declarations, resolve
+from lawdsl.law.law import Law
 
 LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from lawdsl.compiling.model import combined
 from lawdsl.fitting.problem import Near, Points, Problem
 from lawdsl.fitting.transforms import Transforms, diagonal
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

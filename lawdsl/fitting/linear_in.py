@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from lawdsl.algebra import bounded
-from lawdsl.language.resolving import Objective
-from lawdsl.law import Law
+from lawdsl.language.resolver import Objective
+from lawdsl.law.algebra import bounded
+from lawdsl.law.law import Law
 
 
 def compared(

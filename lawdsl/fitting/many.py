@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
 from lawdsl.data.grouping import with_weights
 from lawdsl.data.labels import Labelled, labelled
 from lawdsl.data.tables import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.one import Order, Progress, fit_one
 from lawdsl.fitting.records import FittedLaw
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.language.printing import with_subscripts
-from lawdsl.language.words import nearest
-from lawdsl.law import Law
+from lawdsl.language.keywords import nearest
+from lawdsl.language.printer import with_subscripts
+from lawdsl.law.law import Law
 
 
 def fit_many(law: Law, table: Table, order: Order) -> Fits:

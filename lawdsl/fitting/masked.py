@@ -15,7 +15,7 @@ from lawdsl.fitting.outliers import CANDIDATE, MOST, Outliers, outliers
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refitting import refitted
 from lawdsl.fitting.residuals import View, view
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Problem, rho
 from lawdsl.fitting.records import Loss, Metrics, ObjectiveValue, Optimality
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

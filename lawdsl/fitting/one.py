@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.tables import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.certificates import certificates, enforced, failures
 from lawdsl.fitting.determination import Fitted, open_predictions, weak_parameters
@@ -32,8 +32,8 @@ from lawdsl.fitting.straightest import Straightest, straightest
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.fitting.uncertainty import Asked, Known
 from lawdsl.fitting.uncertainty import intervals as intervals_of
-from lawdsl.language.resolving import Objective
-from lawdsl.law import Law
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
 from lawdsl.observing.inflection import inflections
 from lawdsl.observing.records import Inflection
 from lawdsl.symmetries import Freedom, findings, freedom

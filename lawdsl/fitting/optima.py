@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.identifiability import DEAD, FLAT, SHARE_EXACT
 from lawdsl.fitting.problem import ROUNDING, Problem
 from lawdsl.fitting.search import Descent
 from lawdsl.fitting.transforms import to_parameters, with_slopes
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import MOST_STARTS, is_whole
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting import diagnosis
 from lawdsl.fitting.optima import predicts_alike
+from lawdsl.fitting.options import MOST_STARTS, is_whole
 from lawdsl.fitting.posing import of_logarithms, with_solved_factors
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Agreement
 from lawdsl.fitting.search import POLISHED, Descent, descend, finely, from_one, polish
 from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array

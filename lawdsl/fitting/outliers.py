@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lawdsl.distributions import f_sf, normal_cdf, normal_quantile, student_quantile
+from lawdsl.core.distributions import f_sf, normal_cdf, normal_quantile, student_quantile
 from lawdsl.fitting.residuals import ALARM, View, spanned, without
 
 Array = NDArray[np.float64]

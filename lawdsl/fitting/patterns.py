@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from lawdsl.distributions import (
+from lawdsl.core.distributions import (
     average_ranks,
     f_cdf,
     f_sf,

@@ -18,9 +18,9 @@ from lawdsl.compiling.tape import Tape
 from lawdsl.fitting.linear_in import compared, has_logarithm, linear_in, with_factors
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms, transforms_of
-from lawdsl.language.printing import with_subscripts
-from lawdsl.language.resolving import Objective
-from lawdsl.law import Law
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

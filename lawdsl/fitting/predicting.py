@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_columns, without_readings
 from lawdsl.data.elements import STAR
 from lawdsl.data.labels import Labelled, labelled, no_labels
 from lawdsl.data.measuring import measured
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.bands import no_band
 from lawdsl.fitting.fitted import Fit, beyond
 from lawdsl.fitting.gathering import label_of, listed
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fits import Fits

@@ -20,7 +20,7 @@ from lawdsl.fitting.transforms import (
     turned,
     with_slopes,
 )
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 

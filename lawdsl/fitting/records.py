@@ -10,7 +10,7 @@ from lawdsl.language.instances.instance import Instance
 from lawdsl.observing.records import Inflection
 
 if TYPE_CHECKING:
-    from lawdsl.law import Law
+    from lawdsl.law.law import Law
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.data.oddities import REPEATS
 from lawdsl.data.resolution import in_single_precision
-from lawdsl.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.fitting.problem import ROUNDING, Problem
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.binding import Runs
-from lawdsl.diagnostics import Diagnostic
 from lawdsl.fitting.findings import residual_findings
 from lawdsl.fitting.optimum import AUTO, optimum
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -16,7 +16,7 @@ from lawdsl.fitting.linear import solve_each, solved
 from lawdsl.fitting.losses import bend_of
 from lawdsl.fitting.problem import Near, Points, Problem
 from lawdsl.fitting.transforms import Turn, beyond, diagonal, to_free, to_parameters, turned
-from lawdsl.language.resolving import Objective
+from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 Chosen = NDArray[np.int64]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.law import Law, Quantity
+from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 

@@ -13,15 +13,15 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.linear import solved
 from lawdsl.fitting.posing import on_arrays
 from lawdsl.fitting.problem import Points, Problem
 from lawdsl.fitting.sizes import in_terms
 from lawdsl.fitting.transforms import to_free
 from lawdsl.language import tree
-from lawdsl.language.resolving import read_target, spread
-from lawdsl.law import Law, Quantity
+from lawdsl.language.resolver import read_target, spread
+from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 

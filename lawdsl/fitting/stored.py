@@ -15,11 +15,11 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.held import held_values
 from lawdsl.fitting.keeping import altered
 from lawdsl.fitting.posing import is_large, problem_of
-from lawdsl.law import Bound, Law, Quantity
+from lawdsl.law.law import Bound, Law, Quantity
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit

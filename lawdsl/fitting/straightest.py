@@ -18,14 +18,14 @@ import sympy as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from lawdsl.algebra import bounded
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.linear_in import logarithm
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.declared import Choice
-from lawdsl.law import Law, Quantity
+from lawdsl.language.symbols import Choice
+from lawdsl.law.algebra import bounded
+from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 

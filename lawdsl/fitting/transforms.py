@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.parts import parts_of
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.law import Bound, Law, Quantity
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.law.law import Bound, Law, Quantity
 
 Array = NDArray[np.float64]
 

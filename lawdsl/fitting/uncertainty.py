@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import METHODS, check_level, is_whole
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.noise import Groups
 from lawdsl.fitting.intervals.profile import profile
 from lawdsl.fitting.intervals.spread import Spread, spread
+from lawdsl.fitting.options import METHODS, check_level, is_whole
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.records import Intervals
 from lawdsl.fitting.straightest import Straightest
 from lawdsl.fitting.transforms import Transforms, relaxed
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

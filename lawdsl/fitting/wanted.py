@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from lawdsl.data.elements import called
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
-from lawdsl.language.declared import Symbol
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.symbols import Symbol
 
 Factors = tuple[tuple[str, int], ...]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from lark import Token
 
-from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.tree import Span
 
 LOOKALIKES = str.maketrans(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from lawdsl.language import tree, words
-from lawdsl.language.checking import (
+from lawdsl.language import keywords, tree
+from lawdsl.language.formulas import (
     check_called,
     check_domain,
     check_formula,
     check_same_unit,
     check_varies,
 )
-from lawdsl.language.declared import Claim
 from lawdsl.language.scope import APPROACH, CLAIM, CONDITION, TARGET, Scope
 from lawdsl.language.subscripts import check_exchange, check_labels
+from lawdsl.language.symbols import Claim
 from lawdsl.language.tree import Named, Span
 
 
@@ -53,9 +53,9 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
         conditions.append((item.named, relations))
     check_labels(scope, statement)
     expect = statement.expect or "proved"
-    if expect not in words.VERDICTS:
-        alike = words.nearest(expect, words.VERDICTS)
-        listed = "the verdicts are " + ", ".join(words.VERDICTS)
+    if expect not in keywords.VERDICTS:
+        alike = keywords.nearest(expect, keywords.VERDICTS)
+        listed = "the verdicts are " + ", ".join(keywords.VERDICTS)
         help = f"did you mean `{alike}`?" if alike else listed
         end = statement.span.end
         span = Span(end - len(expect), end)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lawdsl.language.declared import Symbol
-from lawdsl.language.numbers import TooLarge, Undefined, value
-from lawdsl.language.printing import print_formula
+from lawdsl.language.constants import TooLarge, Undefined, value
+from lawdsl.language.keywords import CONSTANTS
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Element, Formula, Name
-from lawdsl.language.words import CONSTANTS
 
 ZERO = ""  # the node that stands for the number 0
 MOST = 400  # bounds that are looked at together

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from lawdsl import units
-from lawdsl.language.numbers import Value, value
+from lawdsl.core import units
+from lawdsl.language.constants import Value, value
 from lawdsl.language.tree import (
     Aggregate,
     Call,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lawdsl.language.declared import Declarations, Relation, Symbol
+from lawdsl.language.constants import TooLarge
 from lawdsl.language.differences import contradiction, stated
-from lawdsl.language.held.inequalities import HOLDS, minus
-from lawdsl.language.held.signs import Known
-from lawdsl.language.numbers import TooLarge
-from lawdsl.language.printing import print_formula
+from lawdsl.language.formula_signs import Known
+from lawdsl.language.implied_bounds import HOLDS, minus
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import Scope
+from lawdsl.language.symbols import Declarations, Relation, Symbol
 
 Stated = tuple[Symbol, Relation]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lawdsl.language import limits, tree, words
-from lawdsl.language.declared import IndexSet, Symbol
-from lawdsl.language.printing import print_set
+from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.printer import print_set
 from lawdsl.language.scope import Scope
+from lawdsl.language.symbols import IndexSet, Symbol
 from lawdsl.language.tree import Span
 
 SHOWN = 8  # labels of a set in a message
@@ -19,8 +19,8 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
     for name in statement.names:
         span = scope.within(statement.span, name)
         home = next((s.over for s in scope.indices.values() if name in s.listed), None)
-        if len(scope.indices) == limits.INDICES:
-            message = f"a law has at most {limits.INDICES} indices"
+        if len(scope.indices) == size_limits.INDICES:
+            message = f"a law has at most {size_limits.INDICES} indices"
             scope.say("L0317", message, span, "use one index for what runs over one set")
             scope.lost |= set(statement.names)  # nothing more is said of those
             return
@@ -33,7 +33,7 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
 
 def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | None]:
     """The set that a statement names, and its labels, with a message where it is none."""
-    over, most = statement.over, limits.LABELS
+    over, most = statement.over, size_limits.LABELS
     labels: tuple[str, ...] | None = None
     if isinstance(over, tree.Range):
         last = int(over.last) if over.last.isdigit() and len(over.last) < 5 else 0
@@ -60,7 +60,7 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
     elif over in scope.symbols or over in statement.names:
         kind = scope.symbols[over].kind if over in scope.symbols else "index"
         span = scope.within(statement.span, over, last=True)
-        message = f"`{over}` is {words.a(kind)}, and here the name of a set"
+        message = f"`{over}` is {keywords.a(kind)}, and here the name of a set"
         scope.say("L0317", message, span, "give the set another name")
     return print_set(over), labels
 
@@ -74,8 +74,8 @@ def _check_label(scope: Scope, name: str, statement: tree.Index) -> None:
 
 def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -> None:
     """Report what is wrong with the subscripts of a declaration."""
-    if len(subscripts) > limits.SUBSCRIPTS:
-        message = f"a name has at most {limits.SUBSCRIPTS} subscripts"
+    if len(subscripts) > size_limits.SUBSCRIPTS:
+        message = f"a name has at most {size_limits.SUBSCRIPTS} subscripts"
         scope.say("L0314", message, span, "leave some out")
         return
     for i, name in enumerate(subscripts):
@@ -108,9 +108,9 @@ def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) 
     if scope.excused(name) and name not in scope.symbols:
         return False
     span = scope.within(within, name, last=True)
-    alike = words.nearest(name, (*scope.indices, *labels))
+    alike = keywords.nearest(name, (*scope.indices, *labels))
     if name in scope.symbols:
-        message = f"`{name}` is {words.a(scope.symbols[name].kind)}, not an index"
+        message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not an index"
         scope.say("L0315", message, span, "a subscript is an index, or a label that is listed")
     elif name in scope.later:
         scope.declared_later(name, span)

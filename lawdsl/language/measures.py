@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lawdsl.language import tree, words
-from lawdsl.language.checking import check_same_unit
-from lawdsl.language.declared import Measure, Reading, Symbol
+from lawdsl.language import keywords, tree
+from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.dimensions import powers_in
-from lawdsl.language.numbers import TooLarge, Undefined, value
-from lawdsl.language.printing import print_formula
+from lawdsl.language.formulas import check_same_unit
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, Scope
 from lawdsl.language.subscripts import check_as_declared
+from lawdsl.language.symbols import Measure, Reading, Symbol
 from lawdsl.language.tree import Formula
 
 
@@ -50,7 +50,7 @@ def _measured(scope: Scope, statement: tree.Measure, output: Symbol, known: bool
         return None
     help = "only a variable with one subscript is measured: `variable k1[d] > 0`"
     if symbol.kind != "variable":
-        message = f"`{name}` is {words.a(symbol.kind)}, which is not measured"
+        message = f"`{name}` is {keywords.a(symbol.kind)}, which is not measured"
     elif not symbol.indices:
         message = f"the variable `{name}` is a column of the table, with a value in each row"
     elif len(symbol.indices) > 1:
@@ -90,7 +90,7 @@ def _readings(scope: Scope, statement: tree.Measure, output: Symbol) -> dict[tre
         if name == output.name:
             message = f"`{print_formula(part)}` stands without the place where it is read"
             help = f"say where: {example}"
-        elif isinstance(part, tree.Call) and part.function not in words.RESERVED:
+        elif isinstance(part, tree.Call) and part.function not in keywords.RESERVED:
             help = f"the output is read, which is called `{output.name}`: {example}"
         scope.say("L0331", message, part.span, help)
     if not found and scope.errors == before:
@@ -155,7 +155,7 @@ def _check_column(scope: Scope, name: str, span: tree.Span, output: Symbol) -> N
     symbol = scope.symbols.get(name)
     if symbol is None or (symbol.kind == "variable" and not symbol.indices):
         return
-    message = f"`{name}` is {words.a(symbol.kind)}, not a column of the table"
+    message = f"`{name}` is {keywords.a(symbol.kind)}, not a column of the table"
     if symbol.indices:
         message = f"`{symbol.text}` has a value for each label, not for each row"
     help = f"name a variable, or a column of the table: `{output.name}(step = 1000)`"

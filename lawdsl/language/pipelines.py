@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language import tree
-from lawdsl.language.checking import check_formula, check_same_unit
-from lawdsl.language.declared import Declarations, Find, Symbol
-from lawdsl.language.declaring import declare, define
+from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
+from lawdsl.language.formulas import check_formula, check_same_unit
+from lawdsl.language.keywords import nearest
 from lawdsl.language.scope import CHOICE, PREDICTED, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
+from lawdsl.language.symbols import Declarations, Find, Symbol
 from lawdsl.language.tree import Formula, Span
-from lawdsl.language.words import nearest
 
 _PLAIN = Symbol("", "variable", Span(0, 0))
 

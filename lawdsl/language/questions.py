@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language import tree
-from lawdsl.language.checking import check_formula, check_same_unit
-from lawdsl.language.declared import Declarations, Find, IndexSet, Symbol
-from lawdsl.language.declaring import declare, define
+from lawdsl.language.declarations import declare, define
+from lawdsl.language.formula_sizes import check_sizes
+from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.indices import declare_indices
-from lawdsl.language.printing import print_formula, print_relation
+from lawdsl.language.law_calls import Calls, Value, varies
+from lawdsl.language.printer import print_formula, print_relation
 from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead, places
-from lawdsl.language.sizes import check_sizes
+from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.tree import Formula, Span
-from lawdsl.language.values import Calls, Value, varies
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawdsl.diagnostics import SHOWN, Diagnostic, LawdslError, Text
-from lawdsl.language import limits, words
-from lawdsl.language.declared import Declarations, Find, IndexSet, Symbol
+from lawdsl.core.diagnostics import SHOWN, Diagnostic, LawdslError, Text
+from lawdsl.language import keywords, size_limits
+from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
-from lawdsl.language.numbers import Value
-from lawdsl.language.parsing import ANYTHING, long_name, too_many
+from lawdsl.language.parser import ANYTHING, long_name, too_many
+from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.tree import Span
 
 PLURAL = {"value": "laws at values"}
@@ -113,7 +113,7 @@ class Scope:
     def add(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
         self.errors += diagnostic.severity == "error"
-        if self.errors > limits.MISTAKES:
+        if self.errors > size_limits.MISTAKES:
             self.diagnostics.append(too_many(self.text))
             raise TooManyMistakes
 
@@ -128,7 +128,7 @@ class Scope:
 
     def law(self, name: str, span: Span) -> Declarations | None:
         """The law of that name; None, and a message, where there is none to be used."""
-        if len(name) > limits.NAME:
+        if len(name) > size_limits.NAME:
             self.add(long_name(span, self.text))
             return None
         try:
@@ -148,14 +148,14 @@ class Scope:
     def declare(self, symbol: Symbol) -> bool:
         """Add a name of this file; False, and a message, where it cannot be declared."""
         name, span = symbol.name, symbol.span
-        if name in words.RESERVED:
-            what = "a function" if name in words.FUNCTIONS else "a word with a fixed meaning"
+        if name in keywords.RESERVED:
+            what = "a function" if name in keywords.FUNCTIONS else "a word with a fixed meaning"
             message = f"`{name}` is {what} and cannot be declared"
             self.say("L0303", message, span, "choose another name")
         elif name in self.symbols:
             earlier = self.own.get(name)
             where = f"on line {self.line(earlier)}" if earlier else "in the extended law"
-            note = (f"`{name}` is {words.a(self.symbols[name].kind)}, declared {where}",)
+            note = (f"`{name}` is {keywords.a(self.symbols[name].kind)}, declared {where}",)
             self.say("L0302", f"`{name}` is declared twice", span, "choose another name", note)
         elif any(index.over == name for index in self.indices.values()):
             message = f"`{name}` is the name of a set of labels"
@@ -177,7 +177,7 @@ class Scope:
             elif place not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
                 help = "write `L finite`, or `L -> E as N -> oo`"
             self.say("L0308", "`oo` stands only behind `->`", span, help)
-        if name in fresh or name in words.CONSTANTS:
+        if name in fresh or name in keywords.CONSTANTS:
             return None
         symbol = self.symbols.get(name)
         if symbol is None:
@@ -205,9 +205,9 @@ class Scope:
     def _unknown(self, name: str, span: Span) -> None:
         if name in self.later:
             self.declared_later(name, span)
-        elif name in words.FUNCTIONS:
+        elif name in keywords.FUNCTIONS:
             self.say("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
-        elif name in words.RESERVED:
+        elif name in keywords.RESERVED:
             self.say("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
         elif not self.excused(name):
             self.say("L0301", f"unknown name `{name}`", span, self._instead(name))
@@ -218,19 +218,19 @@ class Scope:
 
     def _instead(self, name: str) -> str:
         """What an unknown name may have been meant to be."""
-        if name in words.INSTEAD:
-            return f"write `{words.INSTEAD[name]}`"
+        if name in keywords.INSTEAD:
+            return f"write `{keywords.INSTEAD[name]}`"
         head = self.symbols.get(name.partition("_")[0])
         if head is not None and head.indices:
             return f"write `{head.text}`"
         of, _, by = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and of in self.symbols and by in self.symbols:
             return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
-        alike = words.nearest(name, self.symbols if self.errors < SHOWN else ())
+        alike = keywords.nearest(name, self.symbols if self.errors < SHOWN else ())
         if alike is None:
             return f"declare it: {self.unknown.format(name)}"
         where = f", declared on line {self.line(self.own[alike])}" if alike in self.own else ""
-        return f"did you mean `{alike}`? ({words.a(self.symbols[alike].kind)}{where})"
+        return f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
 
     def declared_later(self, name: str, span: Span) -> None:
         """The message for a name that the file declares further down."""

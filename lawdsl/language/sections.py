@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lawdsl.language import limits, tree, words
-from lawdsl.language.declaring import names_in
-from lawdsl.language.parsing import ANYTHING, long_name
+from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.declarations import names_in
+from lawdsl.language.parser import ANYTHING, long_name
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Span
 
@@ -61,18 +61,18 @@ def header_and_body(
             if body:
                 message = f"the `{header.kind}` line is not the first"
                 scope.say("L0401", message, statement.span, "move it to the top")
-            if len(header.name) > limits.NAME:
+            if len(header.name) > size_limits.NAME:
                 scope.add(long_name(header.span, scope.text))
-    if header is None and not scope.lost.intersection((*words.SECTIONS, ANYTHING)):
+    if header is None and not scope.lost.intersection((*keywords.SECTIONS, ANYTHING)):
         place = body[0].span if body else Span(0, 0)
         help = f'begin with a line as: {kind} my_{kind} "what it says"'
         scope.say("L0401", f"the file names no {kind}", place, help)
     if header is not None and header.kind != kind:
         scope.say("L0601", *_other_kind(header, kind))
         return None, None
-    if len(body) > limits.DECLARATIONS:
-        message = f"the file has more than {limits.DECLARATIONS:,} statements"
-        place = body[limits.DECLARATIONS].span
+    if len(body) > size_limits.DECLARATIONS:
+        message = f"the file has more than {size_limits.DECLARATIONS:,} statements"
+        place = body[size_limits.DECLARATIONS].span
         scope.say("L0109", message, place, f"split it into several {kind}s")
         return None, None
     return header, [s for s in body if _belongs(scope, s, kind)]
@@ -111,7 +111,7 @@ def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     for statement in body:
         match statement:
             case tree.Index(names):
-                for name in names[: limits.INDICES]:
+                for name in names[: size_limits.INDICES]:
                     later.setdefault(name, scope.within(statement.span, name))
             case tree.Uses():
                 for name, span in places(scope, statement):

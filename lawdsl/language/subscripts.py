@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lawdsl.language import tree, words
-from lawdsl.language.declared import Symbol
+from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
-from lawdsl.language.printing import print_named
+from lawdsl.language.printer import print_named
 from lawdsl.language.scope import Place, Scope
+from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, Named, Span
 
 PLACES = ("first", "second", "third")
@@ -35,7 +35,7 @@ def check_named(
     if len(scope.diagnostics) > before:
         return symbol
     if symbol is None:
-        constant = name in words.CONSTANTS  # a fresh name may have a message already
+        constant = name in keywords.CONSTANTS  # a fresh name may have a message already
         if isinstance(named, tree.Element) and (constant or name in fresh and not scope.errors):
             what = "is a constant" if constant else "stands for one number"
             message = f"`{name}` {what} and has no subscripts"
@@ -81,7 +81,7 @@ def _check_subscript(
     elif over is None and not place.claims:
         is_index(scope, name, span, wanted.listed)
     elif over is None and name in scope.symbols:
-        message = f"`{name}` is {words.a(scope.symbols[name].kind)}, not a label"
+        message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not a label"
         help = "for any label write a name that is nothing else"
         scope.say("L0315", message, scope.within(span, name, last=True), help)
 

@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl import __version__
-from lawdsl.choices import check_seed
 from lawdsl.comparing.measured import Measured, measured
 from lawdsl.comparing.trials import best
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.labels import labelled
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import too_little
 from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.many import parts_of
+from lawdsl.fitting.options import check_seed
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law, load
+from lawdsl.law.law import Law, load
 from lawdsl.mixtures.groups import Error, Rows, drawn_groups, tried
 from lawdsl.mixtures.records import NUMBER, csv_text
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
-from lawdsl.units import PREFIXES
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import PREFIXES
+from lawdsl.language.keywords import nearest
 
 NAME = re.compile(r"\w[\w.-]*")  # as of corpora
 _AMOUNT = re.compile(

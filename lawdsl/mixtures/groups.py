@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.choices import is_whole
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import is_whole
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

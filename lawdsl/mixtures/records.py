@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from lawdsl import __version__
-from lawdsl.choices import is_whole
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import is_whole
 from lawdsl.mixtures.domains import Domain, text_of
 
 SHARE = "r_"  # what the columns of shares begin with, as in tables of runs

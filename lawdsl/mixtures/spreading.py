@@ -14,8 +14,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from lawdsl.choices import check_seed
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import check_seed
 from lawdsl.mixtures.domains import Domain, by_cap, steps
 from lawdsl.mixtures.records import Mixtures, check_count, chosen_by, in_order, never, too_few
 

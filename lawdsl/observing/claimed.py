@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from lawdsl.data.binding import Runs
 from lawdsl.data.conditions import RELATIONS
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
-from lawdsl.language.numbers import TooLarge, Undefined, value
-from lawdsl.law import Law
+from lawdsl.language.constants import TooLarge, Undefined, value
+from lawdsl.language.symbols import Claim
+from lawdsl.law.law import Law
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.law import Law
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.law.law import Law
 from lawdsl.observing.moves import Scatter
 from lawdsl.observing.records import GAIN, Range, Series, Trend
 

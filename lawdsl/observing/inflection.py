@@ -13,7 +13,7 @@ import numpy as np
 
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
-from lawdsl.law import Law, Quantity
+from lawdsl.law.law import Law, Quantity
 from lawdsl.observing.claimed import Slope, rows_of, slope_of, untold
 from lawdsl.observing.crossing import Sureness, crossing
 from lawdsl.observing.judging import ENOUGH, Scale, limit, scale

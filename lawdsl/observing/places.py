@@ -9,7 +9,7 @@ import numpy as np
 from lawdsl.data.binding import Runs
 from lawdsl.data.grouping import groups_of
 from lawdsl.data.table import Table
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.observing.moves import Array, Moves, numbered
 from lawdsl.observing.where import Axes
 

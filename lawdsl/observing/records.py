@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.files import plain
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
 
 GAIN = 3.0  # in log-likelihood: what gains less does not tell where exceptions are
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.binding import Runs, bind, conversion, readable_rows
 from lawdsl.data.grouping import check_columns
 from lawdsl.data.labels import refuse_indices
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import LawdslError
-from lawdsl.language.declared import Claim
-from lawdsl.law import Law, load, unit_text
+from lawdsl.language.symbols import Claim
+from lawdsl.law.law import Law, load, unit_text
 from lawdsl.observing.claimed import Slope, rows_of, slope_of, untold
 from lawdsl.observing.findings import of_repeats, of_trends
 from lawdsl.observing.inflection import inflection

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import bind
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnosis import at_bounds, too_little, worse_than_constant
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.fitted import Fit
@@ -19,7 +19,7 @@ from lawdsl.fitting.intervals.noise import noise_of
 from lawdsl.fitting.intervals.predictions import Predictions, predictions
 from lawdsl.fitting.optimum import optimum
 from lawdsl.fitting.problem import Problem
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.pipelines.parts import Part
 
 Array = NDArray[np.float64]

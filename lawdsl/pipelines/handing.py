@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import conversion
 from lawdsl.data.grouping import groups_of
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
-from lawdsl.law import Law
+from lawdsl.language.keywords import nearest
+from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import Task
 
 Array = NDArray[np.float64]

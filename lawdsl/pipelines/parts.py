@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind, chosen_rows
 from lawdsl.data.labels import labelled
 from lawdsl.data.table import Table, places
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.many import parts_of
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import Task
 
 Rows = NDArray[np.int64]

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.conditions import RELATIONS
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
-from lawdsl.language.declared import Symbol
-from lawdsl.language.numbers import TooLarge, Undefined, Value, value
+from lawdsl.language.constants import TooLarge, Undefined, Value, value
+from lawdsl.language.keywords import nearest
 from lawdsl.language.pipelines import Pipeline, Step
-from lawdsl.language.printing import print_formula
-from lawdsl.language.words import nearest
-from lawdsl.law import Law
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Symbol
+from lawdsl.law.law import Law
 
 
 @dataclass(frozen=True)

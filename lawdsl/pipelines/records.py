@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.files import plain
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl import library
-from lawdsl.choices import check_level, check_seed, is_whole
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.tables import read_table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.options import check_level, check_seed, is_whole
 from lawdsl.fitting.records import Intervals
+from lawdsl.language import library
 from lawdsl.pipelines.draws import Drawn, drawn
 from lawdsl.pipelines.plan import tasks_of
 from lawdsl.pipelines.records import Group, PipelineResult, StepResult

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.noted import with_settings_of
 from lawdsl.data.table import Table
-from lawdsl.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.posing import problem_of
 from lawdsl.pipelines.groups import Fitted, fitted, floored, point_of
 from lawdsl.pipelines.handing import (

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.law.algebra import merge_powers
 
 
 @dataclass(frozen=True)

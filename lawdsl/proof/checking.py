@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
+from lawdsl.language.symbols import Claim
 from lawdsl.language.tree import Span
-from lawdsl.law import Law, load
+from lawdsl.law.law import Law, load
 from lawdsl.proof.claims import CLAIM_SECONDS, check_claim, claim_text
 from lawdsl.proof.definedness import Defined, doubts
 from lawdsl.proof.domain import domain_of

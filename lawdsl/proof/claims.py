@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.algebra import is_of_sympy
-from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
-from lawdsl.diagnostics import LawdslError
-from lawdsl.formulas import text
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
-from lawdsl.law import Law
+from lawdsl.language.symbols import Claim
+from lawdsl.law.algebra import is_of_sympy
+from lawdsl.law.law import Law
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box, order
 from lawdsl.proof.comparisons import Search, compare
 from lawdsl.proof.couplings import exclusion

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.budget import OutOfTime, time_limit
-from lawdsl.formulas import text
+from lawdsl.core.time_limit import OutOfTime, time_limit
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box
 from lawdsl.proof.boxes.cutting import SYMBOLS, Covered, cover
 from lawdsl.proof.definedness import AnyDoubt

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.formulas import text
 from lawdsl.language.differences import ZERO, Difference, contradiction, implied
+from lawdsl.law.quantities import Bound
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.quantities import Bound
 
 Stated = Mapping[sp.Symbol, Iterable[Bound]]
 

@@ -15,12 +15,12 @@ from itertools import combinations
 
 import sympy as sp
 
-from lawdsl.budget import OutOfTime, time_limit
-from lawdsl.formulas import text
-from lawdsl.functions import FUNCTIONS
+from lawdsl.core.functions import FUNCTIONS
+from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
-from lawdsl.language.printing import print_formula
-from lawdsl.law import Law
+from lawdsl.language.printer import print_formula
+from lawdsl.law.law import Law
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box
 from lawdsl.proof.search.points import Point, Wanted, certain_sign, find_point
 from lawdsl.proof.signs.calculus import Signs

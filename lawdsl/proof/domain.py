@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
-from lawdsl.formulas import text
-from lawdsl.functions import CONSTANTS
+from lawdsl.core.functions import CONSTANTS
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
-from lawdsl.language.printing import print_formula
-from lawdsl.law import Bound, Law
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Claim
+from lawdsl.law.algebra import merge_powers
+from lawdsl.law.law import Bound, Law
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range, Relation, order
 from lawdsl.proof.couplings import following
 from lawdsl.proof.signs.calculus import Signs

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.algebra import derivative
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim
-from lawdsl.language.printing import print_claim, print_formula, print_items
-from lawdsl.law import Law
+from lawdsl.language.printer import print_claim, print_formula, print_items
+from lawdsl.language.symbols import Claim
+from lawdsl.law.algebra import derivative
+from lawdsl.law.law import Law
 from lawdsl.proof.box import Box
 
 

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from lawdsl.budget import LEAST, Clock, OutOfTime, time_limit
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim, Declarations
 from lawdsl.language.instances.claims import MOST, claim_at, coincidences, labels_of
+from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.language.instances.written import written_out
-from lawdsl.language.printing import print_formula
-from lawdsl.law import Law
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Claim, Declarations
+from lawdsl.law.law import Law
 from lawdsl.proof.claims import CLAIM_SECONDS, check_claim
 from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdicts import Verdict, too_late, undecided

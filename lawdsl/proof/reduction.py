@@ -15,9 +15,9 @@ from itertools import permutations
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
-from lawdsl.formulas import text
-from lawdsl.law import Law
+from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.law import Law
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box
 from lawdsl.proof.search.points import Point, Wanted, find_point
 from lawdsl.proof.signs.calculus import Signs

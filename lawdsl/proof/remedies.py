@@ -7,10 +7,10 @@ from itertools import product
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
-from lawdsl.diagnostics import LawdslError
-from lawdsl.formulas import text
-from lawdsl.law import Law
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.law.algebra import merge_powers
+from lawdsl.law.law import Law
+from lawdsl.law.text import text
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 

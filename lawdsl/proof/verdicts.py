@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 
 LINES = 5  # of a proof
 

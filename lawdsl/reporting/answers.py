@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from lawdsl.diagnostics import printable
-from lawdsl.language.printing import print_unit
+from lawdsl.core.diagnostics import printable
+from lawdsl.language.printer import print_unit
 from lawdsl.reporting.answer_tables import goal_of, varied
 from lawdsl.reporting.terminal import number, printable_lines, show_rows
 

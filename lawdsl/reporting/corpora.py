@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lawdsl.diagnostics import printable
+from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 HEADERS = ("corpus", "documents", "tokens", "bytes a token", "vocabulary", "fingerprint")

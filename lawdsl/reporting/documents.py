@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.files import plain
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
 
 SCHEMA = 1
 

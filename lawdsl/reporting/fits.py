@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.fitting.gathering import ELEMENT, general, general_name, label_of
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.printer import with_subscripts
 from lawdsl.reporting.terminal import (
     STYLES,
     interval,
@@ -26,7 +26,7 @@ from lawdsl.reporting.terminal import (
 if TYPE_CHECKING:
     from lawdsl.fitting.fits import Fits
     from lawdsl.fitting.fitted import Fit
-    from lawdsl.language.declared import Declarations
+    from lawdsl.language.symbols import Declarations
 
 GAP = 3  # between the columns of a table
 OPEN = "(open)"  # beside a value that the data do not determine

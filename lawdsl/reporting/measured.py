@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from lawdsl.diagnostics import printable
-from lawdsl.language.declared import Declarations
-from lawdsl.language.printing import print_unit
+from lawdsl.core.diagnostics import printable
+from lawdsl.language.printer import print_unit
+from lawdsl.language.symbols import Declarations
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:

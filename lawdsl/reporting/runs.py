@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from lawdsl.diagnostics import printable
+from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 SIZES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))

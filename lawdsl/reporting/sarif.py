@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.proof.verdicts import Check, Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

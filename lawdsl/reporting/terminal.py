@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lawdsl.diagnostics import SHOWN, Diagnostic, printable, render
+from lawdsl.core.diagnostics import SHOWN, Diagnostic, printable, render
 
 if TYPE_CHECKING:
     from lawdsl.fitting.fitted import Fit
     from lawdsl.fitting.records import FittedData, FittedLaw, Intervals
-    from lawdsl.law import Law
+    from lawdsl.law.law import Law
     from lawdsl.proof.verdicts import Check, Verdict
 
 STYLES = {
@@ -85,7 +85,7 @@ def show_laws(
     laws: Sequence[Law], questions: Mapping[str, str], pipelines: Sequence[str], out: Console
 ) -> None:
     """The shipped laws and questions, a line each, and the names of the pipelines."""
-    from lawdsl.language.printing import print_formula
+    from lawdsl.language.printer import print_formula
 
     table = _grid("law", "title", "formula")
     for law in laws:
@@ -102,7 +102,7 @@ def show_laws(
 
 def show_law(law: Law, out: Console) -> None:
     """A law as written, and its exact first derivatives."""
-    from lawdsl.formulas import text
+    from lawdsl.law.text import text
 
     out.print(Text(printable_lines(law.declarations.text.text)), end="")
     out.print()

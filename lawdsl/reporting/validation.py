@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lawdsl.diagnostics import printable
+from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import number
 
 HEADERS = ("model", "tokens", "loss", "median perplexity", "worst from")

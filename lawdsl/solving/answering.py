@@ -10,13 +10,13 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl import library
-from lawdsl.choices import check_level, check_seed
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.fits import Fits, load_fit
 from lawdsl.fitting.fitted import Fit
+from lawdsl.fitting.options import check_level, check_seed
+from lawdsl.language import library
 from lawdsl.language.questions import Question
 from lawdsl.solving.comparing import compared
 from lawdsl.solving.giving import broken, check_kept, given_values, shortfall

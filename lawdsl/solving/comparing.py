@@ -9,7 +9,7 @@ import sympy as sp
 
 from lawdsl.compiling.gradient import Slopes
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.records import Answer, Compared

@@ -11,8 +11,8 @@ import sympy as sp
 
 from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.words import nearest
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.keywords import nearest
 from lawdsl.proof.claims import RELATIONS
 from lawdsl.solving.posing.posed import Condition, Posed, Unknown
 from lawdsl.solving.posing.sources import number_of

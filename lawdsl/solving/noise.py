@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.distributions import student_quantile
+from lawdsl.core.distributions import student_quantile
 from lawdsl.fitting.intervals.spread import Spread
 from lawdsl.solving.posing.sources import Source
 from lawdsl.solving.records import Ends

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic
-from lawdsl.files import plain
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
 
 SCHEMA = 1
 STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")

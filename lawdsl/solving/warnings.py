@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 import sympy as sp
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.fitted import beyond
 from lawdsl.solving.posing.posed import Posed
 from lawdsl.solving.posing.sources import Source

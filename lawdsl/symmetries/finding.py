@@ -12,13 +12,13 @@ from typing import NamedTuple, TypeVar
 import sympy as sp
 from flint import arb
 
-from lawdsl.algebra import is_of_sympy
-from lawdsl.budget import OutOfTime, time_limit
 from lawdsl.compiling.intervals import precision
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
-from lawdsl.formulas import text
-from lawdsl.law import Law
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.time_limit import OutOfTime, time_limit
+from lawdsl.law.algebra import is_of_sympy
+from lawdsl.law.law import Law
+from lawdsl.law.text import text
 from lawdsl.symmetries.balls import Ball, NoBall, ball, value
 from lawdsl.symmetries.directions import Unclear, Vector, null_vectors, shortened
 from lawdsl.symmetries.flows import Field, Flow, flow_of, holds

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.law import Law
+from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.law.law import Law
 from lawdsl.symmetries.records import Freedom, Symmetry
 
 IDENTIFY = "say in the law which are meant, `identify sum(t[i, j] for j) = 0`, or write fewer"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.formulas import text
-from lawdsl.law import Law, Quantity
+from lawdsl.law.law import Law, Quantity
+from lawdsl.law.text import text
 
 Field = Mapping[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
 

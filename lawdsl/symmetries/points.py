@@ -11,7 +11,7 @@ from fractions import Fraction
 import sympy as sp
 
 from lawdsl.compiling.tape import Tape, compile_tape
-from lawdsl.law import Law, Quantity
+from lawdsl.law.law import Law, Quantity
 from lawdsl.symmetries.balls import Ball, NoBall, ball, slopes, value
 
 DIGITS = 7  # of a random number: short, and generic all the same

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.formulas import text
+from lawdsl.law.text import text
 from lawdsl.symmetries.flows import Flow
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import read_json
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import read_json
 
 from ..spec import canonical
 

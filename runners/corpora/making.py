@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from .corpus import Corpus, open_corpus, paragraph_keys
 from .deduplicating import Deduplicate, Sieve, document_key

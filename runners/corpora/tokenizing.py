@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import parse_json
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import parse_json
 
 from .documents import Progress, end_of_piece, find_files, part_of, read_documents
 

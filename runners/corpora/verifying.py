@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import read_json, write
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import read_json, write
 
 from .corpus import HASHED, Corpus, check_hash, file_hash
 

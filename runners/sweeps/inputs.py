@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.extras import needs
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.optional_packages import needs
 
 from ..corpora.corpus import mixed_tokenizers, open_corpus
 from ..facts import Experts, ModelFacts

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language.keywords import nearest
 from lawdsl.language.tree import Span
-from lawdsl.language.words import nearest
 
 from ..evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
 from ..spec import How, Training

@@ -15,7 +15,7 @@ from pathlib import Path
 import ray
 
 from lawdsl import __version__
-from lawdsl.extras import missing
+from lawdsl.core.optional_packages import missing
 
 from ..spec import How
 from . import workers

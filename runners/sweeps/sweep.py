@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from lawdsl.diagnostics import LawdslError
-from lawdsl.language.words import nearest
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.language.keywords import nearest
 
 from .. import schedules
 from ..evaluation_steps import Schedule, steps

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.tables import SCHEMA
-from lawdsl.diagnostics import Diagnostic, LawdslError
 
 from .gathering import Gathered, gather
 

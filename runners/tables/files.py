@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import write_bytes
 from lawdsl.data.databases import NOTES, RUNS
 from lawdsl.data.tables import METADATA, SCHEMA
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.files import write_bytes
 
 from ..disk import room
 from .collect import Collected

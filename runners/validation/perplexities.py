@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer as Inner
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from .. import models
 from ..corpora.corpus import file_hash

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.corpus import Corpus, is_corpus, open_corpus
 from ..corpora.deduplicating import key as paragraph_key

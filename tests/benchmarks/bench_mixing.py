@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import lawdsl
-from lawdsl import library
-from lawdsl.diagnostics import Text
+from lawdsl.core.diagnostics import Text
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.transforms import to_parameters
+from lawdsl.language import library
 from lawdsl.language.instances.instance import Instance
-from lawdsl.law import Law
+from lawdsl.law.law import Law
 from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]

@@ -46,8 +46,8 @@ from random_problems import KINDS, contradicted, counterexample, problems
 from rich.console import Console
 from sympy.core.cache import clear_cache
 
-from lawdsl.budget import OutOfTime, time_limit
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.proof import check_claim
 from lawdsl.proof.box import Box

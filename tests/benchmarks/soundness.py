@@ -19,7 +19,7 @@ from independent_laws import make
 from independent_referee import objections
 
 import lawdsl
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 
 def main() -> int:

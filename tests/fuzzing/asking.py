@@ -11,9 +11,9 @@ from typing import Any
 from mutating import mutate_text
 from rewriting import AMOUNTS, ASKED, GOALS, rewrite
 
-from lawdsl import library
-from lawdsl.diagnostics import Text
-from lawdsl.language.declared import Declarations
+from lawdsl.core.diagnostics import Text
+from lawdsl.language import library
+from lawdsl.language.symbols import Declarations
 from lawdsl.language.tree import Number
 
 PLAIN = "0.5 1 2 0.3 10 100 1e9 0 -1 1e300 1e-300 0.1,0.2 inf".split()

@@ -20,10 +20,11 @@ from mutating import adjust_json, mutate_json, mutate_text
 from rewriting import rewrite
 from tables import mutate_table
 
-from lawdsl import cli, library
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text, render
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_document
+from lawdsl import cli
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, render
+from lawdsl.language import library
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_document
 from lawdsl.messages.table import MESSAGES
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
+from lawdsl.core.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.noise import Groups, noise_of
 from lawdsl.fitting.intervals.spread import MOST, RANK, Spread

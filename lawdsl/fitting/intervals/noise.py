@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.distributions import normal_cdf, student_quantile
+from lawdsl.core.distributions import normal_cdf, student_quantile
 from lawdsl.fitting.problem import Problem, rho_slope
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.distributions import student_quantile
+from lawdsl.core.distributions import student_quantile
 from lawdsl.fitting.intervals.noise import Groups, Noise, noise_of
 from lawdsl.fitting.problem import Problem
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import product
 
 from lawdsl.language import tree
-from lawdsl.language.declared import Claim, Declarations
+from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
-from lawdsl.language.instances.written import written_out
+from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.language.tree import Formula, Named
 
 MOST = 24  # ways in which the names of one claim may stand for labels

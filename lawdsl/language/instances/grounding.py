@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language import limits, tree, words
-from lawdsl.language.declared import Declarations, Relation, Symbol
-from lawdsl.language.held.signs import known_of
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.formula_signs import known_of
 from lawdsl.language.instances.identities import Holding
 from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
-from lawdsl.language.printing import print_formula, with_subscripts
+from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula
 
 ZERO, ONE = tree.Number("0"), tree.Number("1")
@@ -141,7 +141,7 @@ class Grounding:
         self, function: str, body: Formula, over: tuple[str, ...], places: Mapping[str, Place]
     ) -> Formula:
         self.terms += math.prod(len(self.instance.of(self.declared, name)) for name in over)
-        if self.terms > limits.TERMS:
+        if self.terms > size_limits.TERMS:
             raise _too_many(self.declared)
         sets = [self.declared.indices[name].over for name in over]
         if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
@@ -206,7 +206,7 @@ class Grounding:
 
     def _declare(self, text: str, name: str, labels: Sequence[Place]) -> None:
         """Add a name, and before it those that it is made of."""
-        if text in self.symbols or name in words.CONSTANTS:
+        if text in self.symbols or name in keywords.CONSTANTS:
             return
         symbol = self.declared.symbols[name]
         places = {**self.rows, **dict(zip(symbol.indices, labels, strict=bool(labels)))}
@@ -296,6 +296,6 @@ def _depends(
 
 
 def _too_many(declared: Declarations) -> LawdslError:
-    message = f"its sums have more than {limits.TERMS:,} terms at these labels"
+    message = f"its sums have more than {size_limits.TERMS:,} terms at these labels"
     help = "sum over fewer indices in each other, or over fewer labels"
     return LawdslError(Diagnostic("L0105", message, text=declared.text, help=help))

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
-from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import Instance
-from lawdsl.language.numbers import literal
-from lawdsl.language.printing import print_formula
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.language.tree import Formula
 
 if TYPE_CHECKING:

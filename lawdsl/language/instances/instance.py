@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from lawdsl.language.declared import Declarations
+from lawdsl.language.symbols import Declarations
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.algebra import derivative
 from lawdsl.compiling.intervals import (
     INFINITY,
     MINUS_INFINITY,
@@ -27,7 +26,8 @@ from lawdsl.compiling.intervals import (
     multiply,
     precision,
 )
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.law.algebra import derivative
 from lawdsl.proof.box import Box, End
 from lawdsl.proof.boxes.enclosures import EnclosedSum
 from lawdsl.proof.boxes.products import Enclosure, Parts

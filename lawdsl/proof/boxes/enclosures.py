@@ -8,8 +8,8 @@ from functools import cached_property
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
 from lawdsl.compiling.intervals import Interval, add, multiply
+from lawdsl.law.algebra import merge_powers
 from lawdsl.proof.boxes.products import (
     ANYTHING,
     UNIT,

@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.law.algebra import derivative, merge_powers
 
 NEAR = 1e-6  # relative distance at which a number is tried in place of one that was searched for
 STEPS = 80  # of bisection

@@ -11,7 +11,7 @@ import sympy as sp
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof.box import Box
 from lawdsl.proof.search.drawing import Column, draw_wide
 

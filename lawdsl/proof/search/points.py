@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.certain import certain_text, exact_value, interval_sign
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.search.drawing import draw_round, draw_wide
 from lawdsl.proof.signs.calculus import Signs

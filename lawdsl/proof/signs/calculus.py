@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
 from lawdsl.compiling.certain import interval_sign
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.diagnostics import LawdslError
-from lawdsl.formulas import text
-from lawdsl.functions import ROWS
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.functions import ROWS
+from lawdsl.law.algebra import merge_powers
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range
 from lawdsl.proof.search.glance import Glance
 from lawdsl.proof.signs.cases import by_cases, by_order, by_sides

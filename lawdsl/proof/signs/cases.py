@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
+from lawdsl.law.algebra import merge_powers
 from lawdsl.proof.box import End, Range
 from lawdsl.proof.signs.sign import Sign, largest
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
-from lawdsl.formulas import text
+from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.text import text
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.monomials import expanded, powers

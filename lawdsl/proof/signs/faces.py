@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
-from lawdsl.formulas import text
+from lawdsl.law.algebra import merge_powers
+from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range, order
 
 Proves = Callable[[Box], bool]

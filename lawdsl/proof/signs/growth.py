@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
-from lawdsl.functions import ROWS
+from lawdsl.core.functions import ROWS
+from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:

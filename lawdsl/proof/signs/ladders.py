@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import derivative
-from lawdsl.formulas import text
+from lawdsl.law.algebra import derivative
+from lawdsl.law.text import text
 from lawdsl.proof.box import End
 from lawdsl.proof.signs.limits import at_infinity, limit
 from lawdsl.proof.signs.monomials import expanded

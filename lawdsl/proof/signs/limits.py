@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
-from lawdsl.functions import ROWS, Function
+from lawdsl.core.functions import ROWS, Function
+from lawdsl.law.algebra import merge_powers
 from lawdsl.proof.signs.growth import limit_of
 from lawdsl.proof.signs.sign import Sign
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
+from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:

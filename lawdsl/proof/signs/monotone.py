@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
-from lawdsl.formulas import text
-from lawdsl.functions import ROWS
+from lawdsl.core.functions import ROWS
+from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.text import text
 from lawdsl.proof.box import End
 from lawdsl.proof.signs.faces import faces_of
 from lawdsl.proof.signs.limits import at_infinity

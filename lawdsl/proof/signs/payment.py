@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
-from lawdsl.formulas import text
+from lawdsl.law.algebra import merge_powers
+from lawdsl.law.text import text
 from lawdsl.proof.signs.limits import at_infinity, at_zero
 from lawdsl.proof.signs.means import means
 from lawdsl.proof.signs.monomials import expanded, log_slope, merged

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from flint import fmpq
 
-from lawdsl.formulas import text
+from lawdsl.law.text import text
 from lawdsl.proof.signs.orderings import Orthant, Polynomial, context, sign_on
 from lawdsl.proof.signs.sign import Sign, multiply
 

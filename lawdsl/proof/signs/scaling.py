@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import merge_powers
+from lawdsl.law.algebra import merge_powers
 from lawdsl.proof.signs.monomials import powers
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import derivative, merge_powers
-from lawdsl.formulas import text
+from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.text import text
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign
 

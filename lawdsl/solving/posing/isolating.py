@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import sympy as sp
 
-from lawdsl.algebra import is_of_sympy, merge_powers
-from lawdsl.budget import OutOfTime, time_limit
+from lawdsl.core.time_limit import OutOfTime, time_limit
+from lawdsl.law.algebra import is_of_sympy, merge_powers
 
 DEEP = 30  # operations around an unknown that are turned round
 WRITTEN_BITS = 1000  # of a number in a formula; a larger one is no closed form that anybody reads

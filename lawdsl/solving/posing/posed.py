@@ -11,9 +11,9 @@ import sympy as sp
 
 from lawdsl.compiling.gradient import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.questions import Question
-from lawdsl.quantities import Quantity
+from lawdsl.law.quantities import Quantity
 from lawdsl.solving.posing.sources import Source
 from lawdsl.solving.records import Answer
 

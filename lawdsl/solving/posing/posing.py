@@ -13,17 +13,17 @@ from itertools import product
 
 import sympy as sp
 
-from lawdsl.algebra import Building, bounded
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.language import limits, tree
-from lawdsl.language.declared import Declarations, Objective, Symbol
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import size_limits, tree
+from lawdsl.language.constants import value as number
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.language.numbers import value as number
-from lawdsl.language.printing import print_formula, with_subscripts
+from lawdsl.language.law_calls import Value
+from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.questions import Constraint, Question
-from lawdsl.language.values import Value
-from lawdsl.quantities import Quantity, unit_text
+from lawdsl.language.symbols import Declarations, Objective, Symbol
+from lawdsl.law.algebra import Building, bounded
+from lawdsl.law.quantities import Quantity, unit_text
 from lawdsl.solving.posing.posed import Condition, Posed, Relation, Taken, Unknown
 from lawdsl.solving.posing.sources import Source, factor_between, sources_of
 
@@ -112,8 +112,10 @@ class _Posing:
         """All labels of some indices."""
         sets = [self.labels[self.question.indices[i].over] for i in indices]
         self.written += math.prod(map(len, sets))
-        if self.written > limits.TERMS:
-            message = f"it has more than {limits.TERMS:,} elements and constraints at these labels"
+        if self.written > size_limits.TERMS:
+            message = (
+                f"it has more than {size_limits.TERMS:,} elements and constraints at these labels"
+            )
             help = "use fewer indices beside each other, or fewer labels"
             raise LawdslError(Diagnostic("L0105", message, text=self.question.text, help=help))
         return product(*sets)

@@ -10,17 +10,17 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import size_and_dimension
 from lawdsl.fitting.fits import Fits
 from lawdsl.fitting.fitted import Fit
 from lawdsl.fitting.keeping import altered
 from lawdsl.fitting.posing import rest_shares
-from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.instance import indicator, row_indices
 from lawdsl.language.questions import Question
-from lawdsl.law import Law
-from lawdsl.quantities import Quantity, unit_text
-from lawdsl.units import size_and_dimension
+from lawdsl.language.symbols import Declarations
+from lawdsl.law.law import Law
+from lawdsl.law.quantities import Quantity, unit_text
 
 ROUNDING = 1e-9  # relative: so far a fitted value may lie beyond a bound
 

@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.solving.giving import computed_at, evaluated
 from lawdsl.solving.noise import Noise, interval
 from lawdsl.solving.posing.posed import Condition, Posed

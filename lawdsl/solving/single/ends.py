@@ -13,12 +13,12 @@ from pathlib import Path
 
 import sympy as sp
 
-from lawdsl import formulas
-from lawdsl.diagnostics import LawdslError, Text
-from lawdsl.law import Law
-from lawdsl.library import declared
+from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.language.library import declared
+from lawdsl.law import text
+from lawdsl.law.law import Law
+from lawdsl.law.quantities import Bound, Quantity
 from lawdsl.proof.claims import check_claim
-from lawdsl.quantities import Bound, Quantity
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing.isolating import flat, isolated, tidied
 from lawdsl.solving.posing.sources import Source
@@ -45,7 +45,7 @@ def thresholds(
         if formula is not None:
             value = evaluated(formula, values)
             relation = ">" if value > values[symbol] else "<"
-            shown = formulas.text(tidied(formula))
+            shown = text.text(tidied(formula))
             found.append(Threshold(name, value, relation, shown))
     return found
 
@@ -121,7 +121,7 @@ def _conflict(
     proof: tuple[str, ...],
 ) -> Conflict:
     relation = "<" if bound.lower else ">"
-    shown = formulas.text(source.unprefixed(tidied(needed)))
+    shown = text.text(source.unprefixed(tidied(needed)))
     own = {n: s for n, s in names.items() if s in source.settings}
     at = {n: zero_of(flat(limit - needed), s, values) for n, s in own.items()}
     return Conflict(
@@ -185,7 +185,7 @@ def _as_law(source: Source, quotient: sp.Expr, values: Mapping[sp.Symbol, float]
         {s: sp.Symbol(names[s], positive=True) for s in known}
         | {s: sp.Symbol(q.name, **s.assumptions0) for s, q in parameters.items()}
     )
-    lines += [f"quotient = {formulas.text(written)}", "require quotient >= 1", ""]
+    lines += [f"quotient = {text.text(written)}", "require quotient >= 1", ""]
     try:
         found, _ = declared(Text("conflict", "\n".join(lines)), Path())
         return Law(found).built()

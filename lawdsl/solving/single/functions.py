@@ -9,10 +9,10 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.algebra import derivative
 from lawdsl.compiling.certain import Prepared
 from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_of
 from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.law.algebra import derivative
 from lawdsl.solving.posing.isolating import flat
 from lawdsl.solving.single.asymptotics import Approach, Ending, ending, limit
 

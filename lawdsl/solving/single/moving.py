@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.algebra import derivative
+from lawdsl.law.algebra import derivative
 from lawdsl.solving.giving import evaluated
 from lawdsl.solving.posing.isolating import attempted
 from lawdsl.solving.single.along import Points

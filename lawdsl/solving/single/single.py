@@ -11,8 +11,8 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl import formulas
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.law import text
 from lawdsl.solving.giving import check_kept, evaluated
 from lawdsl.solving.noise import NOTHING, Noise, interval
 from lawdsl.solving.posing.isolating import attempted, flat, isolated, tidied
@@ -286,7 +286,7 @@ class Single:
             plain = self.posed.sources[0].unprefixed(formula)
             names = [s.name for s in plain.free_symbols]
             formula = plain if len(set(names)) == len(names) else formula
-        return formulas.text(formula)
+        return text.text(formula)
 
     def _unknowns(
         self, found: Found, values: Values, drawn: Drawn | None, formula: sp.Expr | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
 SHORT = {"huber": "huber(log)", "squared": "squared(raw)"}

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.language import tree, words
-from lawdsl.language.checking import check_formula, check_same_unit
-from lawdsl.language.declared import Declarations, Relation, Symbol
-from lawdsl.language.declaring import names_in, remember, sort_symbols
-from lawdsl.language.fits import read_target
-from lawdsl.language.held.inequalities import (
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.language import keywords, tree
+from lawdsl.language.constants import TooLarge, Value
+from lawdsl.language.declarations import names_in, remember, sort_symbols
+from lawdsl.language.formula_signs import POSITIVE, Known, known_of
+from lawdsl.language.formulas import check_formula, check_same_unit
+from lawdsl.language.implied_bounds import (
     HOLDS,
     ZERO,
     bounds_that_keep,
@@ -24,12 +24,12 @@ from lawdsl.language.held.inequalities import (
     with_bounds,
     written_out,
 )
-from lawdsl.language.held.signs import POSITIVE, Known, known_of
-from lawdsl.language.numbers import TooLarge, Value
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_formula
+from lawdsl.language.objective import read_target
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
 from lawdsl.language.subscripts import check_as_declared
+from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named, Span
 
 DONE = {"fix": "fixed", "tie": "tied"}
@@ -172,7 +172,7 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
         message = f"`{name}` is {DONE[symbol.held]} already"
         scope.say("L0413", message, span, "hold a parameter once")
     elif symbol.kind != "parameter":
-        message = f"`{name}` is {words.a(symbol.kind)}; only parameters are {DONE[kind]}"
+        message = f"`{name}` is {keywords.a(symbol.kind)}; only parameters are {DONE[kind]}"
         help = "name a parameter"
         if symbol.kind == "setting":
             help = f"a setting has a value: give it another one, `--set {name}=…`"

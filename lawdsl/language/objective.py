@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from lawdsl.language import limits, tree, words
-from lawdsl.language.checking import check_formula
-from lawdsl.language.declared import Choice, Objective, Target
-from lawdsl.language.numbers import TooLarge, Undefined, value
-from lawdsl.language.printing import print_formula
+from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.constants import TooLarge, Undefined, value
+from lawdsl.language.formulas import check_formula
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
+from lawdsl.language.symbols import Choice, Objective, Target
 from lawdsl.language.tree import Formula, Span
 
 FEWEST, MOST = 10, 1_000_000  # values among which a parameter is chosen
@@ -42,7 +42,9 @@ def _can_be_chosen(scope: Scope, choice: Choice, span: Span) -> bool:
     if symbol is None:
         return False
     if symbol.kind != "parameter" and not symbol.held:
-        message = f"`{choice.name}` is {words.a(symbol.kind)}; only a parameter is chosen by a fit"
+        message = (
+            f"`{choice.name}` is {keywords.a(symbol.kind)}; only a parameter is chosen by a fit"
+        )
         scope.say("L0404", message, at, "remove it, or name a parameter")
         return False
     if symbol.indices:
@@ -181,8 +183,8 @@ def crossed(
         if left:
             kept.append(replace(grid, targets=tuple(left)))
     grids = (*kept, *own)
-    if own and math.prod(_size(grid) for grid in grids) > limits.STARTS:
-        message = f"the grids make more than {limits.STARTS:,} starts"
+    if own and math.prod(_size(grid) for grid in grids) > size_limits.STARTS:
+        message = f"the grids make more than {size_limits.STARTS:,} starts"
         scope.say("L0405", message, own[-1].span, "make them coarser")
     return grids
 
@@ -241,7 +243,7 @@ def _size(grid: tree.StartGrid) -> int:
 def _check_parameter(scope: Scope, name: str, subscripts: tuple[str, ...], span: Span) -> None:
     symbol = scope.use(name, span, ANY)
     if symbol is not None and symbol.kind != "parameter":
-        kind = words.a("held parameter" if symbol.held else symbol.kind)
+        kind = keywords.a("held parameter" if symbol.held else symbol.kind)
         message = f"`{name}` is {kind}; only free parameters have starts"
         scope.say("L0405", message, span, "remove it")
     elif symbol is not None:

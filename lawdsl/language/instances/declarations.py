@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from lawdsl.diagnostics import LawdslError, Text
+from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import tree
-from lawdsl.language.declared import Declarations, Symbol
-from lawdsl.language.declaring import remember, sort_symbols
-from lawdsl.language.fits import read_target
-from lawdsl.language.held.holding import hold
+from lawdsl.language.declarations import remember, sort_symbols
+from lawdsl.language.fix_and_tie import hold
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.identities import Holding, identified
-from lawdsl.language.printing import with_subscripts
+from lawdsl.language.objective import read_target
+from lawdsl.language.printer import with_subscripts
 from lawdsl.language.scope import Scope
+from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.language.tree import Formula
 
 

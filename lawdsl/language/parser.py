@@ -18,14 +18,14 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.lexer import BasicLexer, LexerThread
 
-from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language import limits
-from lawdsl.language.building import Builder, span_of
+from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.language import size_limits
+from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
-from lawdsl.language.explaining import unexpected
-from lawdsl.language.layout import LogicalLine, logical_lines
+from lawdsl.language.keywords import LEADING, PLACED, ascii_name
+from lawdsl.language.lexer import LogicalLine, logical_lines
+from lawdsl.language.syntax_errors import unexpected
 from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
-from lawdsl.language.words import LEADING, PLACED, ascii_name
 
 ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
 
@@ -69,11 +69,13 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
         The statements that could be read, and a diagnostic for each mistake.
     """
     source = Text(name, text.removeprefix("\ufeff"))
-    if len(source.text.encode("utf-8", "surrogatepass")) > limits.BYTES:
+    if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.BYTES:
         return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
     tokens, diagnostics = _words(source)
-    if len(tokens) > limits.TOKENS:
-        return _TOO_LARGE, [too_large(f"the file has more than {limits.TOKENS:,} words", source)]
+    if len(tokens) > size_limits.TOKENS:
+        return _TOO_LARGE, [
+            too_large(f"the file has more than {size_limits.TOKENS:,} words", source)
+        ]
     lines = []
     lost: set[str] = set()
     for line in logical_lines(tokens):
@@ -84,7 +86,7 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
             if statement is None:
                 lost |= _names(line, source)
         lines.append(Line(statement, line.above, line.behind, line.gap))
-        if len(diagnostics) > limits.MISTAKES:
+        if len(diagnostics) > size_limits.MISTAKES:
             diagnostics.append(too_many(source))
             lost.add(ANYTHING)
             break
@@ -110,7 +112,7 @@ def too_large(message: str, source: Text) -> Diagnostic:
 
 def too_many(source: Text) -> Diagnostic:
     """The message that ends a list of mistakes which is long enough."""
-    message = f"after {limits.MISTAKES} mistakes the rest of the file is not read"
+    message = f"after {size_limits.MISTAKES} mistakes the rest of the file is not read"
     end = Span(len(source.text), len(source.text))
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
@@ -137,7 +139,7 @@ def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
         elif token.type == "NEWLINE":
             reported.clear()
         words.append(token)
-        if len(words) > limits.TOKENS or len(diagnostics) > limits.MISTAKES:
+        if len(words) > size_limits.TOKENS or len(diagnostics) > size_limits.MISTAKES:
             break
     return words, diagnostics
 
@@ -209,44 +211,44 @@ def _spellings() -> dict[str, str]:
 def _out_of_bounds(statement: Statement, source: Text) -> Iterator[Diagnostic]:
     """The limits that a single statement can break."""
     for node, depth in _with_depth(statement):
-        if depth > limits.DEPTH:
-            message = f"this is nested more than {limits.DEPTH} deep"
+        if depth > size_limits.DEPTH:
+            message = f"this is nested more than {size_limits.DEPTH} deep"
             help = "name a part of the formula with `let`"
             yield Diagnostic("L0104", message, text=source, span=node.span, help=help)
             return
     for count, node in enumerate(walk(statement)):
-        if count > limits.NODES:
-            message = f"the statement has more than {limits.NODES:,} parts"
+        if count > size_limits.NODES:
+            message = f"the statement has more than {size_limits.NODES:,} parts"
             help = "simplify it, or name parts of it with `let`"
             yield Diagnostic("L0105", message, text=source, span=statement.span, help=help)
             return
         if isinstance(node, Number):
             yield from _number(node, source)
         elif isinstance(node, UnitOf) and not all(
-            0 < abs(power) <= limits.UNIT_POWER for _, power in node.factors
+            0 < abs(power) <= size_limits.UNIT_POWER for _, power in node.factors
         ):
-            message = f"the power of a unit is a whole number from 1 to {limits.UNIT_POWER}"
+            message = f"the power of a unit is a whole number from 1 to {size_limits.UNIT_POWER}"
             help = "write it as token^2"
             yield Diagnostic("L0409", message, text=source, span=node.span, help=help)
 
 
 def _long_names(tokens: Sequence[Token], source: Text) -> Iterator[Diagnostic]:
     for token in tokens:
-        if token.type == "NAME" and len(ascii_name(token)) > limits.NAME:
+        if token.type == "NAME" and len(ascii_name(token)) > size_limits.NAME:
             yield long_name(span_of(token), source)
 
 
 def long_name(span: Span, source: Text) -> Diagnostic:
     """The message for a name over the limit, plain or dotted."""
-    message = f"this name is longer than {limits.NAME} characters"
+    message = f"this name is longer than {size_limits.NAME} characters"
     return Diagnostic("L0108", message, text=source, span=span, help="shorten it")
 
 
 def _number(node: Number, source: Text) -> Iterator[Diagnostic]:
     mantissa = node.text.lower().partition("e")[0]
     digits = mantissa.replace(".", "").lstrip("0")
-    if len(digits) > limits.DIGITS:
-        message = f"a number has at most {limits.DIGITS} digits"
+    if len(digits) > size_limits.DIGITS:
+        message = f"a number has at most {size_limits.DIGITS} digits"
         help = "write large numbers with an exponent, as 1e20"
         yield Diagnostic("L0106", message, text=source, span=node.span, help=help)
         return
@@ -266,5 +268,5 @@ def _with_depth(statement: Statement) -> Iterator[tuple[Any, int]]:
     while stack:
         node, depth = stack.pop()
         yield node, depth
-        if depth <= limits.DEPTH:
+        if depth <= size_limits.DEPTH:
             stack.extend((child, depth + 1) for child in children(node))

@@ -13,13 +13,13 @@ from typing import Protocol
 
 import sympy as sp
 
-from lawdsl.budget import OutOfTime, time_limit, unstruck
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.functions import CONSTANTS, EXTREMA, FUNCTIONS, NAMES
-from lawdsl.language import limits, tree
-from lawdsl.language.declared import Declarations
-from lawdsl.language.numbers import POWER_BITS, Undefined, literal
-from lawdsl.language.printing import print_formula
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.functions import CONSTANTS, EXTREMA, FUNCTIONS, NAMES
+from lawdsl.core.time_limit import OutOfTime, time_limit, unstruck
+from lawdsl.language import size_limits, tree
+from lawdsl.language.constants import POWER_BITS, Undefined, literal
+from lawdsl.language.printer import print_formula
+from lawdsl.language.symbols import Declarations
 
 sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
 
@@ -144,7 +144,7 @@ def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
         bits = 0
         if number.is_Rational and number not in (1, -1):
             bits = max(number.p.bit_length(), number.q.bit_length())
-        if abs(exponent) > limits.EXPONENT or bits * abs(exponent) > POWER_BITS:
+        if abs(exponent) > size_limits.EXPONENT or bits * abs(exponent) > POWER_BITS:
             raise OutOfTime
     return sp.Pow(base, exponent)
 

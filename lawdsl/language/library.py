@@ -15,14 +15,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text, ordered
-from lawdsl.language import limits, tree
-from lawdsl.language.declared import Declarations, Find
-from lawdsl.language.parsing import parse
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
+from lawdsl.language import size_limits, tree
+from lawdsl.language.keywords import nearest
+from lawdsl.language.parser import parse
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
-from lawdsl.language.resolving import resolve
-from lawdsl.language.words import nearest
+from lawdsl.language.resolver import resolve
+from lawdsl.language.symbols import Declarations, Find
 
 Found = TypeVar("Found")
 
@@ -69,13 +69,13 @@ def read(path: Path) -> Text:
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable("this is not a regular file", name, "give the path of a file")
-            data = file.read(limits.BYTES + 1)
+            data = file.read(size_limits.BYTES + 1)
     except IsADirectoryError:
         raise _unreadable("this is a folder", name, "give the path of a file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is no file name"
         raise _unreadable(f"the file cannot be read: {why}", name, "check the path") from None
-    if len(data) > limits.BYTES:
+    if len(data) > size_limits.BYTES:
         help = "a law is a few lines long; data belong into a table"
         raise LawdslError(
             Diagnostic("L0103", "the file is larger than 1 MiB", place=name, help=help)
@@ -242,12 +242,12 @@ class _Reading:
             text = read(file)
             self.characters += len(text.text)
             if (
-                len(self.done) >= limits.FILES
-                or len(path) >= limits.CHAIN
-                or self.characters > limits.BYTES
+                len(self.done) >= size_limits.FILES
+                or len(path) >= size_limits.CHAIN
+                or self.characters > size_limits.BYTES
             ):
                 message = "the law is built on too many others"
-                help = f"{limits.FILES} laws, {limits.CHAIN} on each other, may be 1 MiB together"
+                help = f"{size_limits.FILES} laws, {size_limits.CHAIN} on each other, may be 1 MiB together"
                 raise LawdslError(Diagnostic("L0311", message, help=help))
             self.done[name], _ = self.resolve(text, (*path, name))
         return self.done[name]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from lawdsl.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import tree
-from lawdsl.language.declared import Declarations, Symbol
-from lawdsl.language.parsing import parse
+from lawdsl.language.parser import parse
+from lawdsl.language.symbols import Declarations, Symbol
 
 
 def add_bound(declared: Declarations, bound: str) -> Declarations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from lawdsl.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 def missing(*packages: str) -> list[str]:

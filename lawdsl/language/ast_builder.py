@@ -13,8 +13,8 @@ from typing import Any
 from lark import Token, Transformer, v_args
 
 from lawdsl.language import tree
+from lawdsl.language.keywords import ORDERS, RELATIONS, ascii_name
 from lawdsl.language.tree import NOWHERE, Node, Span
-from lawdsl.language.words import ORDERS, RELATIONS, ascii_name
 
 
 def span_of(*parts: Any) -> Span:

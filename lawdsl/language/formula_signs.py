@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from lawdsl.language import tree
-from lawdsl.language.declared import Symbol
-from lawdsl.language.numbers import TooLarge, Undefined, Value, value
+from lawdsl.language.constants import TooLarge, Undefined, Value, value
+from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula
 
 Sign = frozenset[int]  # those of -1, 0 and 1 that are possible

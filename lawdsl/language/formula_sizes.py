@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lawdsl.language import limits, tree
-from lawdsl.language.declared import Declarations, Symbol
+from lawdsl.language import size_limits, tree
 from lawdsl.language.scope import Scope
+from lawdsl.language.symbols import Declarations, Symbol
 
 Size = tuple[int, int]  # parts, and how deep they are nested
 ONE: Size = (1, 1)
@@ -75,11 +75,13 @@ def check_sizes(
     """
     for node in nodes:
         size, depth = size_of(node, known)
-        if size > limits.NODES:
-            message = f"with its {what} written out this has more than {limits.NODES:,} parts"
+        if size > size_limits.NODES:
+            message = f"with its {what} written out this has more than {size_limits.NODES:,} parts"
             scope.say("L0105", message, node.span, "simplify it")
             return
-        if depth > limits.DEPTH:
-            message = f"with its {what} written out this is nested more than {limits.DEPTH} deep"
+        if depth > size_limits.DEPTH:
+            message = (
+                f"with its {what} written out this is nested more than {size_limits.DEPTH} deep"
+            )
             scope.say("L0104", message, node.span, "simplify it")
             return

@@ -15,22 +15,21 @@ from pathlib import Path
 
 import sympy as sp
 
-from lawdsl import library
-from lawdsl.algebra import Building, bounded, derivative
-from lawdsl.diagnostics import Diagnostic, LawdslError
-from lawdsl.general import General, general_of
-from lawdsl.language import tree
-from lawdsl.language.bounds import add_bound
-from lawdsl.language.held.holding import check_kept, held, statements_of
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import library, tree
+from lawdsl.language.added_bounds import add_bound
+from lawdsl.language.fix_and_tie import check_kept, held, statements_of
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.instance import Instance
-from lawdsl.language.instances.sampling import few_labels
-from lawdsl.language.printing import print_formula
-from lawdsl.language.resolving import Claim, Declarations, Objective
-from lawdsl.quantities import Bound as Bound
-from lawdsl.quantities import Names
-from lawdsl.quantities import Quantity as Quantity
-from lawdsl.quantities import unit_text as unit_text
+from lawdsl.language.instances.sample_labels import few_labels
+from lawdsl.language.printer import print_formula
+from lawdsl.language.resolver import Claim, Declarations, Objective
+from lawdsl.law.algebra import Building, bounded, derivative
+from lawdsl.law.indexed import General, general_of
+from lawdsl.law.quantities import Bound as Bound
+from lawdsl.law.quantities import Names
+from lawdsl.law.quantities import Quantity as Quantity
+from lawdsl.law.quantities import unit_text as unit_text
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lawdsl.diagnostics import Text
+from lawdsl.core.diagnostics import Text
 from lawdsl.language import tree
-from lawdsl.language.printing import print_formula, with_subscripts
+from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.tree import Formula, Named, Span
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from lawdsl.language import tree, words
-from lawdsl.language.checking import (
+from lawdsl.language import keywords, tree
+from lawdsl.language.dimensions import powers_of
+from lawdsl.language.formulas import (
     check_domain,
     check_formula,
     check_nonempty,
@@ -16,8 +17,6 @@ from lawdsl.language.checking import (
     check_unit,
     number,
 )
-from lawdsl.language.declared import Symbol
-from lawdsl.language.dimensions import powers_of
 from lawdsl.language.indices import declared_subscripts
 from lawdsl.language.scope import (
     GIVEN,
@@ -32,6 +31,7 @@ from lawdsl.language.scope import (
     Scope,
 )
 from lawdsl.language.subscripts import free_in
+from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Span
 
 DECLARED = {
@@ -244,7 +244,7 @@ def sort_symbols(scope: Scope) -> None:
 def names_in(node: tree.Node) -> Iterator[str]:
     """The names that formulas in it use."""
     for part in tree.walk(node):
-        if isinstance(part, tree.Name) and part.text not in words.CONSTANTS:
+        if isinstance(part, tree.Name) and part.text not in keywords.CONSTANTS:
             yield part.text
         elif isinstance(part, tree.Element):
             yield part.name

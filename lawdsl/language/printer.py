@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from lawdsl.language.keywords import SUPERSCRIPTS
 from lawdsl.language.tree import (
     Aggregate,
     Bound,
@@ -56,7 +57,6 @@ from lawdsl.language.tree import (
     Uses,
     name_of,
 )
-from lawdsl.language.words import SUPERSCRIPTS
 
 KEYWORD = 9  # columns of the keyword: those of the longest, `parameter`
 WIDTH = 110  # a formula longer than this is broken before a term

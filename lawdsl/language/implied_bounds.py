@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from lawdsl.language import limits, tree
-from lawdsl.language.declared import Relation, Symbol
-from lawdsl.language.declaring import made_of, names_in
-from lawdsl.language.held.signs import NEGATIVE, POSITIVE, Known
-from lawdsl.language.numbers import TooLarge
+from lawdsl.language import size_limits, tree
+from lawdsl.language.constants import TooLarge
+from lawdsl.language.declarations import made_of, names_in
+from lawdsl.language.formula_signs import NEGATIVE, POSITIVE, Known
+from lawdsl.language.symbols import Relation, Symbol
 from lawdsl.language.tree import Formula
 
 Additions = list[tuple[str, Relation]]  # bounds of parameters: name, (relation, limit)
@@ -122,7 +122,7 @@ def written_out(formula: Formula, known: Known) -> Formula:
     count = itertools.count()
 
     def inner(node: Formula, depth: int) -> Formula:
-        if next(count) > PARTS or depth > limits.DEPTH:
+        if next(count) > PARTS or depth > size_limits.DEPTH:
             raise TooLarge(formula, "it is too long", "write it shorter")
         match node:
             case tree.Name(text):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from lawdsl.language import limits
+from lawdsl.language import size_limits
 from lawdsl.language.tree import (
     Aggregate,
     Call,
@@ -123,8 +123,8 @@ def _product(factors: list[tuple[str, Formula, Value]]) -> Value:
 
 
 def _power(node: Power, base: Value, exponent: Value) -> Value:
-    if exponent is not None and _magnitude(exponent) > limits.EXPONENT:
-        why = f"numbers in exponents go up to {limits.EXPONENT:,}"
+    if exponent is not None and _magnitude(exponent) > size_limits.EXPONENT:
+        why = f"numbers in exponents go up to {size_limits.EXPONENT:,}"
         raise TooLarge(node.exponent, why, "write a large number as 1e20")
     if base is None or exponent is None:
         return None

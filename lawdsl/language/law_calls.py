@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lawdsl.language import tree
-from lawdsl.language.checking import check_formula, check_same_unit
-from lawdsl.language.declared import Declarations, Symbol
-from lawdsl.language.declaring import names_in
+from lawdsl.language.declarations import names_in
 from lawdsl.language.dimensions import powers_of
-from lawdsl.language.printing import print_formula, print_named
+from lawdsl.language.formula_sizes import Size, size_of, size_of_law
+from lawdsl.language.formulas import check_formula, check_same_unit
+from lawdsl.language.keywords import nearest
+from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import AT, Scope
-from lawdsl.language.sizes import Size, size_of, size_of_law
 from lawdsl.language.subscripts import check_named, free_in
+from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.language.tree import Formula, Span
-from lawdsl.language.words import nearest
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lawdsl.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language import tree
 from lawdsl.language.claims import read_claim
-from lawdsl.language.declared import Claim, Declarations, Find, Objective, Symbol, Target
-from lawdsl.language.declaring import (
-    check_identity,
-    declare,
-    define,
-    remember,
-    sort_symbols,
-)
+from lawdsl.language.declarations import check_identity, declare, define, remember, sort_symbols
 from lawdsl.language.excluding import check_together
-from lawdsl.language.fits import (
+from lawdsl.language.fix_and_tie import hold, without_held
+from lawdsl.language.formula_sizes import check_sizes, sizes_of
+from lawdsl.language.indices import declare_indices
+from lawdsl.language.measures import check_measures
+from lawdsl.language.objective import (
     check_grid,
     check_objective,
     check_point,
@@ -30,13 +27,10 @@ from lawdsl.language.fits import (
     read_target,
     spread,
 )
-from lawdsl.language.held.holding import hold, without_held
-from lawdsl.language.indices import declare_indices
-from lawdsl.language.measures import check_measures
-from lawdsl.language.parsing import ANYTHING
+from lawdsl.language.parser import ANYTHING
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
-from lawdsl.language.sizes import check_sizes, sizes_of
+from lawdsl.language.symbols import Claim, Declarations, Find, Objective, Symbol, Target
 from lawdsl.language.tree import Span
 
 __all__ = [

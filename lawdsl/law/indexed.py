@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.algebra import derivative
-from lawdsl.formulas import text
-from lawdsl.language.declared import Declarations
+from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
-from lawdsl.language.instances.sampling import general
-from lawdsl.language.instances.written import written_out
+from lawdsl.language.instances.sample_labels import general
+from lawdsl.language.symbols import Declarations
+from lawdsl.law.algebra import derivative
+from lawdsl.law.text import text
 
 if TYPE_CHECKING:
-    from lawdsl.law import Law
+    from lawdsl.law.law import Law
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.language.declared import Symbol
-from lawdsl.language.numbers import value
-from lawdsl.language.printing import print_formula, print_unit
+from lawdsl.language.constants import value
+from lawdsl.language.printer import print_formula, print_unit
+from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, UnitOf
 
 Build = Callable[[Formula], sp.Expr]  # a formula of the law as an expression

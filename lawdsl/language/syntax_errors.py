@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lark import Token
 
-from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language.building import span_of
-from lawdsl.language.stopping import Stop, listed
-from lawdsl.language.words import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
+from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.language.ast_builder import span_of
+from lawdsl.language.expected_tokens import Stop, listed
+from lawdsl.language.keywords import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
 
 Found = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
 

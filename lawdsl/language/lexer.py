@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from lark import Token
 
-from lawdsl.diagnostics import Diagnostic, Text
-from lawdsl.language import limits
-from lawdsl.language.building import span_of
-from lawdsl.language.words import LEADING, STATEMENTS
+from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.language import size_limits
+from lawdsl.language.ast_builder import span_of
+from lawdsl.language.keywords import LEADING, STATEMENTS
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
@@ -147,8 +147,8 @@ def _bracket(now: _Open, word: Token) -> None:
     """Keep count of brackets. Any closer closes any opener: intervals are written [0, 1)."""
     if word.value in OPENERS and word.type != "STRING":
         now.brackets.append(word)
-        if len(now.brackets) > limits.DEPTH and now.broken is None:
-            message = f"brackets are nested more than {limits.DEPTH} deep"
+        if len(now.brackets) > size_limits.DEPTH and now.broken is None:
+            message = f"brackets are nested more than {size_limits.DEPTH} deep"
             help = "name a part of the formula with `let`"
             now.broken = Broken("L0104", message, word, help)
     elif word.value in CLOSERS and word.type != "STRING":

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lawdsl.language import limits, tree, words
-from lawdsl.language.declared import Declarations, Relation, Symbol
+from lawdsl.core.units import PREFIXES, UNITS, canonical
+from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
-from lawdsl.language.numbers import TooLarge, Undefined, Value, value
-from lawdsl.language.printing import print_formula, print_named, with_subscripts
+from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, Place, Scope
 from lawdsl.language.subscripts import check_indices, check_named
+from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named, Span
-from lawdsl.units import PREFIXES, UNITS, canonical
 
 
 def check_formula(
@@ -59,7 +59,7 @@ def check_formula(
                     fresh |= given & scope.indices.keys()
             case tree.Derivative():
                 _check_derivative(scope, node, place)
-            case tree.Aggregate(function) if function not in words.AGGREGATES:
+            case tree.Aggregate(function) if function not in keywords.AGGREGATES:
                 message = f"`{function}` does not run over an index"
                 scope.say("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
     if len(scope.diagnostics) == before:
@@ -143,7 +143,7 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
     """The powers of a declared unit."""
     for name, _ in unit.factors if unit else ():
         if canonical(name) is None:
-            alike = words.nearest(name, [p + u for p in ("", *PREFIXES) for u in UNITS])
+            alike = keywords.nearest(name, [p + u for p in ("", *PREFIXES) for u in UNITS])
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
             help = f"did you mean `{alike}`?" if alike else listed
             assert unit is not None
@@ -234,32 +234,32 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         help = f"write `{symbol.text}`" if symbol.indices else help
-        message = f"`{function}` is {words.a(symbol.kind)}, not a function"
+        message = f"`{function}` is {keywords.a(symbol.kind)}, not a function"
         scope.say("L0304", message, node.span, help)
-    elif function in words.SPECIAL:
+    elif function in keywords.SPECIAL:
         help = "write `diff(L, N)` with plain names"
         help = help if function == "diff" else "write it behind `minimize`"
         if place in ASKED:
             help = "write a formula of laws at values, as `minimize loss(N, D)`"
         scope.say("L0304", f"`{function}` cannot stand here", node.span, help)
-    elif function not in words.FUNCTIONS:
+    elif function not in keywords.FUNCTIONS:
         if not scope.excused(function):
             uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
-            alike = words.nearest(function, (*uses, *words.FUNCTIONS))
-            help = f"the functions are {', '.join(words.FUNCTIONS)}"
+            alike = keywords.nearest(function, (*uses, *keywords.FUNCTIONS))
+            help = f"the functions are {', '.join(keywords.FUNCTIONS)}"
             if uses:
                 help = f"the laws are {', '.join(uses)}, {help}"
             if function in scope.later:
                 help = f"write `{function}*(…)` for a product"
-            elif function in words.INSTEAD:
-                help = f"write `{words.INSTEAD[function]}`"
-                if function in words.AGGREGATES and scope.indices:
+            elif function in keywords.INSTEAD:
+                help = f"write `{keywords.INSTEAD[function]}`"
+                if function in keywords.AGGREGATES and scope.indices:
                     help = f"write `{function}(… for {next(iter(scope.indices))})`"
             elif alike:
                 help = f"did you mean `{alike}`?"
             scope.say("L0304", f"unknown function `{function}`", node.span, help)
     else:
-        low, high = words.FUNCTIONS[function]
+        low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:
             count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
             scope.say("L0305", f"`{function}` takes {count}", node.span, f"give it {count}")
@@ -274,8 +274,8 @@ def _check_derivative(scope: Scope, node: tree.Derivative, place: Place) -> None
         message = f"the order is {node.order}, the number of names below {len(node.by)}"
         help = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²"
         scope.say("L0210", message, node.span, help)
-    elif node.order > limits.ORDER:
-        message = f"derivatives go up to order {limits.ORDER}"
+    elif node.order > size_limits.ORDER:
+        message = f"derivatives go up to order {size_limits.ORDER}"
         scope.say("L0105", message, node.span, "lower the order")
     if isinstance(node.of, str):  # elements are parts of the formula
         check_named(scope, node.of, scope.within(node.span, node.of), place)

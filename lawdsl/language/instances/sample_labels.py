@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lawdsl.language import tree
-from lawdsl.language.declared import Declarations
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.language.symbols import Declarations
 
 LETTERS = "abcdefgh"
 FEW = 3  # labels that show what a law does with many

@@ -1,1 +1,0 @@
-"""Parameters that are held, and the bounds of others that keep what their domains promised."""
