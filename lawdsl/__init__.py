@@ -16,45 +16,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lawdsl.comparing.comparison import compare
-    from lawdsl.comparing.records import Comparison
+    from lawdsl.comparing.compare import compare
+    from lawdsl.comparing.result import Comparison
     from lawdsl.core.diagnostics import Diagnostic, LawdslError
+    from lawdsl.data.trends.trends import trends
     from lawdsl.fitting.fit import fit
-    from lawdsl.fitting.fits import Fits, load_fit
-    from lawdsl.fitting.fitted import Fit
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits, load_fit
     from lawdsl.law.law import Law, load
-    from lawdsl.observing.trends import trends
-    from lawdsl.pipelines.records import PipelineResult
-    from lawdsl.pipelines.running import run_pipeline
-    from lawdsl.proof.checking import check
-    from lawdsl.proof.verdicts import Check, Verdict
+    from lawdsl.pipelines.result import PipelineResult
+    from lawdsl.pipelines.run import run_pipeline
+    from lawdsl.proof.check import check
+    from lawdsl.proof.verdict import Check, Verdict
     from lawdsl.regressor import LawRegressor as LawRegressor
-    from lawdsl.solving.answering import Asked, solve
-    from lawdsl.solving.records import Answer
+    from lawdsl.solving.result import Answer
+    from lawdsl.solving.solve import Asked, solve
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "lawdsl.solving.records",
-    "Asked": "lawdsl.solving.answering",
-    "Check": "lawdsl.proof.verdicts",
-    "Comparison": "lawdsl.comparing.records",
+    "Answer": "lawdsl.solving.result",
+    "Asked": "lawdsl.solving.solve",
+    "Check": "lawdsl.proof.verdict",
+    "Comparison": "lawdsl.comparing.result",
     "Diagnostic": "lawdsl.core.diagnostics",
-    "Fit": "lawdsl.fitting.fitted",
-    "Fits": "lawdsl.fitting.fits",
-    "Law": "lawdsl.law.law.law",
+    "Fit": "lawdsl.fitting.result",
+    "Fits": "lawdsl.fitting.result_by_label",
+    "Law": "lawdsl.law.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.core.diagnostics",
-    "PipelineResult": "lawdsl.pipelines.records",
-    "Verdict": "lawdsl.proof.verdicts",
-    "check": "lawdsl.proof.checking",
-    "compare": "lawdsl.comparing.comparison",
+    "PipelineResult": "lawdsl.pipelines.result",
+    "Verdict": "lawdsl.proof.verdict",
+    "check": "lawdsl.proof.check",
+    "compare": "lawdsl.comparing.compare",
     "fit": "lawdsl.fitting.fit",
-    "load": "lawdsl.law.law.law",
-    "load_fit": "lawdsl.fitting.fits",
-    "run_pipeline": "lawdsl.pipelines.running",
-    "solve": "lawdsl.solving.answering",
-    "trends": "lawdsl.observing.trends",
+    "load": "lawdsl.law.law",
+    "load_fit": "lawdsl.fitting.result_by_label",
+    "run_pipeline": "lawdsl.pipelines.run",
+    "solve": "lawdsl.solving.solve",
+    "trends": "lawdsl.data.trends.trends",
 }
 
 # without LawRegressor, for which scikit-learn must be installed

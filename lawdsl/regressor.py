@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from lawdsl.data.labels import refuse_indices
+from lawdsl.data.melt import refuse_indices
+from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
-from lawdsl.data.tables import read_table
 from lawdsl.fitting.fit import fit as fit_law
-from lawdsl.fitting.optimum import AUTO
+from lawdsl.fitting.solvers.multistart import AUTO
 from lawdsl.law.law import Law, load
 
 try:

@@ -13,10 +13,10 @@ from planted import PLANTED, grid, law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.optima import several_optima
-from lawdsl.fitting.posing import problem_of
-from lawdsl.fitting.search import descend
-from lawdsl.fitting.starts import chosen_starts
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.solvers.descent import descend
+from lawdsl.fitting.solvers.starts import chosen_starts
 
 Array = np.ndarray
 Columns = dict[str, Any]

@@ -20,7 +20,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 import lawdsl
-from lawdsl.solving.records import Answer
+from lawdsl.solving.result import Answer
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]  # of unknowns, shape (n, points)

@@ -37,7 +37,7 @@ from lawdsl.language import tree
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law
 from lawdsl.proof.goals import claim_text
-from lawdsl.proof.verdicts import Verdict
+from lawdsl.proof.verdict import Verdict
 
 POINTS = 80  # of float64, for each claim
 ON_FACE = 400  # drawn on a face, to see equality there

@@ -38,7 +38,7 @@ from random_laws import Case, contradiction, fails, sampled, sign_at, suspicious
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.language import tree
 from lawdsl.law.law import Law
-from lawdsl.proof.verdicts import Verdict
+from lawdsl.proof.verdict import Verdict
 
 KINDS = ("fitted", "free", "adversarial")
 POINTS = 40  # at which float64 looks for the sign of what a claim is to speak of

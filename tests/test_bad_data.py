@@ -24,7 +24,7 @@ from planted import PLANTED, law_of
 import lawdsl
 from lawdsl.core.diagnostics import render
 from lawdsl.data.binding import bind
-from lawdsl.data.tables import read_table
+from lawdsl.data.read import read_table
 
 SOURCES = Path(__file__).resolve().parent.parent / "lawdsl"
 CHINCHILLA = lawdsl.load("chinchilla")

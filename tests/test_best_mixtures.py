@@ -11,7 +11,7 @@ import pytest
 from test_published_mixing import LIGHTGBM, fitted, regmix
 
 import lawdsl
-from lawdsl.solving.records import Answer
+from lawdsl.solving.result import Answer
 
 Note = Callable[[str, object], None]
 

@@ -13,8 +13,8 @@ from proving import decide, domain
 
 from lawdsl.compiling import intervals
 from lawdsl.compiling.intervals import Interval, as_interval, precision
-from lawdsl.proof.boxes.cutting import Covered, cover, sign_by_boxes
-from lawdsl.proof.boxes.products import negative, scaled
+from lawdsl.proof.branch_and_bound.products import negative, scaled
+from lawdsl.proof.branch_and_bound.subdivision import Covered, cover, sign_by_boxes
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE

@@ -253,7 +253,7 @@ DISK = """
 import subprocess, sys
 from pathlib import Path
 import dying
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import checkpoints
 
 disk = Path(sys.argv[1])

@@ -26,7 +26,7 @@ import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core import files
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.tables import read_table
+from lawdsl.data.read import read_table
 from lawdsl.runners.sweeps.run_folders import prepare
 from lawdsl.runners.tables import collect as collecting
 from lawdsl.runners.tables.collect import Collected, collect
@@ -547,7 +547,7 @@ def test_a_table_says_settings_in_the_form_of_laws(notes: str, expected: Any, tm
         f"{notes}N,D,r,L\n" + "".join(f"{n},3,{r},{2 + r}\n" for n in (1, 2) for r in (0.1, 0.5))
     )
     law = lawdsl.load("dcpt.l3")
-    from lawdsl.data.noted import with_settings_of
+    from lawdsl.data.header_settings import with_settings_of
 
     if isinstance(expected, str):
         with pytest.raises(LawdslError) as error:

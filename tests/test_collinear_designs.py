@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.intervals.spread import decomposed, lengths
+from lawdsl.fitting.intervals.covariance import decomposed, lengths
 
 ROWS = 12
 LINE = "law line\nvariable x\nparameter a, b\ny = a + b*x\nminimize squared(y)\n"

@@ -14,14 +14,14 @@ from planted import PLANTED, grid, law_of
 from scipy.integrate import quad
 
 import lawdsl
-from lawdsl.comparing.folds import KINDS, NAMED, Fold, protocol
-from lawdsl.comparing.measured import Measured, measured
+from lawdsl.comparing.common_rows import Measured, measured
+from lawdsl.comparing.cross_validation import best
+from lawdsl.comparing.paired_bootstrap import drawn_means, draws, units
+from lawdsl.comparing.protocols import KINDS, NAMED, Fold, protocol
 from lawdsl.comparing.ranking import Judged
-from lawdsl.comparing.resampling import drawn_means, draws, units
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
-from lawdsl.comparing.trials import best
-from lawdsl.data.tables import read_table
-from lawdsl.fitting.posing import problem_of
+from lawdsl.data.read import read_table
+from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.problem import rho
 from lawdsl.language.resolver import Objective
 
@@ -162,7 +162,7 @@ def test_growing_and_continuing_only_look_ahead():
 def test_a_protocol_that_cannot_be_run_says_what_there_is(
     name: str, code: str, message: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("lawdsl.comparing.folds.MOST", 500)
+    monkeypatch.setattr("lawdsl.comparing.protocols.MOST", 500)
     table = cpt(sizes=2, steps=2)
     table["L"] = np.linspace(2, 3, 36)
     word = np.array(["a", "b"])[np.arange(36) % 2]
@@ -170,7 +170,7 @@ def test_a_protocol_that_cannot_be_run_says_what_there_is(
     content = {name: list(map(str, values)) for name, values in table.items()}
     lines = ["N,D,r,L,word,hole"]
     lines += map(",".join, zip(*content.values(), word, hole, strict=True))
-    from lawdsl.data.csv_text import read_csv
+    from lawdsl.data.formats.csv import read_csv
 
     with pytest.raises(lawdsl.LawdslError) as error:
         protocol(name).folds(rows(read_csv("\n".join(lines).encode(), "runs.csv")))

@@ -10,9 +10,9 @@ import pytest
 import sympy as sp
 
 import lawdsl
-from lawdsl.solving.several.contradictions import contradictory
-from lawdsl.solving.several.minimising import minimise
-from lawdsl.solving.several.problems import Constraint, Problem
+from lawdsl.solving.nlp.farkas import contradictory
+from lawdsl.solving.nlp.multistart import minimise
+from lawdsl.solving.nlp.problem import Constraint, Problem
 
 x, y, z = sp.symbols("x y z", real=True)
 FREE = (-np.inf, np.inf)

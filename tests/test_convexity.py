@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lawdsl.compiling.tape import OPERATIONS
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.solving.several.composing import RULES
-from lawdsl.solving.several.convexity import Curvature, curvatures
+from lawdsl.solving.nlp.convexity import Curvature, curvatures
+from lawdsl.solving.nlp.dcp_rules import RULES
 
 r, s, t = sp.symbols("r s t", real=True)
 a, b, g, k = sp.symbols("a b g k", real=True)

@@ -25,9 +25,9 @@ from lawdsl.compiling.intervals import (
 )
 from lawdsl.language import tree
 from lawdsl.proof.box import Box
-from lawdsl.proof.boxes.enclosures import EnclosedSum
-from lawdsl.proof.boxes.products import Enclosure, Parts, negative
-from lawdsl.proof.boxes.views import View
+from lawdsl.proof.branch_and_bound.enclosures import EnclosedSum
+from lawdsl.proof.branch_and_bound.log_enclosures import View
+from lawdsl.proof.branch_and_bound.products import Enclosure, Parts, negative
 from lawdsl.proof.signs.sign import Sign
 
 BITS, DIGITS, COUNT = 80, 60, 200

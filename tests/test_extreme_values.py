@@ -13,15 +13,16 @@ import sympy as sp
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.compiling.certain import certain_text
+from lawdsl.compiling.interval_evaluation import certain_text
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting import one, robust
-from lawdsl.fitting.fitted import Fit
-from lawdsl.fitting.linear import solve_each
-from lawdsl.fitting.optimum import optimum
+from lawdsl.fitting import fit_single
+from lawdsl.fitting.diagnostics import robust_fit
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.solvers.multistart import optimum
+from lawdsl.fitting.solvers.variable_projection import solve_each
 from lawdsl.law.text import text
-from lawdsl.solving.several.joint import times_exp
+from lawdsl.solving.nlp.solver import times_exp
 
 LAWS = {
     "a bound beyond floats": (
@@ -120,8 +121,8 @@ def test_the_search_for_rows_that_spoil_a_fit_has_no_more_starts_than_the_fit(
         asked.append(starts)
         return optimum(law, problem, starts, seed)
 
-    monkeypatch.setattr(robust, "optimum", recorded)
-    monkeypatch.setattr(one, "residual_findings", lambda *_: [])  # the residuals name no row
+    monkeypatch.setattr(robust_fit, "optimum", recorded)
+    monkeypatch.setattr(fit_single, "residual_findings", lambda *_: [])  # the residuals name no row
     r = np.linspace(0.05, 1.0, 16)
     table = {"r": r, "L": 2.0 + 0.5 / (r + 0.1) ** 0.5}
     table["L"][3] = 300.0

@@ -10,7 +10,7 @@ from proving import decide
 
 import lawdsl
 from lawdsl.proof import check_claim
-from lawdsl.proof.labels import check_labelled
+from lawdsl.proof.indexed_claims import check_labelled
 
 CASES = [
     # law, claim, the face

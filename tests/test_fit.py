@@ -12,9 +12,9 @@ from planted import PLANTED, grid, law_of
 
 import lawdsl
 from lawdsl.fitting import fit as fitting
-from lawdsl.fitting import optimum as searching
-from lawdsl.fitting.posing import problem_of
-from lawdsl.fitting.search import polish
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.solvers import multistart as searching
+from lawdsl.fitting.solvers.descent import polish
 from lawdsl.fitting.transforms import to_free
 
 LINE = law_of("variable x > 0\nparameter a, b\nL = a*x + b\nminimize squared(L)")

@@ -18,9 +18,9 @@ from rich.console import Console
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.comparing.records import Comparisons
-from lawdsl.fitting.fits import Fits
-from lawdsl.fitting.gathering import general_name
+from lawdsl.comparing.result import Comparisons
+from lawdsl.fitting.findings_by_label import general_name
+from lawdsl.fitting.result_by_label import Fits
 from lawdsl.reporting.comparisons import show_comparisons
 from lawdsl.reporting.fits import show_fits, with_error
 

@@ -11,23 +11,23 @@ import pytest
 from planted import law_of
 
 import lawdsl
-from lawdsl.cli.fits import fit as fit_command
-from lawdsl.fitting import one
-from lawdsl.fitting.certificates import failures
-from lawdsl.fitting.diagnosis import ROUNDING_ENDS, on_bounds
-from lawdsl.fitting.fits import Fits
-from lawdsl.fitting.intervals.spread import Spread
-from lawdsl.fitting.linear import solved
-from lawdsl.fitting.optimum import _followed
-from lawdsl.fitting.patterns import lines, pattern
-from lawdsl.fitting.posing import of_logarithms, problem_of, rest_shares, with_solved_factors
+from lawdsl.cli.fit import fit as fit_command
+from lawdsl.fitting import fit_single
+from lawdsl.fitting.build_problem import of_logarithms, problem_of, rest_shares, with_solved_factors
+from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, on_bounds
+from lawdsl.fitting.diagnostics.patterns import lines, pattern
+from lawdsl.fitting.diagnostics.residuals import View
+from lawdsl.fitting.diagnostics.robust_fit import far_values
+from lawdsl.fitting.fitted_claims import failures
+from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.problem import Points
-from lawdsl.fitting.records import Certificate, FittedLaw
-from lawdsl.fitting.residuals import View
-from lawdsl.fitting.robust import far_values
-from lawdsl.fitting.search import Descent
-from lawdsl.fitting.sizes import CENTRE, MANY, SMALL, in_terms
-from lawdsl.fitting.starts import chosen_starts
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.result_parts import Certificate, FittedLaw
+from lawdsl.fitting.solvers.descent import Descent
+from lawdsl.fitting.solvers.multistart import _followed
+from lawdsl.fitting.solvers.start_scales import CENTRE, MANY, SMALL, in_terms
+from lawdsl.fitting.solvers.starts import chosen_starts
+from lawdsl.fitting.solvers.variable_projection import solved
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
 
@@ -265,7 +265,7 @@ def test_a_value_is_far_from_the_others_by_the_range_of_all_of_them():
 def test_a_symmetry_of_the_law_is_no_reason_to_doubt_the_rows(monkeypatch: pytest.MonkeyPatch):
     """No robust fit is made, which would take a second search."""
     searched: list[object] = []
-    monkeypatch.setattr(one, "rows_that_spoil", lambda *given: searched.append(given) or [])
+    monkeypatch.setattr(fit_single, "rows_that_spoil", lambda *given: searched.append(given) or [])
     law = law_of("variable x > 0\nparameter a, b > 0\nL = a*b*x\nminimize squared(L)")
     assert set(told(law, {"x": X, "L": 2 * X + 0.01 * np.sin(17 * X)})) == {"F0114"}
     assert searched == []

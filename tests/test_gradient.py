@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lawdsl
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.gradient import RULES, Slopes, values, values_and_gradients
+from lawdsl.compiling.autodiff import RULES, Slopes, values, values_and_gradients
 from lawdsl.compiling.tape import OPERATIONS, FiniteLog, compile_tape
 from lawdsl.language.library import shipped
 

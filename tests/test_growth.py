@@ -10,7 +10,7 @@ import sympy as sp
 from judging import Exact, Judge, formula_of
 from proving import algebra, decide, domain, limit_of, on
 
-from lawdsl.proof.signs import growth
+from lawdsl.proof.signs import asymptotics
 
 CASES = [
     # powers, logarithms and exponentials against one another
@@ -156,7 +156,7 @@ def test_values_far_out_come_near_to_the_limit(at_zero: bool):
     known = 0
     for formula in [random_formula(rng) for _ in range(300)]:
         signs, e = on("x > 0", formula)
-        limit = e.free_symbols and growth.limit_of(signs, e, *e.free_symbols, at_zero=at_zero)
+        limit = e.free_symbols and asymptotics.limit_of(signs, e, *e.free_symbols, at_zero=at_zero)
         if isinstance(limit, sp.Expr):
             known += 1
             gaps = [gap_at(law, formula, limit, -k if at_zero else k) for k in (4, 8, 12)]

@@ -12,8 +12,8 @@ import sympy as sp
 
 import lawdsl
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.single.asymptotics import Approach, ending, limit
-from lawdsl.solving.single.roots import as_float
+from lawdsl.solving.univariate.asymptotics import Approach, ending, limit
+from lawdsl.solving.univariate.roots import as_float
 
 x = sp.Symbol("x", positive=True)
 PEAK = {"alpha2": 1, "s2": 1, "alpha3": -1, "s3": 0.5, "beta2": 0}

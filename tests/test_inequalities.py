@@ -9,12 +9,12 @@ import mpmath
 import pytest
 from proving import decide, on, sign_of
 
+from lawdsl.proof.rules.monotone import by_end_points
+from lawdsl.proof.rules.orderings import Orthant, context, sign_on
+from lawdsl.proof.rules.stationary_points import by_stationary
+from lawdsl.proof.rules.taylor import by_ladder
 from lawdsl.proof.signs.calculus import MOVING
-from lawdsl.proof.signs.ladders import by_ladder
-from lawdsl.proof.signs.monotone import by_end_points
-from lawdsl.proof.signs.orderings import Orthant, context, sign_on
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.signs.stationary import by_stationary
 
 POSITIVE, NONNEGATIVE, REAL = Sign.POSITIVE, Sign.NONNEGATIVE, Sign.REAL
 
@@ -144,7 +144,7 @@ SHARES = "law shares\nindex j over {a, b, c}\nvariable r[j] in simplex\nL = r[a]
 def test_polynomials_in_shares(claim: str, expected: str):
     from judging import claims_on
 
-    from lawdsl.proof.labels import check_labelled
+    from lawdsl.proof.indexed_claims import check_labelled
 
     law, (stated,) = claims_on(SHARES, claim)
 
@@ -162,7 +162,7 @@ def test_polynomials_in_shares(claim: str, expected: str):
 def test_the_share_that_the_others_leave_has_no_slope_in_a_proof(claim: str, slope: str):
     from judging import claims_on
 
-    from lawdsl.proof.labels import check_labelled
+    from lawdsl.proof.indexed_claims import check_labelled
 
     law, (stated,) = claims_on(SHARES.replace("L = r", "parameter k > 0\nL = k*r"), claim)
 

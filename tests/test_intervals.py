@@ -13,7 +13,7 @@ import sympy as sp
 from flint import arb
 
 from lawdsl.compiling import intervals
-from lawdsl.compiling.certain import interval_sign
+from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
 from lawdsl.compiling.tape import OPERATIONS as NAMES
 from lawdsl.compiling.tape import compile_tape

@@ -13,13 +13,13 @@ from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 import lawdsl
+from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
-from lawdsl.fitting.intervals.noise import noise_of
+from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.profile import profile
-from lawdsl.fitting.optimum import optimum
-from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.transforms import keeps, relaxed
 from lawdsl.law.law import Law
 

@@ -10,9 +10,9 @@ from planted import grid, law_of
 from scipy.stats import t as student
 
 import lawdsl
-from lawdsl.fitting.intervals import constrained
-from lawdsl.fitting.intervals.noise import noise_of
-from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.intervals import constrained_profile
+from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.law.law import Law
 
 Table = Mapping[str, np.ndarray]
@@ -147,7 +147,7 @@ def test_the_sets_that_are_tried_first_are_those_next_to_the_fit(monkeypatch: py
         return fit.intervals.ends
 
     few = ends()
-    monkeypatch.setattr(constrained, "MOST", 32)
+    monkeypatch.setattr(constrained_profile, "MOST", 32)
     assert {n: pytest.approx(x, rel=1e-3) for n, x in ends().items()} == few
 
 

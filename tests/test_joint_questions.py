@@ -10,10 +10,10 @@ import pytest
 import sympy as sp
 
 import lawdsl
-from lawdsl.solving.several.certified import certain_gap
-from lawdsl.solving.several.minimising import minimise, proved
-from lawdsl.solving.several.problems import Constraint, Problem
-from lawdsl.solving.several.sensitivities import sensitivities
+from lawdsl.solving.nlp.certificates import certain_gap
+from lawdsl.solving.nlp.multistart import minimise, proved
+from lawdsl.solving.nlp.problem import Constraint, Problem
+from lawdsl.solving.nlp.sensitivity import sensitivities
 
 x, y, k = sp.symbols("x y k", real=True)
 CHINCHILLA = dict(E=1.8172, A=482.01, B=2085.43, alpha=0.3478, beta=0.3658)

@@ -10,8 +10,8 @@ import pytest
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError, Text
-from lawdsl.data.labels import Labelled, labelled
-from lawdsl.data.tables import read_table
+from lawdsl.data.melt import Labelled, labelled
+from lawdsl.data.read import read_table
 from lawdsl.language import library
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law

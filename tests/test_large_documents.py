@@ -93,7 +93,7 @@ def test_texts_in_parquet_are_the_same_in_any_encoding(
 SCRIPT = """
 import resource, sys
 from pathlib import Path
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.corpora.documents import read_documents
 import pyarrow.parquet
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -12,8 +12,8 @@ import sympy as sp
 import lawdsl
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.model import Model
-from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.compiling.terms import parts_of
 from lawdsl.language import tree
 from lawdsl.language.library import shipped, shipped_folder
 

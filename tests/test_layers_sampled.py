@@ -17,7 +17,7 @@ from random_sums import in_time, sums
 
 from lawdsl.language import tree
 from lawdsl.proof.box import Box
-from lawdsl.proof.boxes.cutting import sign_by_boxes
+from lawdsl.proof.branch_and_bound.subdivision import sign_by_boxes
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import goal_of
 from lawdsl.proof.signs.calculus import Signs

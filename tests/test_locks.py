@@ -37,7 +37,7 @@ with hold(Path(sys.argv[1]), "r1"):
 TAKE_TURNS = """
 import os, sys, time
 from pathlib import Path
-from lawdsl.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.locks import hold
 
 folder, turns, refused, overlaps = Path(sys.argv[1]), 0, 0, 0

@@ -10,9 +10,9 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.exchanged import _grid, exchanged
-from lawdsl.fitting.posing import problem_of
-from lawdsl.fitting.refitting import refitted
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.swapped_columns import _grid, exchanged
+from lawdsl.fitting.refit import refitted
 
 Columns = dict[str, Any]
 

@@ -7,9 +7,9 @@ import sympy as sp
 from judging import formula_of
 from proving import domain, on
 
+from lawdsl.proof.rules.am_gm import means
+from lawdsl.proof.rules.dominance import paid
 from lawdsl.proof.signs.calculus import Signs
-from lawdsl.proof.signs.means import means
-from lawdsl.proof.signs.payment import paid
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE

@@ -17,8 +17,8 @@ import pytest
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.data.covariates import with_columns
 from lawdsl.data.evaluations import NEAR, still
-from lawdsl.data.measuring import Measured, check_names, measured
-from lawdsl.data.tables import read_table
+from lawdsl.data.measured_variables import Measured, check_names, measured
+from lawdsl.data.read import read_table
 from lawdsl.language import library, tree
 from lawdsl.language.parser import parse
 from lawdsl.language.symbols import Declarations, Reading
@@ -441,7 +441,7 @@ def test_a_variable_is_read_in_the_units_of_the_law():
 
 
 def read_table_of(text: str) -> Any:
-    from lawdsl.data.csv_text import read_csv
+    from lawdsl.data.formats.csv import read_csv
 
     return read_csv(text.encode(), "runs.csv")
 

@@ -13,7 +13,7 @@ from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import library
 from lawdsl.law.law import Law
 from lawdsl.messages.table import DATA, LANGUAGE, MESSAGES
-from lawdsl.symmetries import findings, freedom
+from lawdsl.proof.identifiability import findings, freedom
 
 HOUSE = Path(__file__).resolve().parent.parent
 CODE = re.compile(r'"([LDFMCR]\d{4})"')

@@ -20,12 +20,12 @@ from test_cli import lawdsl as command
 
 import lawdsl
 from lawdsl import LawdslError
-from lawdsl.data.tables import read_table
-from lawdsl.mixtures.choosing import select
-from lawdsl.mixtures.domains import Domain, read_domains, steps
-from lawdsl.mixtures.groups import drawn_groups, tried
-from lawdsl.mixtures.halving import halving
-from lawdsl.mixtures.spreading import spread
+from lawdsl.data.read import read_table
+from lawdsl.designing.domains import Domain, read_domains, steps
+from lawdsl.designing.groups import drawn_groups, tried
+from lawdsl.designing.halving import halving
+from lawdsl.designing.selection import select
+from lawdsl.designing.space_filling import spread
 
 ROOT = Path(__file__).resolve().parent.parent
 C4 = ROOT / "laws" / "data" / "c4_share.csv"

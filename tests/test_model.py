@@ -11,8 +11,8 @@ from test_tape import SMOOTH, SYMBOLS, exact, points, x, y, z
 
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.model import Model
-from lawdsl.compiling.parts import parts_of
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.compiling.terms import parts_of
 from lawdsl.law.law import load
 
 NO_ROWS = np.zeros((0, 1))

@@ -28,29 +28,24 @@ import test_touching
 from judging import formula_of
 from proving import algebra, decide, domain, limit_of, on, sign_of
 
-from lawdsl.compiling import certain, intervals
-from lawdsl.proof import comparisons, definedness, reduction
+from lawdsl.compiling import interval_evaluation, intervals
+from lawdsl.proof import definedness, inequalities, reduction
 from lawdsl.proof import domain as domains
 from lawdsl.proof.box import Box
-from lawdsl.proof.boxes import cutting, enclosures, products, touching
-from lawdsl.proof.signs import (
-    calculus,
+from lawdsl.proof.branch_and_bound import double_roots, enclosures, products, subdivision
+from lawdsl.proof.rules import (
+    am_gm,
     cases,
-    conditions,
-    faces,
-    growth,
-    ladders,
-    limits,
-    means,
+    dominance,
     monotone,
     orderings,
-    payment,
     polynomials,
     scaling,
     squares,
-    stationary,
-    turns,
+    stationary_points,
+    taylor,
 )
+from lawdsl.proof.signs import asymptotics, boundary, calculus, conditions, limits, trigonometry
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 
@@ -62,13 +57,13 @@ def of_signs() -> Iterator[bool]:
 
 def of_payment() -> Iterator[bool]:
     for where, formula, expected in test_payment.CASES:
-        yield payment.paid(*on(where, formula)) == expected
+        yield dominance.paid(*on(where, formula)) == expected
 
 
 def of_ratios() -> Iterator[bool]:
     for where, ratio, value, attained in test_payment.RATIOS:
         calculus, e = on(where, ratio)
-        found = payment.largest(calculus, e, only=calculus.box.variables)
+        found = dominance.largest(calculus, e, only=calculus.box.variables)
         expected = None if value is None else (algebra(where, value), attained)
         yield (found and (found.value, found.attained)) == expected
 
@@ -141,15 +136,15 @@ RULES = [
     (monotone.by_end_points_of_one, "x in [1, 3]; y > 0", "x - y - 1", None),
     (monotone.by_end_points, "x in [1, 3]; y > 0", "x + y - 1", Sign.POSITIVE),
     (monotone.by_end_points, "x in [1, 3]; y >= 0", "x + y - 1", Sign.NONNEGATIVE),
-    (ladders.by_ladder, "x > 0", "x - tanh(x)", Sign.POSITIVE),
-    (ladders.by_ladder, "x > 0", "x - tanh(4*x/3)", None),
-    (ladders.by_ladder, "x > 0", "exp(x) - 1 - x - x^2/2", Sign.POSITIVE),
-    (ladders.by_ladder, "x >= 0", "exp(x) - 1 - x - x^2/2", Sign.NONNEGATIVE),
-    (stationary.by_stationary, "x > 0", "x - 0.9 - log(x)", Sign.POSITIVE),
-    (stationary.by_stationary, "x > 0", "x - 1.1 - log(x)", None),
-    (turns.by_half_turns, "x in (0, 3]", "sin(x)", Sign.POSITIVE),
-    (turns.by_half_turns, "x in [0, 3]", "sin(x)", Sign.NONNEGATIVE),
-    (turns.by_half_turns, "x in (0, 4]", "sin(x)", Sign.REAL),
+    (taylor.by_ladder, "x > 0", "x - tanh(x)", Sign.POSITIVE),
+    (taylor.by_ladder, "x > 0", "x - tanh(4*x/3)", None),
+    (taylor.by_ladder, "x > 0", "exp(x) - 1 - x - x^2/2", Sign.POSITIVE),
+    (taylor.by_ladder, "x >= 0", "exp(x) - 1 - x - x^2/2", Sign.NONNEGATIVE),
+    (stationary_points.by_stationary, "x > 0", "x - 0.9 - log(x)", Sign.POSITIVE),
+    (stationary_points.by_stationary, "x > 0", "x - 1.1 - log(x)", None),
+    (trigonometry.by_half_turns, "x in (0, 3]", "sin(x)", Sign.POSITIVE),
+    (trigonometry.by_half_turns, "x in [0, 3]", "sin(x)", Sign.NONNEGATIVE),
+    (trigonometry.by_half_turns, "x in (0, 4]", "sin(x)", Sign.REAL),
     (cases.by_cases, "x > 0; y > 0", "max(x, y) + min(x, y) - x/2", Sign.POSITIVE),
     (cases.by_cases, "x > 0; y > 0", "max(x, y) - 2*x", None),
     (cases.by_cases, "x > 0; y > 2", "max(1/(1 + x), y) - 2", Sign.POSITIVE),
@@ -160,7 +155,7 @@ RULES = [
     (polynomials.by_orders, "x < 0; y in [1, 2]", "y^2 - 1 - x*y", Sign.POSITIVE),
     (polynomials.by_orders, "x; y > 0", "x*y + y + x", None),
     *((squares.by_factors, *case) for case in test_squares.FACTORS),
-    *((payment.paid, *case) for case in test_means.CASES),
+    *((dominance.paid, *case) for case in test_means.CASES),
 ]
 
 
@@ -395,40 +390,40 @@ MUTATIONS: list[Mutation] = [
     ("0^0 has a sign", Signs, "_power", _power, of_signs),
     ("everything is finite", Signs, "finite", _first_finite, of_signs),
     ("a maximum has the sign of its first case", calculus, "largest", lambda _: lambda parts: parts[0], of_signs),
-    ("a ratio is never attained", payment, "largest", _attained(False), of_payment),
-    ("a ratio is always attained", payment, "largest", _attained(True), of_payment),
-    ("a good term pays twice", payment, "_payers", _twice, of_payment),
-    ("weights that add up to 2", means, "_weights", _doubled, of_rules),
+    ("a ratio is never attained", dominance, "largest", _attained(False), of_payment),
+    ("a ratio is always attained", dominance, "largest", _attained(True), of_payment),
+    ("a good term pays twice", dominance, "_payers", _twice, of_payment),
+    ("weights that add up to 2", am_gm, "_weights", _doubled, of_rules),
     ("any range is taken for (0, oo)", scaling, "_any_positive", lambda _: lambda signs, s: True, of_rules),
     ("pivots may be negative", squares, "_definite", lambda _: lambda signs, m: Sign.NONNEGATIVE, of_rules),
-    ("weights may be below 0", means, "_weights", _unsigned_weights, of_rules),
+    ("weights may be below 0", am_gm, "_weights", _unsigned_weights, of_rules),
     ("as many scales as symbols", scaling, "_dependent", lambda _: lambda matrix, symbols: symbols, of_rules),
     ("a square is never 0", squares, "_definite", _strictly, of_rules),
     ("factors have the sign of the first", squares, "multiply", lambda _: lambda a, b: Sign.POSITIVE, of_rules),
-    ("infinity and 0 change places", growth._Growing, "way", _turned, of_growths),
-    ("logarithms do not count", growth._Growing, "way", lambda right: lambda self, g: right(self, replace(g, logs=sp.S.Zero)), of_growths),
-    ("an exponent of no sign is 0", growth._Growing, "_direction", lambda right: lambda self, x: right(self, x) or 0, of_growths),
-    ("what cancels is forgotten", growth._Growing, "_difference", lambda _: lambda self, e: None, of_growths),
-    ("a face that is missing is there", cutting.View, "outside", lambda _: False, of_boxes),
-    ("a face is never reached", cutting._Cutting, "_on_its_face", lambda right: lambda self, view: (_strictly(lambda: right(self, view)[0])(), right(self, view)[1]), of_boxes),
-    ("what pieces show is strict", cutting._Cutting, "run", _covered_strictly, of_boxes),
-    ("one point stands for its piece", cutting._Cutting, "_stays_above", lambda _: lambda self, value, piece, point: value.low > 0, of_boxes),
-    ("what touches need not bend", cutting._Cutting, "_touched", _without_bend, of_touching),
+    ("infinity and 0 change places", asymptotics._Growing, "way", _turned, of_growths),
+    ("logarithms do not count", asymptotics._Growing, "way", lambda right: lambda self, g: right(self, replace(g, logs=sp.S.Zero)), of_growths),
+    ("an exponent of no sign is 0", asymptotics._Growing, "_direction", lambda right: lambda self, x: right(self, x) or 0, of_growths),
+    ("what cancels is forgotten", asymptotics._Growing, "_difference", lambda _: lambda self, e: None, of_growths),
+    ("a face that is missing is there", subdivision.View, "outside", lambda _: False, of_boxes),
+    ("a face is never reached", subdivision._Cutting, "_on_its_face", lambda right: lambda self, view: (_strictly(lambda: right(self, view)[0])(), right(self, view)[1]), of_boxes),
+    ("what pieces show is strict", subdivision._Cutting, "run", _covered_strictly, of_boxes),
+    ("one point stands for its piece", subdivision._Cutting, "_stays_above", lambda _: lambda self, value, piece, point: value.low > 0, of_boxes),
+    ("what touches need not bend", subdivision._Cutting, "_touched", _without_bend, of_touching),
     ("a product keeps what it is divided by", products.Product, "over", lambda _: lambda self, other: self, of_boxes),
     ("1 - exp(-u) is log(1 + u)", products, "DECAY", lambda _: products.LOG, of_boxes),
-    ("pieces of 2 bits", cutting, "BITS", lambda _: 2, of_boxes),
-    ("points of 2 bits", certain, "BITS", lambda _: 2, of_intervals),
+    ("pieces of 2 bits", subdivision, "BITS", lambda _: 2, of_boxes),
+    ("points of 2 bits", interval_evaluation, "BITS", lambda _: 2, of_intervals),
     ("products of moduli", intervals, "multiply", _of_moduli, of_boxes),
     ("sums are rounded inward", intervals, "add", _inward, of_intervals),
     ("powers are not rounded at all", intervals, "_corner", lambda right: lambda x, y: right(x, y).mid(), of_intervals),
     ("all powers are odd", intervals, "_even", lambda _: _never, of_boxes),
     ("what is divided by is not 0", enclosures, "_DEFINITE", lambda _: _Everything(), of_boxes),
     ("a symbol below 0 is its modulus", products.Parts, "_unknown", lambda _: _as_symbol, of_boxes),
-    ("whatever is near 0 touches it", touching, "_vanishes", lambda _: lambda e, s, place: True, of_boxes),
+    ("whatever is near 0 touches it", double_roots, "_vanishes", lambda _: lambda e, s, place: True, of_boxes),
     ("the least of several is the first", intervals, "least", lambda _: lambda numbers: numbers[0], of_boxes),
-    ("one face is enough", faces, "faces_of", lambda right: lambda box, e: list(right(box, e))[:1], of_faces),
-    ("what is left of a face is positive", comparisons, "place_of_equality", lambda right: lambda box, e, w, proves: right(box, e, w, lambda box: proves(box) or True), of_faces),
-    ("no face is left out", faces, "without", lambda _: lambda box, found: box, of_claims),
+    ("one face is enough", boundary, "faces_of", lambda right: lambda box, e: list(right(box, e))[:1], of_faces),
+    ("what is left of a face is positive", inequalities, "place_of_equality", lambda right: lambda box, e, w, proves: right(box, e, w, lambda box: proves(box) or True), of_faces),
+    ("no face is left out", boundary, "without", lambda _: lambda box, found: box, of_claims),
     ("oo - oo = 0", limits, "_sum", _sum, of_limits),
     ("0*oo = 0", limits, "_product", _product, of_limits),
     ("1^oo has a limit", limits, "_exponential", lambda right: lambda s, b, e: sp.S.One if b == 1 else right(s, b, e), of_limits),
@@ -446,10 +441,10 @@ MUTATIONS: list[Mutation] = [
     ("every end is open", polynomials, "_open_ends", lambda _: lambda range: (True, True), of_rules),
     ("every order of variables is strict", orderings, "_strictly", _strictly, of_rules),
     ("a part below 0 may be above", polynomials._Algebra, "_sides", lambda _: lambda self, above, below: iter([{}]), of_rules),
-    ("tanh(u) is tanh(3*u/2)", ladders, "_without_tanh", lambda right: lambda e: right(e.replace(sp.tanh, lambda u: sp.tanh(3 * u / 2))), of_rules),
-    ("a rung at the end of the range counts as strict", ladders, "_of", lambda right: lambda values, last, end: right(values, last, None), of_rules),
-    ("a stationary value is 0", stationary, "_tidy", lambda _: lambda signs, e: sp.S.Zero, of_rules),
-    ("any turn is the first", turns, "_of_sine", lambda _: lambda signs, u: Sign.POSITIVE, of_rules),
+    ("tanh(u) is tanh(3*u/2)", taylor, "_without_tanh", lambda right: lambda e: right(e.replace(sp.tanh, lambda u: sp.tanh(3 * u / 2))), of_rules),
+    ("a rung at the end of the range counts as strict", taylor, "_of", lambda right: lambda values, last, end: right(values, last, None), of_rules),
+    ("a stationary value is 0", stationary_points, "_tidy", lambda _: lambda signs, e: sp.S.Zero, of_rules),
+    ("any turn is the first", trigonometry, "_of_sine", lambda _: lambda signs, u: Sign.POSITIVE, of_rules),
     ("one case of a maximum is enough", cases, "largest", lambda _: lambda signs: signs[0], of_rules),
     ("a maximum is a minimum", cases, "_sense", lambda right: lambda signs, e, part: -right(signs, e, part), of_rules),
     ("the least value is anywhere in the range", monotone, "by_end_points", lambda _: lambda signs, e: Sign.POSITIVE, of_rules),

@@ -11,7 +11,7 @@ from random_laws import Case, contradiction
 import lawdsl
 from lawdsl.language import tree
 from lawdsl.proof import Verdict
-from lawdsl.proof.checking import check
+from lawdsl.proof.check import check
 
 FOLDER = HERE / "fixtures" / "natural"
 SLOWER = 5.0  # s of processor time a claim: machines that run tests are busy

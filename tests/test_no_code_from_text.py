@@ -73,8 +73,8 @@ def test_no_source_unpickles(path: Path):
 
 LIGHT = """
 import sys
-from lawdsl.language.parsing import parse
-from lawdsl.language.printing import print_document
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_document
 from lawdsl import diagnostics, library, messages
 
 text = library.locate("dcpt.l3").read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.data.resolution import steps
-from lawdsl.data.tables import read_table
+from lawdsl.data.read import read_table
+from lawdsl.data.rounding import steps
 
 Columns = dict[str, Any]
 

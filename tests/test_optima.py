@@ -11,9 +11,9 @@ from bad_data import DISTANCE, TWO_DECAYS, noise, optima, runs
 from planted import PLANTED, law_of
 
 import lawdsl
-from lawdsl.fitting.optima import several_optima
-from lawdsl.fitting.posing import problem_of
-from lawdsl.fitting.search import Descent
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.solvers.descent import Descent
 
 X = np.linspace(0.1, 4.0, 60)
 SUM = law_of("variable x > 0\nparameter a, b > 0\nL = (a + b)*x")

@@ -6,9 +6,9 @@ import pytest
 import sympy as sp
 from proving import algebra, domain, on
 
+from lawdsl.proof.rules.dominance import largest, paid
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.monomials import expanded, merged
-from lawdsl.proof.signs.payment import largest, paid
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE

@@ -9,7 +9,7 @@ import commands
 import numpy as np
 import pytest
 
-from lawdsl.pipelines.records import Group
+from lawdsl.pipelines.result import Group
 from lawdsl.reporting.pipelines import _parameters
 from lawdsl.reporting.terminal import console, show_rows
 

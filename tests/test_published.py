@@ -48,7 +48,7 @@ def test_cmr_table_2_predicts_the_held_out_share(size: str, measured: float):
 )
 def test_cmr_table_5_gives_the_printed_ratios(size: str, percent: float):
     """Gu et al. 2024, table 5: R(T) at T = 100 from the printed coefficients."""
-    from lawdsl.data.tables import read_table
+    from lawdsl.data.read import read_table
 
     table = read_table(TABLES / "cmr_table5.csv")
     row = table.texts("size").index(size)
@@ -80,7 +80,7 @@ def test_critical_proportion_of_the_mixing_law():
 
 def test_dcpt_tables_5_and_6_and_12_are_the_printed_ones():
     """Que et al. 2024: usage 1's crossing, usage 2's measured minimum, usage 3's best size."""
-    from lawdsl.data.tables import read_table
+    from lawdsl.data.read import read_table
 
     five = read_table(TABLES / "dcpt_table5.csv")
     share, loss = five.numbers("r_domain"), five.numbers("L_general")
@@ -130,8 +130,8 @@ def repeated_fit(shared_data: Path, **options: object) -> lawdsl.Fit:
 def test_the_law_of_repeated_data_gives_the_published_r_squared(shared_data: Path):
     """At the printed constants: R² 0.7722046, and the objective to the digits of 32-bit numbers."""
     from lawdsl.data.binding import bind
-    from lawdsl.data.tables import read_table
-    from lawdsl.fitting.posing import problem_of
+    from lawdsl.data.read import read_table
+    from lawdsl.fitting.build_problem import problem_of
 
     law = lawdsl.load("repeated").with_held(REPEATED, {"beta": "alpha"})
     table = read_table(shared_data / "datablations" / "runs_182_outliers_removed.csv")

@@ -13,7 +13,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.data.tables import read_table
+from lawdsl.data.read import read_table
 from lawdsl.language.library import question, shipped, shipped_folder
 
 TABLES = shipped_folder() / "data"

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 import lawdsl
-from lawdsl.fitting.fits import Fits
+from lawdsl.fitting.result_by_label import Fits
 
 Array = NDArray[np.float64]
 Note = Callable[[str, object], None]

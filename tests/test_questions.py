@@ -15,7 +15,7 @@ from lawdsl.language import library, size_limits, tree
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_document, print_formula
 from lawdsl.language.questions import Question
-from lawdsl.solving.answering import Asked
+from lawdsl.solving.solve import Asked
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures" / "questions"

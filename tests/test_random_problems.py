@@ -13,7 +13,7 @@ import pytest
 from random_problems import KINDS, contradicted, counterexample, problems
 
 from lawdsl.proof import check_claim
-from lawdsl.proof.verdicts import Verdict
+from lawdsl.proof.verdict import Verdict
 
 DECIDED = {"fitted": 0.97, "free": 0.96, "adversarial": 0.85}  # of all, at least
 SECONDS = 1.0  # for one claim

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lawdsl.data.tables import read_table
+from lawdsl.data.read import read_table
 
 ROOT = Path(__file__).resolve().parent.parent
 

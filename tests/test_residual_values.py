@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lawdsl.fitting.outliers import CANDIDATE, _furthest, limit, outliers
-from lawdsl.fitting.patterns import lines, scatter
-from lawdsl.fitting.residuals import ALARM, View
+from lawdsl.fitting.diagnostics.outliers import CANDIDATE, _furthest, limit, outliers
+from lawdsl.fitting.diagnostics.patterns import lines, scatter
+from lawdsl.fitting.diagnostics.residuals import ALARM, View
 
 
 def beside_a_constant(residual: np.ndarray, axes: np.ndarray) -> View:

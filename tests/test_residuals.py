@@ -15,9 +15,9 @@ from scipy import stats
 
 import lawdsl
 from lawdsl import fitting
-from lawdsl.fitting.outliers import clouds, outliers
-from lawdsl.fitting.patterns import lines, pattern, scatter
-from lawdsl.fitting.residuals import ALARM, View, judged, spanned, view, without
+from lawdsl.fitting.diagnostics.outliers import clouds, outliers
+from lawdsl.fitting.diagnostics.patterns import lines, pattern, scatter
+from lawdsl.fitting.diagnostics.residuals import ALARM, View, judged, spanned, view, without
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 GAUSS: Draw = lambda rng, n: rng.normal(size=n)  # noqa: E731
@@ -67,7 +67,7 @@ def test_noise_alone_raises_no_more_alarms_than_are_asked_for(
     kind: str, draw: Draw, level: float, monkeypatch: pytest.MonkeyPatch
 ):
     """At levels that show it; the one in use, 1.5e-6, would take a million tables to see."""
-    monkeypatch.setattr("lawdsl.fitting.patterns.ALARM", level)
+    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.ALARM", level)
     rng = np.random.default_rng(1)
     trials = 150
     found = sum(
@@ -239,7 +239,7 @@ def test_what_the_law_can_nearly_do_is_not_judged():
 
 def test_a_parameter_that_runs_into_a_corner_leaves_no_trace():
     """An infinite slope, sqrt at 0, is no direction in which residuals could be taken up."""
-    from lawdsl.fitting.posing import problem_of
+    from lawdsl.fitting.build_problem import problem_of
 
     law = law_of("variable x > 0\nparameter a >= 0\nparameter b\nL = b*x + sqrt(a)")
     x = np.linspace(1, 3, 20)

@@ -17,11 +17,11 @@ from scipy.stats import binom
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting.intervals.predictions import predictions
-from lawdsl.fitting.optimum import optimum
-from lawdsl.fitting.posing import problem_of
-from lawdsl.pipelines.refits import refitted
-from lawdsl.pipelines.scatter import squeezed
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.intervals.prediction_errors import predictions
+from lawdsl.fitting.solvers.multistart import optimum
+from lawdsl.pipelines.bootstrap_fits import refitted
+from lawdsl.pipelines.pooled_noise import squeezed
 
 NESTED = Path(__file__).resolve().parent / "fixtures" / "pipelines" / "two_domains.law"
 TARGET = {"S_target": 1e5, "N_target": 1e9}

@@ -16,7 +16,7 @@ from proving import decide
 
 import lawdsl
 from lawdsl.cli import main
-from lawdsl.compiling.certain import certain_text
+from lawdsl.compiling.interval_evaluation import certain_text
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof import Verdict

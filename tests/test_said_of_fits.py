@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import lawdsl
-from lawdsl.fitting.diagnosis import agreement_findings
+from lawdsl.fitting.diagnostics.diagnose import agreement_findings
 
 
 def test_more_starts_are_advised_than_were_made():

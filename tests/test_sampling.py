@@ -10,8 +10,8 @@ import sympy as sp
 from judging import Exact, Judge, bounds_of, claims_on, formula_of, inside
 from proving import decide
 
+from lawdsl.proof.counterexample import Wanted, find_point
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.search.points import Wanted, find_point
 
 CASES = [
     # law, claim, the conditions of the claim, the formula and signs that are looked for

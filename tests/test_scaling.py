@@ -8,7 +8,7 @@ import mpmath
 import pytest
 from proving import algebra, on, sign_of
 
-from lawdsl.proof.signs.scaling import by_scaling
+from lawdsl.proof.rules.scaling import by_scaling
 from lawdsl.proof.signs.sign import Sign
 
 CASES = [

@@ -12,10 +12,10 @@ from test_nist import LAWS, read_data, read_problems
 
 import lawdsl
 from lawdsl.data.binding import bind
-from lawdsl.data.tables import read_table
-from lawdsl.fitting.optimum import AUTO, Starts, optimum
-from lawdsl.fitting.posing import problem_of
+from lawdsl.data.read import read_table
+from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.multistart import AUTO, Starts, optimum
 from lawdsl.law.law import Law, load
 
 BEST = 1.0182740178e-3  # of the 240 points read off Chinchilla's figure

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from lawdsl.solving.several.endless import fall
-from lawdsl.solving.several.excluding import no_point
-from lawdsl.solving.several.minimising import best, minimise, proved, settled
-from lawdsl.solving.several.optimality import gap, point
-from lawdsl.solving.several.polytopes import Polytope
-from lawdsl.solving.several.problems import Constraint, Problem, Solution, middle
-from lawdsl.solving.several.sensitivities import sensitivities
-from lawdsl.solving.several.starts import repaired
+from lawdsl.solving.nlp.exclusion import no_point
+from lawdsl.solving.nlp.kkt import gap, point
+from lawdsl.solving.nlp.multistart import best, minimise, proved, settled
+from lawdsl.solving.nlp.polytope import Polytope
+from lawdsl.solving.nlp.problem import Constraint, Problem, Solution, middle
+from lawdsl.solving.nlp.sensitivity import sensitivities
+from lawdsl.solving.nlp.starts import repaired
+from lawdsl.solving.nlp.unboundedness import fall
 
 INF = float("inf")
 x, y, z = sp.symbols("x y z", real=True)

@@ -7,10 +7,10 @@ import sympy as sp
 from proving import domain, on, sign_of
 
 from lawdsl.proof.box import Box, End, Range
+from lawdsl.proof.rules.cases import by_sides
+from lawdsl.proof.rules.polynomials import by_orders
 from lawdsl.proof.signs.calculus import Signs
-from lawdsl.proof.signs.cases import by_sides
 from lawdsl.proof.signs.limits import at_zero
-from lawdsl.proof.signs.polynomials import by_orders
 from lawdsl.proof.signs.sign import Sign, above, add, below, largest, multiply
 
 NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.patterns import pattern
-from lawdsl.fitting.residuals import View, spanned
+from lawdsl.fitting.diagnostics.patterns import pattern
+from lawdsl.fitting.diagnostics.residuals import View, spanned
 
 LINE = "law line\nvariable x\nparameter a, b\ny = a + b*x\nminimize squared(y)\n"
 PLANE = "law plane\nvariable x, z\nparameter a, b, c\ny = a + b*x + c*z\nminimize squared(y)\n"
@@ -71,8 +71,8 @@ def test_noise_in_small_tables_raises_no_more_alarms_than_are_asked_for(
     rows: int, draw, monkeypatch: pytest.MonkeyPatch
 ):
     level, trials = 0.01, 200
-    monkeypatch.setattr("lawdsl.fitting.patterns.ALARM", level)
-    monkeypatch.setattr("lawdsl.fitting.patterns.UNLIKELY", level)
+    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.ALARM", level)
+    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.UNLIKELY", level)
     rng = np.random.default_rng(rows)
     x = np.geomspace(1, 1000, rows)
     columns = np.column_stack([np.ones(rows), np.log(x)])

@@ -14,11 +14,11 @@ from planted import PLANTED, grid
 
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
-from lawdsl.solving.posing.isolating import isolated
-from lawdsl.solving.single.closer import _combined, minimised
-from lawdsl.solving.single.functions import Formula, Function, number
-from lawdsl.solving.single.line import Candidate, Line, Margin
-from lawdsl.solving.single.roots import BITS, PIECES, Range, as_float, roots
+from lawdsl.solving.formulate.closed_form import isolated
+from lawdsl.solving.univariate.interval_functions import Formula, Function, number
+from lawdsl.solving.univariate.line_minimum import Candidate, Line, Margin
+from lawdsl.solving.univariate.refinement import _combined, minimised
+from lawdsl.solving.univariate.roots import BITS, PIECES, Range, as_float, roots
 
 x = sp.Symbol("x", real=True)
 Numbers = Callable[[np.ndarray], np.ndarray]

@@ -14,16 +14,16 @@ from test_solving import function, least, x
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.law.quantities import Quantity
-from lawdsl.solving.noise import interval
-from lawdsl.solving.posing.sources import factor_between
-from lawdsl.solving.several.endless import fall
-from lawdsl.solving.several.problems import Problem
-from lawdsl.solving.several.scales import scale_of, searched
-from lawdsl.solving.single.drawing import _best_of
-from lawdsl.solving.single.functions import number
-from lawdsl.solving.single.growth import Numbers, Undecided
-from lawdsl.solving.single.line import _Minimising
-from lawdsl.solving.single.roots import BITS, Range, as_float, roots
+from lawdsl.solving.formulate.sources import factor_between
+from lawdsl.solving.nlp.log_scaling import scale_of, searched
+from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.unboundedness import fall
+from lawdsl.solving.uncertainty import interval
+from lawdsl.solving.univariate.growth_rates import Numbers, Undecided
+from lawdsl.solving.univariate.interval_functions import number
+from lawdsl.solving.univariate.line_minimum import _Minimising
+from lawdsl.solving.univariate.monte_carlo import _best_of
+from lawdsl.solving.univariate.roots import BITS, Range, as_float, roots
 
 
 def test_what_vanishes_at_infinity_only_has_no_root_there():

@@ -7,9 +7,9 @@ import sympy as sp
 from judging import formula_of
 from proving import domain, on
 
+from lawdsl.proof.rules.squares import by_factors, by_square
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.signs.squares import by_factors, by_square
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE
 NONNEGATIVE, NONPOSITIVE = Sign.NONNEGATIVE, Sign.NONPOSITIVE

@@ -9,10 +9,10 @@ import pytest
 from planted import PLANTED, law_of, sample_of
 
 import lawdsl
-from lawdsl.fitting.linear_in import linear_parameters
-from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.symbolic_linearity import linear_parameters
 from lawdsl.fitting.transforms import to_parameters
 
 LINEAR = {

@@ -19,9 +19,9 @@ from random_laws import random_law
 import lawdsl
 from lawdsl.language.library import shipped
 from lawdsl.law.law import Law
-from lawdsl.symmetries import Freedom, finding, findings, freedom
-from lawdsl.symmetries.directions import Unclear, null_vectors
-from lawdsl.symmetries.identities import vanishes
+from lawdsl.proof.identifiability import Freedom, findings, freedom, symmetries
+from lawdsl.proof.identifiability.null_space import Unclear, null_vectors
+from lawdsl.proof.identifiability.zero_test import vanishes
 
 CATALOGUE = Path(__file__).parent / "fixtures" / "catalogue"
 IN_CATALOGUE = {  # law -> what moves in each of its symmetries
@@ -372,7 +372,7 @@ def test_without_time_for_formulas_a_direction_is_counted_all_the_same(
 ):
     law = shares_of(12)
     (found,) = freedom(law).symmetries
-    monkeypatch.setattr(finding, "FORMULAS", 0)
+    monkeypatch.setattr(symmetries, "FORMULAS", 0)
     (nameless,) = freedom(law).symmetries
 
     assert found.field and not nameless.field and not nameless.proved

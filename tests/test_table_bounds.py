@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data import bounds
-from lawdsl.data.tables import read_table
+from lawdsl.data import size_limits
+from lawdsl.data.read import read_table
 
 MEMORY = 600 * 2**20  # bytes of a command, of which the libraries take 200
 
@@ -127,7 +127,7 @@ def test_a_cell_that_is_too_long_is_refused_with_its_column(tmp_path: Path):
 
 
 def test_many_long_cells_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bounds, "BYTES", 10 * 2**20)
+    monkeypatch.setattr(size_limits, "BYTES", 10 * 2**20)
     path = database(
         tmp_path / "long.sqlite",
         "CREATE TABLE runs(r REAL, x TEXT, y TEXT AS (x), z TEXT AS (upper(x)))",
@@ -170,7 +170,7 @@ def test_text_that_the_file_does_not_store_is_counted_row_by_row(case: str, tmp_
     path = database(tmp_path / "small.sqlite", *AMPLIFIED[case])
     assert path.stat().st_size < 2 * 2**20
     code = (
-        "import sys; from lawdsl.data.tables import read_table\n"
+        "import sys; from lawdsl.data.read import read_table\n"
         "try: read_table(sys.argv[1])\n"
         "except Exception as error: sys.exit(7 * ('more than 256 MiB of text' in str(error)))"
     )
@@ -220,7 +220,7 @@ def test_a_view_is_not_read_and_no_other_table_in_its_place(tmp_path: Path):
 
 
 def test_reading_a_database_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bounds, "SECONDS", 0.0)
+    monkeypatch.setattr(size_limits, "SECONDS", 0.0)
     path = database(
         tmp_path / "slow.sqlite",
         "CREATE TABLE runs(r REAL, x REAL AS (r*r))",
@@ -279,7 +279,7 @@ def test_a_line_that_is_too_long_is_named(content: str, line: int, message: str,
 
 def test_the_longest_line_is_read(tmp_path: Path):
     path = tmp_path / "wide.csv"
-    cell = "x" * (bounds.LINE - 4)
+    cell = "x" * (size_limits.LINE - 4)
     path.write_text(f"r,name\n1.5,{cell}\n2.5,{cell}\n" * 1, encoding="utf-8")
 
     assert read_table(path).numbers("r").tolist() == [1.5, 2.5]
@@ -299,7 +299,7 @@ def test_a_quote_that_is_never_closed_is_what_is_wrong_with_a_long_rest(tmp_path
 def test_a_file_beyond_the_bound_is_not_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bounds, "BYTES", 2**20)
+    monkeypatch.setattr(size_limits, "BYTES", 2**20)
     path = tmp_path / name
     path.write_bytes(b"1,2\n" * 2**19)
 
@@ -307,7 +307,7 @@ def test_a_file_beyond_the_bound_is_not_read(
 
 
 def test_an_endless_pipe_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bounds, "BYTES", 2**20)
+    monkeypatch.setattr(size_limits, "BYTES", 2**20)
     with pytest.raises(LawdslError, match="larger than 1 MiB|neither a file nor a pipe"):
         read_table("/dev/zero")
 

@@ -7,8 +7,8 @@ import sympy as sp
 from judging import formula_of
 from proving import algebra, decide, domain
 
-from lawdsl.proof.boxes.cutting import sign_by_boxes
-from lawdsl.proof.boxes.touching import touching_point
+from lawdsl.proof.branch_and_bound.double_roots import touching_point
+from lawdsl.proof.branch_and_bound.subdivision import sign_by_boxes
 from lawdsl.proof.signs.sign import Sign
 
 CASES = [

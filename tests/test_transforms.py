@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from planted import law_of
 
 import lawdsl
-from lawdsl.fitting.linear_in import compared
 from lawdsl.fitting.losses import bend_of
+from lawdsl.fitting.symbolic_linearity import compared
 from lawdsl.fitting.transforms import room, to_free, to_parameters, transforms_of, with_slopes
 from lawdsl.language.resolver import Objective
 

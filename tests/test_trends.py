@@ -15,9 +15,9 @@ import pytest
 from planted import PLANTED, grid, law_of
 
 import lawdsl
+from lawdsl.data.trends.hypotheses import Slope, slope_of
+from lawdsl.data.trends.result import Series, Trend, Trends
 from lawdsl.language import tree
-from lawdsl.observing.claimed import Slope, slope_of
-from lawdsl.observing.records import Series, Trend, Trends
 from lawdsl.reporting.terminal import console
 from lawdsl.reporting.trends import show_trends
 

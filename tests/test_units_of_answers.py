@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.solving.records import Answer
+from lawdsl.solving.result import Answer
 
 LAW = """law plain
 variable N, D > 0

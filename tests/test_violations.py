@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 
 import lawdsl
-from lawdsl.solving.several.excluding import no_point
-from lawdsl.solving.several.minimising import minimise
-from lawdsl.solving.several.optimality import violations
-from lawdsl.solving.several.problems import Constraint, Problem
+from lawdsl.solving.nlp.exclusion import no_point
+from lawdsl.solving.nlp.kkt import violations
+from lawdsl.solving.nlp.multistart import minimise
+from lawdsl.solving.nlp.problem import Constraint, Problem
 
 x, y = sp.symbols("x y", real=True)
 

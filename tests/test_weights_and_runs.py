@@ -14,8 +14,8 @@ from planted import PLANTED
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.data.binding import Runs, bind
-from lawdsl.data.tables import read_table
-from lawdsl.fitting.posing import problem_of
+from lawdsl.data.read import read_table
+from lawdsl.fitting.build_problem import problem_of
 from lawdsl.language.resolver import Objective
 
 P = PLANTED["chinchilla"]

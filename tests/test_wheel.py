@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBE = (
-    "import lawdsl, pathlib; from lawdsl.library import shipped; "
+    "import lawdsl, pathlib; from lawdsl.language.library import shipped; "
     "count = sum(len(shipped(kind)) for kind in ('law', 'question', 'pipeline')); "
     "print(pathlib.Path(lawdsl.__file__).parent, count, lawdsl.load('dcpt.l3').name)"
 )

@@ -21,23 +21,23 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli import (
-    checking,
-    comparing,
-    corpora,
-    demonstration,
+    check,
+    compare,
+    corpus,
+    demo,
     files,
-    fits,
-    measuring,
+    fit,
+    measure,
     mixtures,
-    observing,
-    pipelines,
-    predicting,
-    running,
-    solving,
+    pipeline,
+    predict,
+    run,
+    solve,
+    trends,
     validation,
 )
 from lawdsl.cli.options import LAST_WORDS
-from lawdsl.cli.swapped import swapped
+from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
@@ -60,19 +60,19 @@ def cli() -> None:
 
 for room in (
     files,
-    checking,
-    observing,
-    measuring,
-    fits,
-    predicting,
-    comparing,
-    solving,
-    pipelines,
+    check,
+    trends,
+    measure,
+    fit,
+    predict,
+    compare,
+    solve,
+    pipeline,
     mixtures,
-    corpora,
+    corpus,
     validation,
-    running,
-    demonstration,
+    run,
+    demo,
 ):
     for command in room.COMMANDS:
         cli.add_command(command)
@@ -180,7 +180,7 @@ def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
 
         print(sarif((), diagnostics, __version__, whole=False))
     elif form == "--json":
-        from lawdsl.reporting.documents import document
+        from lawdsl.reporting.json_document import document
 
         print(document(name, None, diagnostics, ok=False))
     else:

@@ -99,13 +99,13 @@ def show(
     if library.section_of(library.locate(law)) == "question":
         if latex or changes.any:
             raise click.UsageError("a question is shown as it is written")
-        from lawdsl.cli.solving import needs
+        from lawdsl.cli.solve import needs
 
         asked, warned = library.question(law)
         return needs(asked, "show", warned, given=law, as_json=as_json)
     from lawdsl.law.text import text
+    from lawdsl.proof.identifiability import findings, freedom
     from lawdsl.reporting.terminal import console, show_law
-    from lawdsl.symmetries import findings, freedom
 
     read = changes.law(law)
     lost = freedom(read)

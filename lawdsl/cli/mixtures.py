@@ -26,7 +26,7 @@ from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
-    from lawdsl.mixtures.records import Mixtures
+    from lawdsl.designing.result import Mixtures
 
 output = click.option(
     "-o", "--output", metavar="FILE.csv", help="Write the table here, not to standard output."
@@ -88,8 +88,8 @@ def halving(
     share is EPOCHS * TOKENS / TARGET, or 1 where no TOKENS are given. The columns r_DOMAIN sum
     to 1 and are bound as such: `lawdsl fit LAW runs.csv r=r_*`.
     """
-    from lawdsl.mixtures.domains import read_domains
-    from lawdsl.mixtures.halving import halving as halved
+    from lawdsl.designing.domains import read_domains
+    from lawdsl.designing.halving import halving as halved
 
     given = read_domains(domains, target=target, epochs=epochs, caps=caps)
     return _written(halved(given, count, grid=grid, seed=seed), output, as_json)
@@ -118,8 +118,8 @@ def spread(
     first 16 of 32 are spread as well as all. A power of 2 is the best --count. On a coarse --grid
     some shares are 0.
     """
-    from lawdsl.mixtures.domains import read_domains
-    from lawdsl.mixtures.spreading import spread as spread_out
+    from lawdsl.designing.domains import read_domains
+    from lawdsl.designing.space_filling import spread as spread_out
 
     given = read_domains(domains, target=target, epochs=epochs, caps=caps)
     return _written(spread_out(given, count, grid=grid, seed=seed), output, as_json)
@@ -174,7 +174,7 @@ def select(
     them, and the group is chosen whose fit has the lowest mean absolute error on all: the
     selection of the Data Mixing Laws, 20 of 40. Its rows of DATA are written.
     """
-    from lawdsl.mixtures.choosing import select as chosen
+    from lawdsl.designing.selection import select as chosen
     from lawdsl.reporting.mixtures import show_chosen
     from lawdsl.reporting.terminal import console
 

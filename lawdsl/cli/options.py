@@ -14,10 +14,10 @@ import click
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.options import OBJECTIVES, SHORT
-from lawdsl.reporting.documents import document
+from lawdsl.reporting.json_document import document
 
 if TYPE_CHECKING:
-    from lawdsl.fitting.fitted import Fit
+    from lawdsl.fitting.result import Fit
     from lawdsl.law.law import Law
 
 TICK = 0.02  # s of CPU time: how much a timer may be early
@@ -224,7 +224,7 @@ def fitted_laws(
         LawdslError: a fit that cannot be read.
         click.UsageError: a fit of another law.
     """
-    from lawdsl.fitting.fits import Fits, load_fit
+    from lawdsl.fitting.result_by_label import Fits, load_fit
 
     for number, path in enumerate(paths):
         read = load_fit(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from lawdsl.comparing.records import Ranking, Standing
+from lawdsl.comparing.result import Ranking, Standing
 from lawdsl.core.diagnostics import Diagnostic
 
 

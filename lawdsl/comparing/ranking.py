@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from lawdsl.comparing.records import Difference
-from lawdsl.comparing.resampling import FEWEST
+from lawdsl.comparing.paired_bootstrap import FEWEST
+from lawdsl.comparing.result import Difference
 
 Array = NDArray[np.float64]
 

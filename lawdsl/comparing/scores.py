@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from lawdsl.comparing.records import Scores
-from lawdsl.fitting.measures import metrics_of, residuals, total
+from lawdsl.comparing.result import Scores
+from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, total
 from lawdsl.fitting.problem import rho
-from lawdsl.fitting.records import Loss
+from lawdsl.fitting.result_parts import Loss
 from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.comparing.folds import Fold, Protocol
-from lawdsl.comparing.measured import Measured
+from lawdsl.comparing.common_rows import Measured
+from lawdsl.comparing.cross_validation import Entry, tested
+from lawdsl.comparing.paired_bootstrap import drawn_means, draws, units
+from lawdsl.comparing.protocols import Fold, Protocol
 from lawdsl.comparing.ranking import Judged
-from lawdsl.comparing.records import Ranking, Standing, Tested
-from lawdsl.comparing.resampling import drawn_means, draws, units
+from lawdsl.comparing.result import Ranking, Standing, Tested
 from lawdsl.comparing.scores import aicc, log_likelihood, mean_scores
-from lawdsl.comparing.trials import Entry, tested
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

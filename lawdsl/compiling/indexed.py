@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.leaves import OUTER, Leaves, Source
+from lawdsl.compiling.indexed_leaves import OUTER, Leaves, Source
 from lawdsl.core.functions import CONSTANTS
 from lawdsl.language import tree
 from lawdsl.language.constants import literal

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.parts import ONE, Parts, Sum
-from lawdsl.compiling.program import Program
-from lawdsl.compiling.table import EVERY_ROW, Index, Support, Table
+from lawdsl.compiling.distinct_rows import EVERY_ROW, Index, Support, Table
+from lawdsl.compiling.tape_on_table import Program
+from lawdsl.compiling.terms import ONE, Parts, Sum
 
 Array = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """What functions mean to the algebra: one row a function, read when laws are built and proved.
 
-The names of the language are a closed table (`lawdsl.language.words`); nothing is ever looked up by
+The names of the language are a closed table (`lawdsl.language.keywords`); nothing is ever looked up by
 a name that a file brings in. How a function is computed stands beside the other operations, in
 `lawdsl.compiling`.
 """

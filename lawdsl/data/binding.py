@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
-from lawdsl.data.conditions import RELATIONS, condition
-from lawdsl.data.grouping import (
+from lawdsl.data.quality_checks import duplicates, other_units, two_scales
+from lawdsl.data.rounding import steps
+from lawdsl.data.row_filter import RELATIONS, condition
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.data.weights_and_runs import (
     check_columns,
     counting,
     groups_of,
     of_known_runs,
     with_weights,
 )
-from lawdsl.data.oddities import duplicates, other_units, two_scales
-from lawdsl.data.resolution import steps
-from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.keywords import nearest
 from lawdsl.law.law import Bound, Law, Quantity, unit_text
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.labels import no_labels
 from lawdsl.data.measure_rows import Asked, label_column
-from lawdsl.data.measuring import Measured, measured
+from lawdsl.data.measured_variables import Measured, measured
+from lawdsl.data.melt import no_labels
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.symbols import Declarations, Measure
 

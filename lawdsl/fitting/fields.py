@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.data.measuring import Measured
-from lawdsl.fitting import inflected
-from lawdsl.fitting.intervals.spread import Spread
+from lawdsl.data.measured_variables import Measured
+from lawdsl.fitting import inflection_warnings
+from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.options import METHODS
-from lawdsl.fitting.records import (
+from lawdsl.fitting.result_parts import (
     Agreement,
     Certificate,
     FittedData,
@@ -199,7 +199,7 @@ def _data(content: Any) -> FittedData:
         _at(content, "weights", _maybe(_text)),
         _at(content, "runs", _list(_text)),
         _at(content, "groups", _maybe(_whole)),
-        _at({"inflections": (), **content}, "inflections", _list(inflected.read)),
+        _at({"inflections": (), **content}, "inflections", _list(inflection_warnings.read)),
     )
 
 

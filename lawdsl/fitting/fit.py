@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.noted import with_settings_of
-from lawdsl.data.tables import read_table
-from lawdsl.fitting.fits import Fits
-from lawdsl.fitting.fitted import Fit
-from lawdsl.fitting.many import fit_many
-from lawdsl.fitting.one import Order, fit_one
-from lawdsl.fitting.optimum import AUTO, Starts
+from lawdsl.data.header_settings import with_settings_of
+from lawdsl.data.read import read_table
+from lawdsl.fitting.fit_by_label import fit_many
+from lawdsl.fitting.fit_single import Order, fit_one
+from lawdsl.fitting.intervals.methods import Asked
 from lawdsl.fitting.options import OBJECTIVES, SHORT, check_seed
-from lawdsl.fitting.uncertainty import Asked
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.solvers.multistart import AUTO, Starts
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 

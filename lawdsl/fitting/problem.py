@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.array_model import ArrayModel, ArrayValues
+from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
 from lawdsl.fitting.losses import bend_of, clipped, rho, rho_bend, rho_slope
 from lawdsl.fitting.transforms import (

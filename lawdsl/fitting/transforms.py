@@ -15,7 +15,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.model import Model
-from lawdsl.compiling.parts import parts_of
+from lawdsl.compiling.terms import parts_of
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.law.law import Bound, Law, Quantity
 

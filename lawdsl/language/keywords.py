@@ -56,7 +56,7 @@ FUNCTIONS = {
     "min": (2, 8),
     "max": (2, 8),
 }
-"""Function names and how many arguments each takes; what they mean is `lawdsl.functions`."""
+"""Function names and how many arguments each takes; what they mean is `lawdsl.core.functions`."""
 
 AGGREGATES = ("sum", "prod")  # over indices
 CONSTANTS = ("pi", "oo")

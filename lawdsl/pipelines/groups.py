@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import bind
 from lawdsl.data.table import Table
-from lawdsl.fitting.diagnosis import at_bounds, too_little, worse_than_constant
+from lawdsl.fitting.diagnostics.diagnose import at_bounds, too_little, worse_than_constant
 from lawdsl.fitting.fit import fit
-from lawdsl.fitting.fitted import Fit
-from lawdsl.fitting.intervals.noise import noise_of
-from lawdsl.fitting.intervals.predictions import Predictions, predictions
-from lawdsl.fitting.optimum import optimum
+from lawdsl.fitting.intervals.m_estimator import noise_of
+from lawdsl.fitting.intervals.prediction_errors import Predictions, predictions
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.law.law import Law
 from lawdsl.pipelines.parts import Part
 

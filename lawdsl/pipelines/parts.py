@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind, chosen_rows
-from lawdsl.data.labels import labelled
+from lawdsl.data.melt import labelled
 from lawdsl.data.table import Table, places
-from lawdsl.fitting.many import parts_of
+from lawdsl.fitting.fit_by_label import parts_of
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import Task

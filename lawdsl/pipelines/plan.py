@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.conditions import RELATIONS
+from lawdsl.data.row_filter import RELATIONS
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import nearest

@@ -5,8 +5,8 @@ may prove; numbers on pieces of the domain (`boxes`), which may prove as well; a
 counter-example (`search`), which may refute. Where none succeeds the verdict is undecided.
 """
 
-from lawdsl.proof.checking import check
-from lawdsl.proof.claims import check_claim
-from lawdsl.proof.verdicts import Check, Verdict
+from lawdsl.proof.check import check
+from lawdsl.proof.decide import check_claim
+from lawdsl.proof.verdict import Check, Verdict
 
 __all__ = ["Check", "Verdict", "check", "check_claim"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.compiling.certain import interval_sign
+from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.law.algebra import merge_powers
 

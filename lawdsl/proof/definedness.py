@@ -22,7 +22,7 @@ from lawdsl.language.printer import print_formula
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
-from lawdsl.proof.search.points import Point, Wanted, certain_sign, find_point
+from lawdsl.proof.counterexample import Point, Wanted, certain_sign, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import DOMAINS, Sign
 

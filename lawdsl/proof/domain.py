@@ -15,7 +15,7 @@ from lawdsl.law.algebra import merge_powers
 from lawdsl.law.law import Bound, Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range, Relation, order
-from lawdsl.proof.couplings import following
+from lawdsl.proof.implied_bounds import following
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 

@@ -19,7 +19,7 @@ from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
-from lawdsl.proof.search.points import Point, Wanted, find_point
+from lawdsl.proof.counterexample import Point, Wanted, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign

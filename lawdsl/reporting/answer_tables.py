@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.records import Answer, Ends, Response
+    from lawdsl.solving.result import Answer, Ends, Response
 
 Table = tuple[list[str], list[list[Any]]]
 

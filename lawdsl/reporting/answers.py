@@ -18,7 +18,7 @@ from lawdsl.reporting.terminal import number, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.records import Answer, Conflict, Ends
+    from lawdsl.solving.result import Answer, Conflict, Ends
 
 FEW = 4  # active constraints that are written out
 MOST = 20  # unknowns, constraints or givens that are shown

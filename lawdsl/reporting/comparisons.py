@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.comparing.records import Comparison, Comparisons, Difference, Ranking, Standing
+    from lawdsl.comparing.result import Comparison, Comparisons, Difference, Ranking, Standing
 
 
 def show_comparison(found: Comparison, out: Console, *, details: bool = True) -> None:

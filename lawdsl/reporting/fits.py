@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from lawdsl.fitting.gathering import ELEMENT, general, general_name, label_of
+from lawdsl.fitting.findings_by_label import ELEMENT, general, general_name, label_of
 from lawdsl.language.printer import with_subscripts
 from lawdsl.reporting.terminal import (
     STYLES,
@@ -24,8 +24,8 @@ from lawdsl.reporting.terminal import (
 )
 
 if TYPE_CHECKING:
-    from lawdsl.fitting.fits import Fits
-    from lawdsl.fitting.fitted import Fit
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
     from lawdsl.language.symbols import Declarations
 
 GAP = 3  # between the columns of a table

@@ -11,7 +11,7 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.mixtures.choosing import Chosen
+    from lawdsl.designing.selection import Chosen
 
 
 def show_chosen(found: Chosen, out: Console) -> None:

@@ -11,9 +11,9 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import STYLES, number, printable_lines, show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.fitting.fitted import Fit
+    from lawdsl.fitting.result import Fit
     from lawdsl.language.pipelines import Pipeline
-    from lawdsl.pipelines.records import Group, PipelineResult, StepResult
+    from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 
 MOST = 12  # groups of a step that are shown
 INTERVAL = "{:g} % interval"

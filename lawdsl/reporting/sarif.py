@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.proof.verdicts import Check, Verdict
+from lawdsl.proof.verdict import Check, Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"refuted": "error", "conditional": "error", "undecided": "warning"}

@@ -15,10 +15,10 @@ from rich.text import Text
 from lawdsl.core.diagnostics import SHOWN, Diagnostic, printable, render
 
 if TYPE_CHECKING:
-    from lawdsl.fitting.fitted import Fit
-    from lawdsl.fitting.records import FittedData, FittedLaw, Intervals
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_parts import FittedData, FittedLaw, Intervals
     from lawdsl.law.law import Law
-    from lawdsl.proof.verdicts import Check, Verdict
+    from lawdsl.proof.verdict import Check, Verdict
 
 STYLES = {
     "proved": "green",

@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.observing.records import Inflection, Series, Trend, Trends
+    from lawdsl.data.trends.result import Inflection, Series, Trend, Trends
 
 HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "s.e.", "verdict")
 
@@ -70,7 +70,7 @@ def _counts(series: Series) -> tuple[str, ...]:
 
 def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
     """How large the exceptions to a claim are and where, and a table of the variable that tells."""
-    from lawdsl.observing.findings import exceptions
+    from lawdsl.data.trends.findings import exceptions
 
     out.print()
     out.print(Text(f"against {trend.claim}", style="bold"), soft_wrap=True)

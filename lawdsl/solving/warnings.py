@@ -11,9 +11,9 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.fitted import beyond
-from lawdsl.solving.posing.posed import Posed
-from lawdsl.solving.posing.sources import Source
+from lawdsl.fitting.result import beyond
+from lawdsl.solving.formulate.problem import Posed
+from lawdsl.solving.formulate.sources import Source
 
 SURE = 0.99  # of the draws have an answer
 

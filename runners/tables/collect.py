@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.tables import SCHEMA
+from lawdsl.data.read import SCHEMA
 
 from .gathering import Gathered, gather
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write_bytes
-from lawdsl.data.databases import NOTES, RUNS
-from lawdsl.data.tables import METADATA, SCHEMA
+from lawdsl.data.formats.sqlite import NOTES, RUNS
+from lawdsl.data.read import METADATA, SCHEMA
 
 from ..disk import room
 from .collect import Collected

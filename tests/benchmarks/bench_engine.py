@@ -38,12 +38,12 @@ from rivals import CHINCHILLA, DCPT, Rival, published, tuned
 
 import lawdsl
 from lawdsl.data.binding import bind
-from lawdsl.data.tables import read_table
+from lawdsl.data.read import read_table
+from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.intervals.bootstrap import bootstrap
-from lawdsl.fitting.optimum import AUTO, Starts, optimum
-from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.multistart import AUTO, Starts, optimum
 from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]

@@ -31,8 +31,8 @@ from rich.console import Console
 
 import lawdsl
 from lawdsl.core.diagnostics import Text
-from lawdsl.fitting.fits import Fits
-from lawdsl.fitting.posing import problem_of
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language import library
 from lawdsl.language.instances.instance import Instance

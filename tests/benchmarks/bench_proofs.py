@@ -51,16 +51,16 @@ from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.proof import check_claim
 from lawdsl.proof.box import Box
+from lawdsl.proof.counterexample import Wanted, find_point
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import goal_of
-from lawdsl.proof.search.points import Wanted, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.verdicts import Verdict
+from lawdsl.proof.verdict import Verdict
 from lawdsl.reporting.terminal import show_rows
 
 try:
-    from lawdsl.proof.boxes.cutting import sign_by_boxes
+    from lawdsl.proof.branch_and_bound.subdivision import sign_by_boxes
 except ImportError:
     sign_by_boxes = None
 

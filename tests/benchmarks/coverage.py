@@ -34,13 +34,13 @@ from numpy.typing import NDArray
 from planted import PLANTED, grid, sample_of
 from rich.console import Console
 
-from lawdsl.fitting.diagnosis import at_bounds
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.diagnose import at_bounds
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.profile import profile
-from lawdsl.fitting.optimum import optimum
-from lawdsl.fitting.posing import problem_of
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.transforms import relaxed
 from lawdsl.reporting.terminal import show_rows
 

@@ -299,7 +299,7 @@ def _fit_text(rng: random.Random, texts: Sequence[str]) -> str:
     """A changed fit; two in three are made again, up to ten times, until they can be read."""
     if rng.random() < 0.35:
         return mutate_json(rng, texts)
-    from lawdsl.fitting.fits import load_fit
+    from lawdsl.fitting.result_by_label import load_fit
 
     changed = texts[0]
     for _ in range(10):

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
+from lawdsl.fitting.intervals.covariance import MOST, RANK, Spread
 from lawdsl.fitting.intervals.delta import endless
-from lawdsl.fitting.intervals.noise import Groups, noise_of
-from lawdsl.fitting.intervals.spread import MOST, RANK, Spread
+from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.search import finely
-from lawdsl.fitting.straightest import Straightest
+from lawdsl.fitting.solvers.descent import finely
 from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
+from lawdsl.fitting.two_step import Straightest
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.noise import Groups, Noise, noise_of
-from lawdsl.fitting.intervals.spread import decomposed, leaving_out_runs, lengths
+from lawdsl.fitting.intervals.covariance import decomposed, leaving_out_runs, lengths
+from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.constrained import SETTLED, Constrained, opened
+from lawdsl.fitting.intervals.constrained_profile import SETTLED, Constrained, opened
 from lawdsl.fitting.intervals.delta import delta, endless
-from lawdsl.fitting.intervals.noise import Groups, noise_of
+from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.search import finely
+from lawdsl.fitting.solvers.descent import finely
 from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]

@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterable
 
 import sympy as sp
 
-from lawdsl.compiling.certain import interval_sign
+from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.functions import ROWS
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range
-from lawdsl.proof.search.glance import Glance
-from lawdsl.proof.signs.cases import by_cases, by_order, by_sides
-from lawdsl.proof.signs.faces import Face, faces_of, without
-from lawdsl.proof.signs.ladders import by_ladder
-from lawdsl.proof.signs.monotone import (
+from lawdsl.proof.rules.cases import by_cases, by_order, by_sides
+from lawdsl.proof.rules.declared_inequalities import by_relations, relations_of
+from lawdsl.proof.rules.dominance import paid
+from lawdsl.proof.rules.monotone import (
     between_bounds,
     between_ends,
     by_common_factor,
@@ -32,13 +31,14 @@ from lawdsl.proof.signs.monotone import (
     by_logarithm,
     by_scale,
 )
-from lawdsl.proof.signs.payment import paid
-from lawdsl.proof.signs.polynomials import by_orders, by_shares
-from lawdsl.proof.signs.relations import by_relations, relations_of
+from lawdsl.proof.rules.polynomials import by_orders, by_shares
+from lawdsl.proof.rules.squares import by_factors, by_square
+from lawdsl.proof.rules.stationary_points import by_stationary
+from lawdsl.proof.rules.taylor import by_ladder
+from lawdsl.proof.sign_sampling import Glance
+from lawdsl.proof.signs.boundary import Face, faces_of, without
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
-from lawdsl.proof.signs.squares import by_factors, by_square
-from lawdsl.proof.signs.stationary import by_stationary
-from lawdsl.proof.signs.turns import PERIODIC, by_half_turns
+from lawdsl.proof.signs.trigonometry import PERIODIC, by_half_turns
 
 STEPS = 3000  # expressions looked at for one claim
 DEPTH = 3  # of rules on sums within rules on sums
@@ -325,7 +325,7 @@ class Signs:
 
     def _by_pieces(self, e: sp.Expr) -> Sign:
         """The sign by numbers, where there are few symbols, all of which vary."""
-        from lawdsl.proof.boxes.cutting import sign_and_pieces
+        from lawdsl.proof.branch_and_bound.subdivision import sign_and_pieces
 
         moving = e.free_symbols - self.given
         wide = WIDE if self.depth == 1 else 1

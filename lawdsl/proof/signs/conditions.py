@@ -16,10 +16,10 @@ import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.text import text
+from lawdsl.proof.rules.dominance import largest
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.monomials import expanded, powers
-from lawdsl.proof.signs.payment import largest
 from lawdsl.proof.signs.sign import Sign, multiply
 
 

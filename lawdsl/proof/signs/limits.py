@@ -18,7 +18,7 @@ import sympy as sp
 
 from lawdsl.core.functions import ROWS, Function
 from lawdsl.law.algebra import merge_powers
-from lawdsl.proof.signs.growth import limit_of
+from lawdsl.proof.signs.asymptotics import limit_of
 from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ DOMAINS = {
     "nonnegative": Sign.NONNEGATIVE,
     "nonzero": Sign.NONZERO,
 }
-"""Domain of a function (`lawdsl.functions`) -> the signs that its argument may have."""
+"""Domain of a function (`lawdsl.core.functions`) -> the signs that its argument may have."""
 
 
 def above(limit: Sign, closed: bool) -> Sign:

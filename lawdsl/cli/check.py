@@ -1,0 +1,211 @@
+"""The command check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from lawdsl import __version__
+from lawdsl.cli.options import (
+    Changes,
+    Seconds,
+    as_json,
+    changes,
+    finish,
+    fitted_laws,
+    last_words,
+    quiet,
+)
+
+if TYPE_CHECKING:
+    from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.law.law import Law
+    from lawdsl.proof.verdict import Check, Verdict
+
+
+@click.command("check")
+@click.argument("laws", nargs=-1, metavar="LAW...")
+@click.option(
+    "--fit",
+    "fits",
+    multiple=True,
+    metavar="FIT.json",
+    help="Decide the claims of a fitted law for its fitted values, on the whole domain.",
+)
+@click.option(
+    "--syntax", is_flag=True, help="Only read the file: names, domains, units; no proofs."
+)
+@click.option(
+    "--time-limit",
+    default=1.0,
+    show_default=True,
+    type=Seconds(),
+    metavar="SECONDS",
+    help="CPU time for one claim; one that takes longer is undecided.",
+)
+@click.option(
+    "--total-time-limit",
+    type=Seconds(),
+    metavar="SECONDS",
+    help="CPU time for all claims of a law; those not reached are undecided.  [default: 60, or the "
+    "time limit of one claim where that is more]",
+)
+@click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
+@changes
+@quiet
+@as_json
+def check(
+    laws: tuple[str, ...],
+    fits: tuple[str, ...],
+    syntax: bool,
+    time_limit: float,
+    total_time_limit: float | None,
+    sarif: bool,
+    changes: Changes,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Prove or refute what laws claim. LAW is the name of a shipped law or a file.
+
+    \b
+    proved          for all admissible parameters, on the whole domain
+    proved inside   strictly inside the domain, equality on the face that is named
+    conditional     where the parameters satisfy the condition; help names a bound that does it
+    refuted         a point contradicts it
+    undecided       neither, within the time limit
+    certified       with --fit: proved for the fitted values
+
+    Exits with 1 where a verdict is not the one that the file expects (`expect`, else proved). An
+    interruption leaves the verdicts so far.
+    """
+    if not laws and not fits:
+        raise click.UsageError("name a law, or a fit with --fit FIT.json")
+    if syntax:
+        return _only_read(laws, as_json=as_json)
+    from lawdsl.core.time_limit import Clock
+    from lawdsl.proof.check import check as decide
+    from lawdsl.proof.identifiability import findings, freedom
+
+    checks: list[Check] = []
+    silent = as_json or sarif
+    read = [changes.law(name) for name in laws]
+    for law, values in _subjects(read, fits):
+        seen = _Seen(law, show=not silent, proofs=not quiet)
+
+        def so_far(seen: _Seen = seen) -> None:
+            if silent:
+                done = [*checks, seen.so_far()]
+                _finish(done, interrupted=True, sarif=sarif, as_json=as_json)
+
+        with last_words(so_far), seen.at_work(fitted=values is not None):
+            decided = decide(
+                law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=seen
+            )
+            clock = Clock(math.inf)
+            own = law.declarations.text
+            lost = findings(law, freedom(law), text=own) if values is None else []
+            took = clock.spent()
+            checks.append(
+                replace(
+                    decided,
+                    law=_named(law),
+                    warnings=(*decided.warnings, *lost),
+                    seconds=decided.seconds + took,
+                    warning_seconds=decided.warning_seconds + took,
+                )
+            )
+    return _finish(checks, interrupted=False, sarif=sarif, as_json=as_json)
+
+
+def _subjects(
+    read: Sequence[Law], fits: Sequence[str]
+) -> Iterator[tuple[Law, dict[str, float] | None]]:
+    """The laws to be checked, with fitted values where there are some."""
+    if not fits:
+        yield from ((law, None) for law in read)
+        return
+    yield from fitted_laws(fits, read)
+
+
+def _named(law: Law) -> str:
+    """The law's name, with the label where it is fitted for one."""
+    instance = law.declarations.instance
+    return f"{law.name} at {instance.text}" if instance and instance.text else law.name
+
+
+def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
+    from lawdsl.language.library import declarations, locate, pipeline, question, section_of
+
+    readers = {"law": declarations, "question": question, "pipeline": pipeline}
+    warnings = [d for name in laws for d in readers[section_of(locate(name))](name)[1]]
+    result = {"laws": [{"law": name, "ok": True} for name in laws], "claims": []}
+
+    def show() -> None:
+        click.echo("\n".join(f"{name}: no mistakes" for name in laws))
+
+    return finish("check", result, warnings, ok=True, as_json=as_json, show=show)
+
+
+def _finish(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json: bool) -> int:
+    warnings: list[Diagnostic] = [d for c in checks for d in c.warnings]
+    if sarif:
+        from lawdsl.reporting.sarif import sarif as as_sarif
+
+        click.echo(as_sarif(checks, warnings, __version__, whole=not interrupted))
+        return 0 if all(c.ok for c in checks) else 1
+    claims = [{"law": c.law, **v.to_json()} for c in checks for v in c.claims]
+    summary = [{k: v for k, v in c.to_json().items() if k != "claims"} for c in checks]
+    result = {"laws": summary, "claims": claims, "interrupted": interrupted}
+    ok = all(c.ok for c in checks) and not interrupted
+    return finish("check", result, warnings, ok=ok, as_json=as_json, show=lambda: None)
+
+
+class _Seen:
+    """Keeps each verdict as it is reached, and shows it."""
+
+    def __init__(self, law: Law, show: bool, proofs: bool) -> None:
+        from lawdsl.proof.decide import claim_text
+        from lawdsl.reporting.terminal import console
+
+        self.law, self.show, self.proofs = law, show, proofs
+        self.verdicts: list[Verdict] = []
+        self.out = console()
+        self.width = max((len(claim_text(claim)) for claim in law.claims), default=0)
+
+    def __call__(self, verdict: Verdict) -> None:
+        from lawdsl.reporting.terminal import show_verdict
+
+        self.verdicts.append(verdict)
+        if self.show:
+            show_verdict(verdict, self.out, width=self.width, proofs=self.proofs)
+
+    def so_far(self) -> Check:
+        from lawdsl.proof.verdict import Check
+
+        return Check(_named(self.law), self.law.digest, tuple(self.verdicts))
+
+    @contextmanager
+    def at_work(self, *, fitted: bool) -> Iterator[None]:
+        """Says what is looked at, and on a terminal that work is going on."""
+        import sys
+
+        from rich.console import Console
+
+        if self.show:
+            title = f"{_named(self.law)}{', fitted' if fitted else ''}"
+            self.out.print(title, style="bold", markup=False)
+            if not self.law.claims:
+                self.out.print("no claims: write some, `require ∂L/∂N < 0`")
+        if self.show and self.law.claims and sys.stderr.isatty():
+            with Console(stderr=True).status(f"deciding {len(self.law.claims)} claims"):
+                yield
+        else:
+            yield
+
+
+COMMANDS = (check,)

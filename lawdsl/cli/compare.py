@@ -1,0 +1,119 @@
+"""The command compare."""
+
+from __future__ import annotations
+
+import click
+
+from lawdsl.cli.options import (
+    Changes,
+    as_json,
+    bindings,
+    changes,
+    cpu_limit,
+    delta,
+    drop_bad,
+    finish,
+    numbers,
+    objective,
+    seed,
+    time_limit,
+    where,
+)
+from lawdsl.cli.progress import progress
+
+
+@click.command("compare")
+@click.argument("arguments", nargs=-1, required=True, metavar="LAW... DATA [NAME=COLUMN]...")
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    metavar="KIND[:COLUMN]",
+    help="What is held out; see above. May be given several times.",
+)
+@where
+@click.option("--starts", default=8, show_default=True, help="How many starts each fit has.")
+@objective
+@delta
+@drop_bad
+@seed
+@time_limit(3600.0, "all fits")
+@changes
+@click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
+@as_json
+def compare(
+    arguments: tuple[str, ...],
+    protocols: tuple[str, ...],
+    where: tuple[str, ...],
+    starts: int,
+    objective: str | None,
+    delta: float | None,
+    drop_bad: bool,
+    seed: int,
+    time_limit: float,
+    changes: Changes,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Compare laws on the table DATA by how well they predict what they were not fitted to.
+
+    \b
+    all               one fit to all rows, ranked by AICc
+    splits            ten times a quarter of the rows, drawn by lot, from the others
+    leave-one-out:N   each size is predicted from the others   (leave-one-N-out)
+    leave-two-out:r   each two ratios from the others          (r-7-of-9, domains-4-of-6)
+    segments:D        each third of each curve from the others (D-segments)
+    growing:N         each size from all that are smaller      (growing-N)
+    continuing:D      the rest of each curve from its start    (growing-D)
+
+    Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
+    apart share ranks. --set, --without, --fix and --tie concern the laws that have such a
+    setting, bound or parameter.
+    Laws with index sets are compared on the rows of each label by themselves.
+    Exits with 1 where a law could not be fitted in some fold.
+    """
+    from lawdsl.comparing.compare import compare as compared
+    from lawdsl.comparing.result import Comparisons
+    from lawdsl.reporting.comparisons import show_comparison, show_comparisons
+    from lawdsl.reporting.terminal import console
+
+    names = [a for a in arguments if "=" not in a]
+    if len(names) < 2:
+        raise click.UsageError("give one law or more, and then the table")
+    *laws, data = names
+    fixed, tied = changes.held()
+    cheaper = "fewer laws, --starts or protocols take less"
+    with (
+        progress(quiet or as_json, "fits") as report,
+        cpu_limit(time_limit, "the comparison", cheaper),
+    ):
+        found = compared(
+            laws,
+            data,
+            protocols=protocols or None,
+            starts=starts,
+            objective=objective,
+            delta=delta,
+            where=where,
+            settings=numbers(changes.settings, "--set"),
+            without=changes.without,
+            fix=fixed,
+            tie=tied,
+            drop_bad=drop_bad,
+            seed=seed,
+            progress=report,
+            columns=bindings(a for a in arguments if "=" in a),
+        )
+    ok = not any(d.severity == "error" for d in found.diagnostics)
+
+    def printed() -> None:
+        if isinstance(found, Comparisons):
+            show_comparisons(found, console())
+        else:
+            show_comparison(found, console(), details=not quiet)
+
+    result = found.to_json()
+    return finish("compare", result, found.diagnostics, ok=ok, as_json=as_json, show=printed)
+
+
+COMMANDS = (compare,)

@@ -1,0 +1,189 @@
+"""The main job on data that ship: a law, its claims, runs, fits to them, shares held out, an answer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lawdsl.data.binding import bind
+from lawdsl.data.read import read_table
+from lawdsl.data.table import Table
+from lawdsl.data.trends.trends import trends
+from lawdsl.fitting.fit import fit
+from lawdsl.fitting.result import Fit
+from lawdsl.language.library import question, shipped_folder
+from lawdsl.law.law import Law, load
+from lawdsl.proof.check import check
+from lawdsl.reporting.answers import show_answer
+from lawdsl.reporting.terminal import show_check, show_fit, show_law, show_rows
+from lawdsl.reporting.trends import show_trends
+from lawdsl.solving.solve import Asked
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lawdsl.solving.result import Answer
+
+LAW = "dcpt.l3"
+TABLE = "python_from_manuals.csv"
+LOSSES = ("general", "code")  # of English manuals, and of Python source
+FROM = "step >= 200"  # before, the models still find their way into the new text
+SMALLEST = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 tokens
+HELD_OUT = (0.2, 0.67)  # shares of code
+WITHIN = 0.06  # relative: how near the losses held out the predictions must come
+QUESTION = "dcpt.tradeoff"
+RISE = 0.02  # of the general loss that is tolerated
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A loss at the end of a run that the fit has not seen, beside its prediction: nat/token."""
+
+    loss: str
+    model: str
+    share: float
+    measured: float
+    predicted: float
+
+    @property
+    def off(self) -> float:
+        """Relative to what was measured."""
+        return self.predicted / self.measured - 1
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """The answer to usage 1 for the largest model, beside what its runs measured.
+
+    Attributes:
+        answer: by the fits.
+        measured: the share of code at which the general loss of the runs passes the limit, on the
+            line between two of them; `between` are the shares of those.
+    """
+
+    answer: Answer
+    measured: float
+    between: tuple[float, float]
+
+
+def run(out: Console | None) -> tuple[dict[str, Any], bool]:
+    """Fit the D-CPT Law to both losses of runs that ship, and predict those of other shares.
+
+    Args:
+        out: where to show it; nowhere when None.
+
+    Returns:
+        What was found as plain data, and whether every prediction came near what was measured.
+    """
+    data = read_table(shipped_folder() / "data" / TABLE)
+    law = load(LAW).with_settings(**SMALLEST)
+    verdicts = check(law)
+    observed = {name: trends(LAW, data, columns=_columns(name)) for name in LOSSES}
+    fits = {name: _fitted(law, data, name, [FROM]) for name in LOSSES}
+    rows = [row for name in LOSSES for row in _held_out(law, data, name)]
+    tradeoff = _tradeoff(data, fits)
+    if out is not None:
+        _heading(out, "the law")
+        show_law(law, out)
+        _heading(out, "what it promises")
+        show_check(verdicts, out, proofs=False)
+        _heading(out, f"what was measured: {_described(data)}")
+        for name in LOSSES:
+            out.print(f"{name} loss: ", end="")
+            show_trends(observed[name], out, details=False)
+        for name in LOSSES:
+            _heading(out, f"fitted to the {name} loss, where {FROM}")
+            show_fit(fits[name], out)
+        _heading(out, "what it promises, for the fitted values")
+        _show_claims(fits, out)
+        _heading(out, "losses after the last step at shares that no fit has seen")
+        headers = ("loss", "model", "share of code", "measured", "predicted", "off by")
+        show_rows(headers, [(*asdict(row).values(), f"{row.off:+.2%}") for row in rows], out)
+        _heading(out, f"how much code, if the general loss may rise by {RISE:.0%}")
+        show_answer(question(QUESTION)[0], tradeoff.answer, out, details=False)
+        low, high = tradeoff.between
+        told = f"the runs themselves pass that limit between {low:g} and {high:g}"
+        out.print(f"{told}, at {tradeoff.measured:.3f} on the line between them")
+        out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
+    result = {
+        "law": law.name,
+        "claims": verdicts.to_json()["claims"],
+        "trends": {name: found.to_json()["trends"] for name, found in observed.items()},
+        "fits": {name: found.to_json() for name, found in fits.items()},
+        "held_out": [asdict(row) | {"relative_error": row.off} for row in rows],
+        "answer": tradeoff.answer.to_json(),
+        "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
+    }
+    good = all(abs(row.off) < WITHIN for row in rows) and tradeoff.answer.ok
+    return result, good
+
+
+def _columns(loss: str) -> dict[str, str]:
+    return {"L": f"L_{loss}", "r": f"r_{loss}"}
+
+
+def _fitted(law: Law, data: Table, loss: str, where: list[str], *, claims: bool = True) -> Fit:
+    found = fit(law, data, where=where, columns=_columns(loss), claims=claims)
+    assert isinstance(found, Fit)  # the law has no index sets
+    return found
+
+
+def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
+    """What a fit that has not seen these shares predicts for each model."""
+    columns = _columns(loss)
+    others = [FROM, *(f"r_code != {share}" for share in HELD_OUT)]
+    seen = _fitted(law, data, loss, others, claims=False)
+    last = f"step = {np.max(data.numbers('step')):g}"
+    names = [q.name for q in law.variables]
+    found: list[HeldOut] = []
+    for share in HELD_OUT:
+        for model in dict.fromkeys(data.texts("model")):
+            where = [last, f"r_code = {share}", f"model = {model}"]
+            rows = bind(law, data, columns, where=where)
+            assert rows.target is not None
+            predicted = seen.predict(dict(zip(names, rows.columns[:, :1], strict=True)))
+            measured = float(np.mean(rows.target))  # of all seeds
+            found.append(HeldOut(loss, model, share, measured, float(predicted[0])))
+    return found
+
+
+def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
+    """The largest share of code that keeps the general loss of the largest model, at the end."""
+    size, step = data.numbers("N"), data.numbers("step")
+    last = (size == np.max(size)) & (step == np.max(step))
+    before = float(np.mean(data.numbers("L0_general")[last]))
+    given = {"N": np.max(size) / 1e9, "D": np.mean(data.numbers("D")[last]) / 1e9}
+    asked = Asked(QUESTION, general=fits["general"], domain=fits["code"])
+    answer = asked.answer({**given, "L0": before, "T": RISE}, proofs=False)
+    shares = np.unique(data.numbers("r_code")[last])
+    here = data.numbers("r_code")[last], data.numbers("L_general")[last]
+    losses = np.array([np.mean(here[1][here[0] == share]) for share in shares])
+    above = int(np.argmax(losses > before * (1 + RISE)))
+    ends = float(shares[above - 1]), float(shares[above])
+    part = (before * (1 + RISE) - losses[above - 1]) / (losses[above] - losses[above - 1])
+    return Tradeoff(answer, float(ends[0] + part * (ends[1] - ends[0])), ends)
+
+
+def _show_claims(fits: dict[str, Fit], out: Console) -> None:
+    """The verdicts on the fitted values, a column a loss."""
+    pairs = zip(*(fits[name].claims for name in LOSSES), strict=True)
+    rows = [(a.claim, *(_verdict(c.verdict, c.face) for c in (a, b))) for a, b in pairs]
+    show_rows(("claim", *LOSSES), rows, out)
+
+
+def _verdict(word: str, face: str | None) -> str:
+    return f"{word} but for {face}" if face else word
+
+
+def _described(data: Table) -> str:
+    """How many runs of what, of a table."""
+    runs, shares = (len(set(data.texts(name))) for name in ("run", "r_code"))
+    sizes = sorted(set(data.numbers("N")))
+    models = f"{len(sizes)} models of {sizes[0]:,.0f} to {sizes[-1]:,.0f} parameters"
+    return f"{runs} runs of {models}, {shares} shares, {len(data):,} evaluations"
+
+
+def _heading(out: Console, words: str) -> None:
+    out.print(f"\n== {words} ==\n", style="bold")

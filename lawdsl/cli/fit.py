@@ -1,0 +1,162 @@
+"""The command fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lawdsl.cli.options import (
+    Changes,
+    as_json,
+    bindings,
+    changes,
+    cpu_limit,
+    delta,
+    drop_bad,
+    finish,
+    numbers,
+    objective,
+    quiet,
+    seed,
+    tell,
+    time_limit,
+    where,
+)
+from lawdsl.cli.progress import progress
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import METHODS
+
+
+@click.command("fit")
+@click.argument("law")
+@click.argument("data")
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
+@where
+@click.option(
+    "--starts",
+    default="auto",
+    show_default=True,
+    metavar="auto|N|declared",
+    help="How many starts the engine chooses (auto: until several agree), or those of the file.",
+)
+@click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
+@objective
+@delta
+@drop_bad
+@click.option(
+    "--enforce",
+    is_flag=True,
+    help="Where a claim fails on the fitted values, fit again under bounds that keep it.",
+)
+@click.option(
+    "--weights", metavar="COLUMN", help="How many rows a row stands for; 0 leaves it out."
+)
+@click.option(
+    "--run",
+    multiple=True,
+    metavar="COLUMN",
+    help="Which training run a row comes from; several together.",
+)
+@click.option(
+    "--intervals",
+    default="delta",
+    show_default=True,
+    type=click.Choice(METHODS),
+    help="How the intervals of the parameters are found.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--resamples", default=1000, show_default=True, help="Fits of a bootstrap.")
+@seed
+@time_limit(3600.0, "the fit")
+@changes
+@quiet
+@as_json
+def fit(
+    law: str,
+    data: str,
+    columns: tuple[str, ...],
+    output: str | None,
+    where: tuple[str, ...],
+    starts: str,
+    start: tuple[str, ...],
+    objective: str | None,
+    delta: float | None,
+    drop_bad: bool,
+    enforce: bool,
+    weights: str | None,
+    run: tuple[str, ...],
+    intervals: str,
+    level: float,
+    resamples: int,
+    seed: int,
+    time_limit: float,
+    changes: Changes,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Fit LAW to the table DATA (CSV, Parquet or SQLite).
+
+    NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
+    What the law claims is decided for the fitted values too, on the whole domain. Exits with 1
+    where the fit is not trusted; it is written all the same.
+    """
+    from lawdsl.fitting.fit import fit as fitted
+    from lawdsl.fitting.result_by_label import Fits
+    from lawdsl.proof.identifiability import findings, freedom
+    from lawdsl.reporting.fits import show_fits
+    from lawdsl.reporting.terminal import console, say, show_fit
+
+    if output and not Path(output).resolve().parent.is_dir():
+        message = "there is no such folder"
+        raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
+    read = changes.law(law)
+    known = not (as_json or read.indexed)  # of index sets, only a table says the labels
+    said = findings(read, freedom(read), "error") if known else []
+    say(said)  # before a search for values that mean nothing
+    cheaper = "fewer --starts or --resamples take less"
+    with (
+        progress(quiet or as_json, "starts") as report,
+        cpu_limit(time_limit, "the fit", cheaper),
+    ):
+        found = fitted(
+            read,
+            data,
+            starts=numbers(start, "--start") if start else _count(starts),
+            objective=objective,
+            delta=delta,
+            where=where,
+            drop_bad=drop_bad,
+            enforce=enforce,
+            weights=weights,
+            run=run,
+            intervals=intervals,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+            progress=report,
+            columns=bindings(columns),
+        )
+    if output:
+        found.save(output)
+
+    def printed() -> None:
+        if isinstance(found, Fits):
+            show_fits(found, console())
+        else:
+            show_fit(found, console())
+        if output:
+            tell(f"wrote {output}")
+
+    ok = found.verdict != "not trusted"
+    result = found.to_json()
+    left = [d for d in found.diagnostics if d not in said]
+    return finish("fit", result, left, ok=ok, as_json=as_json, show=printed)
+
+
+def _count(starts: str) -> int | str:
+    return int(starts) if starts.isdigit() else starts
+
+
+COMMANDS = (fit,)

@@ -1,0 +1,86 @@
+"""The command measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lawdsl.cli.options import as_json, bindings, drop_bad, finish, numbers, settings, tell, where
+from lawdsl.cli.predict import write_rows
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+
+@click.command("measure")
+@click.argument("law")
+@click.argument("data")
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@click.option("-o", "--output", metavar="FILE.csv", help="Write the values to this file.")
+@where
+@click.option(
+    "--run",
+    multiple=True,
+    metavar="COLUMN",
+    help="What tells runs apart; `run` and `seed` where the table has them.",
+)
+@drop_bad
+@settings
+@as_json
+def measure(
+    law: str,
+    data: str,
+    columns: tuple[str, ...],
+    output: str | None,
+    where: tuple[str, ...],
+    run: tuple[str, ...],
+    drop_bad: bool,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Measure the variables for which LAW has a rule, from the runs in the table DATA.
+
+    \b
+    measure k1[d] = L(step = 1000)                  as it stands in the law
+    lawdsl measure dcpt.cross_k3 runs.csv L=loss    prints k1 of each domain
+
+    NAME=COLUMN binds a variable, the output, an index or a name in a reading to a column of another
+    name: d=corpus step=iteration. Says where labels were measured differently.
+    """
+    from lawdsl.data.measured_variables import check_names, measured
+    from lawdsl.data.read import read_table
+    from lawdsl.data.row_filter import condition
+    from lawdsl.language import library
+    from lawdsl.reporting.measured_variables import cells, show_measured
+    from lawdsl.reporting.terminal import console
+
+    declared, _ = library.declarations(law)
+    if not declared.measures:
+        help = "write `measure k1[d] = L(step = 1000)` into it"
+        message = f"`{declared.name}` does not say how to measure a variable"
+        raise LawdslError(Diagnostic("D0136", message, place=declared.text.name, help=help))
+    bound = bindings(columns)
+    check_names(declared, bound)
+    table = read_table(data)
+    for text in where:
+        table = table.keep(condition(text, table).holds(table))
+    found = measured(
+        declared,
+        table,
+        bound,
+        run=run or None,
+        drop_bad=drop_bad,
+        settings=numbers(settings, "--set"),
+    )
+    if output:
+        write_rows(Path(output), *cells(declared, found, units=True))
+
+    def printed() -> None:
+        show_measured(declared, table.name, found, console())
+        if output:
+            tell(f"wrote {output}")
+
+    result = {"law": declared.name, "data": table.name, **found.to_json()}
+    return finish("measure", result, found.warnings, ok=True, as_json=as_json, show=printed)
+
+
+COMMANDS = (measure,)

@@ -1,0 +1,228 @@
+"""The command pipeline."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.files import write
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    cpu_limit,
+    drop_bad,
+    finish,
+    tell,
+    time_limit,
+    value_in,
+)
+from lawdsl.cli.progress import progress
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
+    from lawdsl.language.pipelines import Pipeline
+    from lawdsl.pipelines.result import PipelineResult
+
+
+@click.command("pipeline")
+@click.argument("pipeline")
+@click.argument("data", required=False)
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="The value of a given, or another for a setting of the pipeline or its laws.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FIT.json",
+    help="Keep the last fit in this file, or several in FIT.1.json, …",
+)
+@click.option(
+    "--save-tables",
+    "folder",
+    metavar="DIR",
+    help="Write the fits of each step, and what it hands on, as tables to this folder.",
+)
+@click.option(
+    "--draws",
+    default=200,
+    show_default=True,
+    help="How often noise is drawn again and carried through all steps; 0 for no intervals.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@drop_bad
+@click.option("--seed", default=0, show_default=True, help="Of the starts and the draws.")
+@time_limit(3600.0, "all steps")
+@click.option("-q", "--quiet", is_flag=True, help="No progress; the last step alone.")
+@as_json
+def pipeline(
+    pipeline: str,
+    data: str | None,
+    columns: tuple[str, ...],
+    settings: tuple[str, ...],
+    output: str | None,
+    folder: str | None,
+    draws: int,
+    level: float,
+    drop_bad: bool,
+    seed: int,
+    time_limit: float,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Run PIPELINE on the table DATA: each step's predictions are the next step's data.
+
+    \b
+    lawdsl pipeline mixing.nested                        what it needs
+    lawdsl pipeline mixing.nested runs.csv L=loss S=step \\
+        --set S_target=100000 --set N_target=1Gparam -o fit.json
+
+    NAME=COLUMN binds a variable, the output or a group of any step to a column of another name.
+    Exits with 1 where a group is left out or a last fit is not trusted.
+    """
+    from lawdsl.language import library
+
+    declared, _ = library.pipeline(pipeline)
+    if data is None:
+        return _needs(declared, as_json=as_json)
+    from lawdsl.pipelines.run import run_pipeline
+    from lawdsl.reporting.pipelines import show_pipeline
+    from lawdsl.reporting.terminal import console
+
+    if output and declared.steps[-1].at:
+        message = f"{declared.name} ends with predictions, not with a fit: --save-tables keeps them"
+        raise click.UsageError(message)
+    for path in filter(None, (output, folder)):
+        if not Path(path).resolve().parent.is_dir():
+            message, help = "there is no such folder", "make it first"
+            raise LawdslError(Diagnostic("F0108", message, place=path, help=help))
+    values = _numbers(declared, settings)
+    with (
+        progress(quiet or as_json, "fits") as report,
+        cpu_limit(time_limit, "the pipeline", "fewer --draws take less"),
+    ):
+        found = run_pipeline(
+            pipeline,
+            data,
+            settings=values,
+            draws=draws,
+            level=level,
+            drop_bad=drop_bad,
+            seed=seed,
+            progress=report,
+            columns=bindings(columns),
+        )
+    written = _written(found, output, folder)
+
+    def printed() -> None:
+        show_pipeline(found, console(), details=not quiet)
+        for path in written:
+            tell(f"wrote {path}")
+
+    return finish(
+        "pipeline",
+        found.to_json(),
+        found.diagnostics,
+        ok=found.ok,
+        as_json=as_json,
+        show=printed,
+    )
+
+
+def _needs(declared: Pipeline, *, as_json: bool) -> int:
+    """What a pipeline is and what it is to be told."""
+    from lawdsl.language.printer import print_unit
+    from lawdsl.reporting.pipelines import show_needs
+    from lawdsl.reporting.terminal import console
+
+    def told(kind: str) -> list[dict[str, Any]]:
+        return [
+            {"name": s.name, "unit": print_unit(s.unit) if s.unit else None, "doc": s.doc}
+            for s in declared.of_kind(kind)
+        ]
+
+    result = {
+        "pipeline": declared.name,
+        "title": declared.title,
+        "sources": list(declared.sources),
+        "text": declared.text.text,
+        "givens": told("given"),
+        "settings": told("setting"),
+        "laws": [step.law.name for step in declared.steps],
+        "columns": declared.names,
+    }
+    return finish(
+        "pipeline",
+        result,
+        (),
+        ok=True,
+        as_json=as_json,
+        show=lambda: show_needs(declared, console()),
+    )
+
+
+def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
+    """NAME=VALUE as numbers in the units of what they are for."""
+    units = declared.units
+    found = {}
+    for name, text in bindings(settings, "--set takes NAME=NUMBER").items():
+        unit = units.get(name)
+        found[name] = value_in(name, unit.factors if unit else None, text)
+    return found
+
+
+def _written(found: PipelineResult, output: str | None, folder: str | None) -> list[str]:
+    """Write what is to be kept; the files."""
+    written = []
+    if output:
+        for path, fit in _fit_files(found, Path(output)):
+            fit.save(path)
+            written.append(str(path))
+    if folder:
+        try:
+            Path(folder).mkdir(exist_ok=True)
+        except OSError as error:
+            message = f"the folder cannot be made: {error.strerror}"
+            help = "give the path of a folder that you may write to"
+            raise LawdslError(Diagnostic("F0108", message, place=folder, help=help)) from None
+        for number, step in enumerate(found.steps, start=1):
+            name = f"{number}_{step.law}"
+            tables = {f"{name}_fits.csv": step.fits(), f"{name}.csv": step.columns()}
+            for file, columns in tables.items():
+                if columns:
+                    path = Path(folder) / file
+                    write(path, _csv(columns))
+                    written.append(str(path))
+    return written
+
+
+def _fit_files(found: PipelineResult, path: Path) -> list[tuple[Path, Fit | Fits]]:
+    """The last fits and their files: FIT.json, or FIT.1.json, … where there are several."""
+    if found.together is not None:
+        return [(path, found.together)]
+    if len(found.fits) == 1:
+        return [(path, found.fits[0])]
+    many = enumerate(found.fits, start=1)
+    return [(path.with_suffix(f".{number}{path.suffix}"), fit) for number, fit in many]
+
+
+def _csv(columns: dict[str, list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+COMMANDS = (pipeline,)

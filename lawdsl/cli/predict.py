@@ -1,0 +1,196 @@
+"""The command predict."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
+
+if TYPE_CHECKING:
+    from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.fitting.prediction_inputs import Wanted
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
+
+
+@click.command("predict")
+@click.argument("fit")
+@click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
+@click.option("-o", "--output", metavar="FILE.csv", help="Write the predictions to this file.")
+@click.option(
+    "--runs",
+    metavar="TABLE",
+    help="First runs of a domain that was not fitted, to measure it by.",
+)
+@click.option("--intervals", is_flag=True, help="Add the interval of each prediction.")
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@as_json
+def predict(
+    fit: str,
+    arguments: tuple[str, ...],
+    output: str | None,
+    runs: str | None,
+    intervals: bool,
+    level: float,
+    as_json: bool,
+) -> int:
+    """Predict with a fit: at given values, or on the rows of a table.
+
+    \b
+    lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
+    lawdsl predict fit.json D=2Ttoken N=7Gparam     values in other units
+    lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
+
+    \b
+    of a law with index sets:
+    lawdsl predict fit.json "r[web]=0.3,0.7"        a share left out is 1 minus the others
+    lawdsl predict fit.json mixtures.csv "r=r_*"    the loss on each domain, a column each
+    lawdsl predict fit.json runs.csv domain=name    where each row says its domain, one column
+    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
+
+    \b
+    with the ends of an interval beside each prediction:
+    lawdsl predict fit.json N=7e9 D=1e11 --intervals --level 0.9
+
+    An interval is that of the fitted curve: how far the noise of the rows that were fitted leaves it
+    open, by run where the fit counted runs. That the law may be wrong is not in it, nor the noise of
+    a further measurement.
+
+    Warns where a value lies outside the range that was fitted.
+    """
+    from lawdsl.data.read import read_table
+    from lawdsl.fitting.prediction_inputs import wanted
+    from lawdsl.fitting.result_by_label import load_fit
+    from lawdsl.reporting.terminal import console, show_rows
+
+    read = load_fit(fit)
+    asked = wanted(read)
+    if runs and not asked.measured:
+        raise click.UsageError(f"{asked.law} measures nothing: leave --runs out")
+    more = {"runs": runs} if runs else {}
+    table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
+    if table is not None:
+        data = read_table(table)
+        made, warnings = _predicted(
+            read, data, {**more, **bindings(pairs)}, level if intervals else None
+        )
+        points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
+        units = data.units
+        names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
+        behind = " predicted"
+    else:
+        columns = _points(asked, bindings(pairs), measured=bool(runs))
+        made, warnings = _predicted(read, columns, more, level if intervals else None)
+        names, behind = list(columns), ""
+        points = list(zip(*columns.values(), strict=True))
+    labels = asked.outputs if made.ndim == 3 else ()
+    ends = ["low", "high"] if intervals else []
+    of = [f"{asked.output}[{label}]" for label in labels] or [asked.output]
+    outputs = [f"{name}{tail}" for name in of for tail in (behind, *(f" {end}" for end in ends))]
+    twice = next((name for name in outputs if name in names), None)
+    if twice is not None:
+        raise click.UsageError(f"the table has a column {twice!r} already: remove it first")
+    values = made.reshape(len(points), len(outputs)).tolist()
+    headers = [*names, *outputs]
+    rows = [[*point, *own] for point, own in zip(points, values, strict=True)]
+    if output:
+        write_rows(Path(output), headers, rows)
+
+    def printed() -> None:
+        if output:
+            tell(f"wrote {output}")
+        elif labels and table is None and len(rows) == 1:
+            beside = [(label, *own) for label, own in zip(labels, made[0].tolist(), strict=True)]
+            show_rows([asked.over, asked.output, *ends], beside, console())
+        else:
+            show_rows(headers, rows, console())
+
+    result = {
+        "law": asked.law,
+        "columns": headers,
+        "rows": rows,
+        "predictions": made[..., 0].tolist(),
+        "labels": list(labels) or None,
+        "intervals": None,
+    }
+    if intervals:
+        low, high = made[..., 1].tolist(), made[..., 2].tolist()
+        result["intervals"] = {"level": level, "low": low, "high": high}
+    return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _predicted(
+    fit: Fit | Fits, table: Any, more: Mapping[str, str], level: float | None
+) -> tuple[Any, tuple[Diagnostic, ...]]:
+    """What a fit predicts, with the ends of intervals if a level is given: an array of shape
+    (points, 1 or 3), or (points, labels, 1 or 3); and the warnings."""
+    import numpy as np
+
+    if level is None:
+        values, warnings = fit.predict_with_warnings(table, **more)
+        return values[..., None], warnings
+    band = fit.predict_with_errors(table, level=level, **more)
+    return np.stack([band.values, band.low, band.high], axis=-1), band.warnings
+
+
+def _points(asked: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:
+    """The values asked for in every combination, a column each, in the law's units."""
+    given = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
+    sets = list(dict.fromkeys((*asked.sets, *asked.known)))
+    known = [*asked.variables, *sets]
+    for name in given:
+        if name not in known:
+            raise click.UsageError(f"the law has no variable {name!r}; it has {', '.join(known)}")
+    left_out = [
+        [name for name in shares if name not in given]
+        for shares in asked.shares
+        if any(name in given for name in shares)
+    ]
+    spared = [names[0] for names in left_out if len(names) == 1]
+    told = measured or any(over in given for over in asked.known)
+    spared += asked.measured if told else ()
+    missing = [name for name in asked.variables if name not in {*given, *spared}]
+    if not asked.outputs:
+        missing += [over for over in asked.sets if over not in given]
+    if missing:
+        raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
+    values: dict[str, list[Any]] = {
+        name: [value_in(name, asked.variables[name], text) for text in given[name].split(",")]
+        for name in asked.variables
+        if name in given
+    }
+    values |= {over: given[over].split(",") for over in sets if over in given}
+    grid = zip(*itertools.product(*values.values()), strict=True)
+    columns = dict(zip(values, map(list, grid), strict=True))
+    for shares in asked.shares:
+        for name in set(shares) & set(spared):
+            others = [columns[other] for other in shares if other != name]
+            columns[name] = [_rest(own) for own in zip(*others, strict=True)]
+    return {name: columns[name] for name in known if name in columns}
+
+
+def _rest(shares: tuple[float, ...]) -> float:
+    """What shares leave of 1, to the digits that they are written with."""
+    return round(1 - sum(shares), 12)
+
+
+def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
+    import csv
+    import io
+
+    from lawdsl.cli.files import write
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows([[repr(x) if isinstance(x, float) else x for x in row] for row in rows])
+    write(path, text.getvalue())
+
+
+COMMANDS = (predict,)

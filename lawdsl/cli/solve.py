@@ -1,0 +1,240 @@
+"""The command solve."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    cpu_limit,
+    finish,
+    tell,
+    time_limit,
+    value_in,
+)
+from lawdsl.cli.predict import write_rows
+
+if TYPE_CHECKING:
+    from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.language.questions import Question
+    from lawdsl.solving.result import Answer
+
+MOST = 10_000  # combinations of values
+
+
+@click.command("solve")
+@click.argument("question")
+@click.argument("arguments", nargs=-1, metavar="[NAME=FIT.json]... [NAME=VALUE[,VALUE...]]...")
+@click.option(
+    "--at",
+    "points",
+    multiple=True,
+    metavar="NAME=VALUE,...",
+    help="Compare the answer with another choice of all unknowns: --at r_d=0.5, --at N=7e9,D=1e12.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.csv",
+    help="Write the answers, a row for each combination, of unknowns T[m] for each label.",
+)
+@click.option(
+    "--curve", metavar="FILE.csv", help="Write the goal and the constraints along the unknown."
+)
+@time_limit(300.0, "one answer")
+@click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
+@as_json
+def solve(
+    question: str,
+    arguments: tuple[str, ...],
+    points: tuple[str, ...],
+    level: float,
+    seed: int,
+    output: str | None,
+    curve: str | None,
+    time_limit: float,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Answer QUESTION: the choice that is best, by fitted laws.
+
+    \b
+    lawdsl solve dcpt.tradeoff                                 what it needs
+    lawdsl solve dcpt.tradeoff general=G.json domain=D.json \\
+        N=1.8 D=10Gtoken L0=2.8602 T=0.03
+    lawdsl solve dcpt.tradeoff … T=0.01,0.02,0.03              an answer for each value
+    lawdsl solve cmr.ratio_at ratio.alpha4=0.225 …             parameters as numbers, no fit
+
+    NAME=FIT.json gives a fit, NAME=VALUE a given or a setting, with a unit or without.
+    `cap=0.4` is for all labels, `"cap[web]=0.2"` for one. Exits with 1 where there is no answer.
+    """
+    from lawdsl.language import library
+    from lawdsl.solving.solve import Asked
+
+    asked, warned = library.question(question)
+    if output is not None and output == curve:
+        raise click.UsageError("-o and --curve name one file: give two")
+    if not arguments and (asked.uses or asked.of_kind("given")):
+        return needs(asked, "solve", warned, given=question, as_json=as_json)
+    fits, given = _sorted(asked, arguments)
+    ready = Asked(asked, **fits)
+    at = [_point(asked, text) for text in points]
+    rows = list(_combinations(given))
+    if len(rows) > MOST:
+        raise click.UsageError(f"{len(rows):,} combinations of values; at most {MOST:,}")
+    many = len(rows) > 1
+    answers = []
+    for row in rows:
+        with cpu_limit(time_limit, "the answer", "fewer or narrower unknowns take less"):
+            answers.append(ready.answer(row, level=level, seed=seed, proofs=not many, compare=at))
+    varying = [name for name, values in given.items() if len(values) > 1]
+    written = _written(asked, answers, varying, output, curve)
+    result: Any = answers[0].to_json() if not many else [a.to_json() for a in answers]
+    said = dict.fromkeys([*warned, *(d for answer in answers for d in answer.diagnostics)])
+
+    def printed() -> None:
+        from lawdsl.reporting.answers import show_answer, show_answers
+        from lawdsl.reporting.terminal import console
+
+        if many:
+            show_answers(asked, answers, varying, console())
+        else:
+            show_answer(asked, answers[0], console(), details=not quiet)
+        for path in written:
+            tell(f"wrote {path}")
+
+    ok = all(answer.ok for answer in answers)
+    return finish("solve", result, said, ok=ok, as_json=as_json, show=printed)
+
+
+def needs(
+    asked: Question, command: str, warned: Sequence[Diagnostic], *, given: str, as_json: bool
+) -> int:
+    """What a question is and what it is to be told, as the result of a command.
+
+    `given` is the name or file by which it was asked for: the command that is printed has it too.
+    """
+    from lawdsl.language.printer import print_unit
+    from lawdsl.reporting.answers import show_needs
+    from lawdsl.reporting.terminal import console
+
+    units = asked.units
+
+    def told(kind: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": s.text,
+                "unit": print_unit(unit) if (unit := units[s.name]) else None,
+                "doc": s.doc,
+            }
+            for s in asked.of_kind(kind)
+        ]
+
+    result = {
+        "question": asked.name,
+        "title": asked.title,
+        "sources": list(asked.sources),
+        "text": asked.text.text,
+        "uses": {use: law.name for use, law in asked.uses.items()},
+        "givens": told("given"),
+        "settings": told("setting"),
+        "unknowns": told("unknown"),
+    }
+    return finish(
+        command,
+        result,
+        warned,
+        ok=True,
+        as_json=as_json,
+        show=lambda: show_needs(asked, console(), given),
+    )
+
+
+def _sorted(
+    asked: Question, arguments: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, list[float]]]:
+    """The fits, and the values of givens and settings, in the units of the question."""
+    fits: dict[str, Any] = {}
+    given: dict[str, list[float]] = {}
+    names = [argument.partition("=")[0].strip() for argument in arguments]
+    for twice in (n for i, n in enumerate(names) if n in names[:i]):
+        raise click.UsageError(f"{twice} is given twice; several values are {twice}=1,2,3")
+    for name, text in bindings(arguments).items():
+        use, dot, inner = name.partition(".")
+        if name in asked.uses:
+            fits[name] = text
+        elif dot and use in asked.uses and (use not in names or _is_part(asked, use, inner)):
+            own = fits.setdefault(use, {})
+            if not isinstance(own, dict):
+                message = f"{name}={text}: {use} is a fit already, which has its own parameters"
+                raise click.UsageError(message)
+            own[inner] = _value(asked, name, text)
+        else:
+            given[name] = [_value(asked, name, one) for one in text.split(",")]
+    return fits, given
+
+
+def _is_part(asked: Question, use: str, name: str) -> bool:
+    """Whether a name behind `use.` is a parameter; a setting has other values than the fit's."""
+    symbol = asked.uses[use].symbols.get(name)
+    return symbol is not None and symbol.kind == "parameter"
+
+
+def _value(asked: Question, name: str, text: str) -> float:
+    """A number in the unit that the question has for a name."""
+    use, dot, inner = name.partition(".")
+    if dot and use in asked.uses:
+        symbol = asked.uses[use].symbols.get(inner)
+        unit = symbol.unit if symbol else None
+    else:
+        unit = asked.units.get(name.partition("[")[0])
+    return value_in(name, unit.factors if unit else None, text)
+
+
+def _combinations(given: Mapping[str, list[float]]) -> Iterator[dict[str, float]]:
+    """Each choice of one value for each name."""
+    for values in itertools.product(*given.values()):
+        yield dict(zip(given, values, strict=True))
+
+
+def _point(asked: Question, text: str) -> dict[str, float]:
+    """NAME=VALUE,NAME=VALUE as numbers in the units of the unknowns."""
+    parts = re.split(r",(?![^\[]*\])", text)  # not between the labels of T[a, b]
+    pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
+    return {name: _value(asked, name, value) for name, value in pairs.items()}
+
+
+def _written(
+    asked: Question,
+    answers: Sequence[Answer],
+    varying: Sequence[str],
+    output: str | None,
+    curve: str | None,
+) -> list[str]:
+    """Write what is to be kept; the files."""
+    written = []
+    if output:
+        from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of
+
+        labelled = by_label(asked)
+        rows = rows_by_label(asked, answers, varying) if labelled else rows_of(answers, varying)
+        write_rows(Path(output), *rows)
+        written.append(output)
+    if curve:
+        from lawdsl.reporting.answer_tables import curve_of
+
+        write_rows(Path(curve), *curve_of(answers, varying))
+        written.append(curve)
+    return written
+
+
+COMMANDS = (solve,)

@@ -1,0 +1,89 @@
+"""The command trends."""
+
+from __future__ import annotations
+
+import click
+
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    drop_bad,
+    finish,
+    numbers,
+    settings,
+    where,
+)
+
+
+@click.command("trends")
+@click.argument("law")
+@click.argument("data")
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@where
+@click.option("--se", metavar="COLUMN", help="The standard errors of the output.")
+@click.option(
+    "--run",
+    multiple=True,
+    metavar="COLUMN",
+    help="What tells runs apart, and so repeats; `run` and `seed` where the table has them.",
+)
+@click.option(
+    "--by", multiple=True, metavar="COLUMN", help="What else differs and is to be held equal."
+)
+@drop_bad
+@settings
+@click.option("-q", "--quiet", is_flag=True, help="The counts alone.")
+@as_json
+def trends(
+    law: str,
+    data: str,
+    columns: tuple[str, ...],
+    where: tuple[str, ...],
+    se: str | None,
+    run: tuple[str, ...],
+    by: tuple[str, ...],
+    drop_bad: bool,
+    settings: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Hold the trends that LAW claims against the table DATA, before any fit.
+
+    \b
+    ∂L/∂D < 0     each two neighbouring values of D at which all else is equal
+    ∂²L/∂D∂r < 0  the corners of each smallest rectangle in D and r
+    convex in r   each value of r with the line between its neighbours
+
+    Counts the differences that go as claimed, that go against it, and that are too small to tell:
+    within 2 standard errors, which come from --se or from repeats (other seeds). Says where those
+    against are: up to which value of which variable; and where a loss rises with D at small shares,
+    estimates the share below which it does, the inflection ratio.
+    Exits with 1 where the table contradicts a claim: a difference against it is larger than
+    chance makes one in 100 tables, or those against far outnumber the others.
+    """
+    from lawdsl.data.trends.trends import trends as observed
+    from lawdsl.reporting.terminal import console
+    from lawdsl.reporting.trends import show_trends
+
+    found = observed(
+        law,
+        data,
+        se=se,
+        run=run,
+        by=by,
+        where=where,
+        settings=numbers(settings, "--set"),
+        drop_bad=drop_bad,
+        columns=bindings(columns),
+    )
+    return finish(
+        "trends",
+        found.to_json(),
+        found.diagnostics,
+        ok=found.ok,
+        as_json=as_json,
+        show=lambda: show_trends(found, console(), details=not quiet),
+    )
+
+
+COMMANDS = (trends,)

@@ -1,0 +1,184 @@
+"""Laws + table + protocols -> Comparison: every law on every fold, and the rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lawdsl.comparing.compare_by_label import compare_many
+from lawdsl.comparing.compare_laws import Order, compare_one
+from lawdsl.comparing.result import Comparison, Comparisons
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.header_settings import with_settings_of
+from lawdsl.data.read import read_table
+from lawdsl.fitting.fit import in_one_step
+from lawdsl.fitting.options import MOST_STARTS, check_seed, is_whole
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law, load
+
+STARTS = 8  # of each fit
+
+
+def compare(
+    laws: Law | str | Path | Sequence[Law | str | Path],
+    table: Any,
+    /,
+    *,
+    protocols: str | Sequence[str] | None = None,
+    starts: int = STARTS,
+    objective: str | None = None,
+    delta: float | None = None,
+    where: str | Sequence[str] = (),
+    settings: Mapping[str, float] | None = None,
+    without: str | Sequence[str] = (),
+    fix: Mapping[str, float] | None = None,
+    tie: Mapping[str, str] | None = None,
+    drop_bad: bool = False,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    columns: Mapping[str, str] | None = None,
+    **named_columns: str,
+) -> Comparison | Comparisons:
+    """Compare laws by how well they predict measurements that they were not fitted to.
+
+    All laws are fitted to the same rows with the same objective. A protocol is `all` (one fit to
+    all rows, ranked by AICc), `splits` (ten times a quarter of the rows, drawn by lot, is predicted
+    from the others, the same rows for all laws and labels), `leave-one-out:N`, `leave-two-out:r`, `segments:D`, `growing:N` or
+    `continuing:D` with any variable or column behind the colon, or what papers call them:
+    `leave-one-N-out`, `D-segments`, `r-7-of-9`, `domains-4-of-6`, `growing-N`, `growing-D`. All
+    but `all` are ranked by the mean objective of a held-out row.
+
+    AICc rests on the likelihood that the objective belongs to: residuals with the density
+    exp(-rho/tau)/Z(tau), Gaussian for squared losses, Gaussian within Huber's delta and Laplacian
+    outside; tau is set to its maximum and counts as one parameter more. It takes rows as
+    independent, which the rows of one training run are not. A difference below 4 makes no rank.
+
+    Laws that the data do not tell apart share ranks: the difference of two scores has an interval
+    by a paired bootstrap over the values of the column that is left out, or, where there are
+    fewer than six, over curves (rows that differ in D alone), or, where these are fewer than six
+    too, over rows; where it is not over those values, a law must also be better in every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
+
+    Laws with index sets are compared on the rows of each label by themselves, by `all` and `splits`
+    where no protocol is given.
+
+    Args:
+        laws: laws, or names or paths of them; with one law alone it is cross-validated.
+        table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
+        protocols: which; those of `all`, `leave-one-out:N`, `segments:D` and `leave-two-out:r`
+            that the data allow where none is given.
+        starts: how many starts each fit has.
+        objective: of all fits, in place of the laws' own, which must agree otherwise.
+        delta: Huber's delta in place of the laws' own.
+        where: one condition that rows must meet, or several.
+        settings: values of settings, for the laws that have them.
+        without: one bound to leave out, or several, of the laws that have them.
+        fix: parameter -> value at which it is held, in the laws that have it.
+        tie: parameter -> formula of others that it is held at, in the laws that have it.
+        drop_bad: leave out rows that are bad for some law, instead of refusing the table.
+        seed: of starts and resamples; the same seed gives the same comparison.
+        progress: called with how many fits are done, and of how many.
+        columns: variable or output -> column, where the names differ.
+        named_columns: the same in another form, L="loss".
+
+    Returns:
+        The comparison, or those of each label.
+
+    Raises:
+        LawdslError: laws, a table or protocols that cannot be used.
+    """
+    runs = read_table(table)
+    changed = _changed(_laws(laws), settings or {}, without)
+    read = _held([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
+    check_seed(seed)
+    _check_starts(starts)
+    where = (where,) if isinstance(where, str) else tuple(where)
+    chosen = _one_objective(read, objective, delta)
+    order = Order(
+        chosen,
+        {**(columns or {}), **named_columns},
+        None
+        if protocols is None
+        else (protocols,)
+        if isinstance(protocols, str)
+        else tuple(protocols),
+        starts,
+        where,
+        drop_bad,
+        seed,
+        progress,
+    )
+    several = any(law.indexed for law in read)
+    return compare_many(read, runs, order) if several else compare_one(read, runs, order)
+
+
+def _laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
+    several = [laws] if isinstance(laws, (Law, str, Path)) else list(laws)
+    if not several:
+        message = "no law is given"
+        raise LawdslError(Diagnostic("F0203", message, help="give one law or more"))
+    return [law if isinstance(law, Law) else load(law) for law in several]
+
+
+def _changed(
+    laws: Sequence[Law], settings: Mapping[str, float], without: str | Sequence[str]
+) -> list[Law]:
+    """The laws with other settings and without some bounds, each where it has them."""
+    found = list(laws)
+    for name, value in settings.items():
+        have = [name in {s.name for s in law.settings} for law in found]
+        if not any(have):
+            found[0].with_settings(**{name: value})  # says what is wrong
+        found = [
+            law.with_settings(**{name: value}) if has else law
+            for law, has in zip(found, have, strict=True)
+        ]
+    for bound in (without,) if isinstance(without, str) else without:
+        before, refused = found, []
+        found = []
+        for law in before:
+            try:
+                found.append(law.without(bound))
+            except LawdslError as error:
+                refused.append(error)
+                found.append(law)
+        if len(refused) == len(before):
+            raise refused[0]
+    return found
+
+
+def _held(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str, str]) -> list[Law]:
+    """The laws with parameters held, each with those that it has."""
+    found = []
+    for law in laws:
+        names = {q.name for q in law.parameters}
+        own = (
+            {n: v for n, v in fix.items() if n in names},
+            {n: f for n, f in tie.items() if n in names},
+        )
+        found.append(law.with_held(*own))
+    known = {q.name for law in laws for q in law.parameters}
+    if {*fix, *tie} - known:
+        laws[0].with_held(fix, tie)  # says what is wrong
+    return found
+
+
+def _check_starts(starts: int) -> None:
+    if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
+        message = f"`{starts}` is not a valid number of starts"
+        help = f"give a number from 1 to {MOST_STARTS:,}"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+
+
+def _one_objective(laws: Sequence[Law], objective: str | None, delta: float | None) -> Objective:
+    """The objective of all fits."""
+    found = [in_one_step(law, objective, delta) for law in laws]
+    for law, other in zip(laws, found, strict=True):
+        if other.name != found[0].name:
+            message = (
+                f"`{laws[0].name}` minimises {found[0].name}, `{law.name}` {other.name}: "
+                "laws are compared by one objective"
+            )
+            help = "choose it: --objective 'huber(log)' --delta 1e-3"
+            raise LawdslError(Diagnostic("F0203", message, help=help))
+    return found[0]

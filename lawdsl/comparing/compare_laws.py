@@ -1,0 +1,119 @@
+"""Compare laws without index sets on the same rows: every law on every fold, and the rankings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lawdsl.comparing.common_rows import Measured, measured
+from lawdsl.comparing.cross_validation import Entry
+from lawdsl.comparing.findings import findings
+from lawdsl.comparing.protocols import USUAL, Fold, Protocol, protocol
+from lawdsl.comparing.result import ComparedData, ComparedLaw, Comparison, Ranking
+from lawdsl.comparing.standings import rankings_by
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.table import Table
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.diagnose import too_little
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
+from lawdsl.proof.identifiability import freedom
+
+
+@dataclass(frozen=True)
+class Order:
+    """How laws are to be compared; `lawdsl.compare` says what each means."""
+
+    objective: Objective
+    columns: Mapping[str, str]
+    protocols: tuple[str, ...] | None
+    starts: int
+    where: tuple[str, ...]
+    drop_bad: bool
+    seed: int
+    progress: Callable[[int, int], None] | None
+
+
+def compare_one(laws: Sequence[Law], table: Table, order: Order) -> Comparison:
+    """Compare laws without index sets on a table.
+
+    Raises:
+        LawdslError: laws, a table or protocols that cannot be used.
+    """
+    data = measured(
+        laws,
+        table,
+        order.columns,
+        where=order.where,
+        drop_bad=order.drop_bad,
+        positive=order.objective.log,
+    )
+    problems = [
+        problem_of(law, own, data.target, order.objective)
+        for law, own in zip(laws, data.columns, strict=True)
+    ]
+    for law, problem in zip(laws, problems, strict=True):
+        impossible = too_little(law, problem)
+        if impossible:
+            raise LawdslError([replace(d, place=data.table.name) for d in impossible])
+    entries = [
+        Entry(law, name, problem, freedom(law))
+        for law, name, problem in zip(laws, _names(laws), problems, strict=True)
+    ]
+    plan, left_out = _plan(data, order.protocols)
+    done = itertools.count(1)
+    total = len(entries) * sum(len(folds) for _, folds in plan)
+
+    def report() -> None:
+        if order.progress is not None:
+            order.progress(next(done), total)
+
+    rankings: list[Ranking] = []
+    for asked, folds in plan:
+        rankings += rankings_by(entries, data, asked, folds, order.seed, order.starts, report)
+    return Comparison(
+        laws=tuple(
+            ComparedLaw(
+                e.name, e.law.digest, e.problem.parameters, dict(e.law.given), e.law.dropped
+            )
+            for e in entries
+        ),
+        data=ComparedData(
+            data.table.name, data.digest, data.rows, data.dropped, dict(data.bound), order.where
+        ),
+        objective=order.objective.name.replace("L", laws[0].output),
+        rankings=tuple(rankings),
+        diagnostics=(*data.warnings, *left_out, *findings(rankings)),
+        starts=int(order.starts),
+        seed=int(order.seed),
+    )
+
+
+def _names(laws: Sequence[Law]) -> list[str]:
+    """A name for each law that no other has."""
+    names: list[str] = []
+    for law in laws:
+        alike = sum(other.name == law.name for other in laws[: len(names)])
+        names.append(f"{law.name} ({alike + 1})" if alike else law.name)
+    return names
+
+
+def _plan(
+    data: Measured, asked: Sequence[str] | None
+) -> tuple[list[tuple[Protocol, list[Fold]]], list[Diagnostic]]:
+    """The folds of each protocol, and why some of the usual ones are left out."""
+    names = USUAL if asked is None else asked
+    chosen = {found.name: found for found in map(protocol, names)}
+    plan, problems = [], []
+    for found in chosen.values():
+        if asked is None and found.kind.column and found.column not in data.variables:
+            continue
+        try:
+            plan.append((found, found.folds(data)))
+        except LawdslError as error:
+            named = [replace(d, message=f"{found.name}: {d.message}") for d in error.diagnostics]
+            problems += named
+    if asked is not None and problems:
+        raise LawdslError(problems)
+    return plan, [replace(d, severity="warning") for d in problems]

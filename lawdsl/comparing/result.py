@@ -1,0 +1,253 @@
+"""The result of a comparison: frozen records, and the same as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
+from lawdsl.fitting.result_parts import Loss
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well a law describes some rows.
+
+    Attributes:
+        objective: the objective of the comparison: sum over the rows, and mean.
+        huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf where a
+            prediction is not above 0, nan where a measurement is not.
+        r2: 1 - Σ(residual²)/Σ(distance from the mean²), of the values themselves.
+        r2_log: the same of logarithms.
+        mae: mean absolute error, in the output's unit.
+    """
+
+    objective: Loss
+    huber: Loss
+    r2: float
+    r2_log: float
+    mae: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a law's score lies behind another's, and the interval of it; above 0 is worse.
+
+    `clear` says whether the difference is more than noise.
+    """
+
+    value: float
+    low: float
+    high: float
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One law on one fold.
+
+    Attributes:
+        fold: what was tested.
+        part: of the protocol.
+        fitted: how many rows were fitted.
+        tested: how many were predicted.
+        parameters: name -> fitted value; empty where the fit failed.
+        scores: on the tested rows; None where the fit failed.
+        agreed: how many of the starts reached the best minimum.
+        starts: how many there were.
+        converged: whether the search ended in a minimum.
+        not_identified: parameters that the fitted rows do not determine.
+        spread: where there are such, the smallest and largest mean objective of the tested rows
+            among fits that describe the fitted rows equally well.
+        failed: why there is no fit; empty otherwise.
+    """
+
+    fold: str
+    part: str
+    fitted: int
+    tested: int
+    parameters: Mapping[str, float]
+    scores: Scores | None
+    agreed: int = 0
+    starts: int = 0
+    converged: bool = False
+    not_identified: tuple[str, ...] = ()
+    spread: tuple[float, float] | None = None
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One law in one ranking.
+
+    Attributes:
+        law: its name.
+        rank: the best and the worst rank that the noise leaves it.
+        score: what is ranked: AICc, or the mean objective of a held-out row; inf where some fold
+            has none.
+        behind: how far it is behind the best, with its interval; None for the best itself.
+        scores: the mean of each score over the folds.
+        parameters: how many the law has.
+        aicc: of the fit to all rows; None where rows are held out, which needs no such penalty.
+        folds: each fold.
+    """
+
+    law: str
+    rank: tuple[int, int]
+    score: float
+    behind: Difference | None
+    scores: Scores
+    parameters: int
+    aicc: float | None
+    folds: tuple[Tested, ...] = field(repr=False)
+
+    @property
+    def place(self) -> str:
+        """The rank as text: `1`, or `1-2` where it is shared."""
+        low, high = self.rank
+        return str(low) if low == high else f"{low}-{high}"
+
+    @property
+    def failed(self) -> int:
+        """How many folds have no score."""
+        return sum(bool(fold.failed) for fold in self.folds)
+
+    @property
+    def unidentified(self) -> int:
+        """In how many folds the data do not determine some parameter."""
+        return sum(bool(fold.not_identified) for fold in self.folds)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The laws by one question.
+
+    Attributes:
+        protocol: as it is written.
+        part: early, middle or late where a protocol asks several questions; else empty.
+        criterion: what is ranked.
+        folds: how many.
+        unit: what was drawn for the intervals: values of a column, curves, or rows.
+        units: how many of them.
+        standings: the laws, the best first.
+    """
+
+    protocol: str
+    part: str
+    criterion: str
+    folds: int
+    unit: str
+    units: int
+    standings: tuple[Standing, ...]
+
+    @property
+    def title(self) -> str:
+        """The protocol and its part."""
+        return f"{self.protocol} {self.part}".strip()
+
+
+@dataclass(frozen=True)
+class ComparedLaw:
+    """Which law was compared."""
+
+    name: str
+    digest: str
+    parameters: int
+    settings: Mapping[str, float]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ComparedData:
+    """Which rows were compared on."""
+
+    name: str
+    digest: str
+    rows: int
+    dropped: int
+    columns: Mapping[str, str]
+    where: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several laws on one table.
+
+    Attributes:
+        laws: in the order given.
+        data: the rows.
+        objective: what every fit has minimised.
+        rankings: one for each protocol, and one for each part of it.
+        diagnostics: what there is to say.
+        starts: of each fit.
+        seed: of the starts and resamples.
+    """
+
+    laws: tuple[ComparedLaw, ...]
+    data: ComparedData
+    objective: str
+    rankings: tuple[Ranking, ...]
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    starts: int = 0
+    seed: int = 0
+
+    def ranking(self, protocol: str, part: str = "") -> Ranking:
+        """The ranking by one protocol.
+
+        Raises:
+            KeyError: it was not run.
+        """
+        for ranking in self.rankings:
+            if (ranking.protocol, ranking.part) == (protocol, part):
+                return ranking
+        raise KeyError(f"{protocol} {part}".strip())
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as plain data; the keys are stable. Numbers that are not finite become
+        null."""
+        rankings = []
+        for ranking in self.rankings:
+            content = asdict(ranking)
+            for own, standing in zip(content["standings"], ranking.standings, strict=True):
+                own |= {"place": standing.place, "failed": standing.failed}
+                own |= {"unidentified": standing.unidentified}
+            rankings.append(content)
+        content = {
+            "laws": [asdict(law) for law in self.laws],
+            "data": asdict(self.data),
+            "objective": self.objective,
+            "rankings": rankings,
+            "starts": self.starts,
+            "seed": self.seed,
+        }
+        found: dict[str, Any] = plain(content)
+        return found
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Several laws with index sets on one table, on the rows of each label by themselves.
+
+    Attributes:
+        over: the set that the labels are of.
+        parts: label -> comparison.
+    """
+
+    over: str
+    parts: Mapping[str, Comparison]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What there is to say, each with its label."""
+        return tuple(
+            replace(d, place=", ".join(filter(None, (label, d.place))))
+            for label, part in self.parts.items()
+            for d in part.diagnostics
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparisons as plain data; the keys are stable."""
+        parts = {label: part.to_json() for label, part in self.parts.items()}
+        return {"over": self.over, "parts": parts}

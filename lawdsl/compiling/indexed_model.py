@@ -1,0 +1,128 @@
+"""A law with index sets on one table, at many parameter vectors at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.compiling.indexed import Indexed
+from lawdsl.compiling.indexed_leaves import OUTER, Source
+from lawdsl.compiling.model import EVERY_ROW, combined
+from lawdsl.language.instances.instance import Place
+
+Array = NDArray[np.float64]
+
+
+class ArrayModel:
+    """What `Model` is to a law without index sets.
+
+    There are no second derivatives, so fits go by Gauss and Newton.
+
+    Args:
+        law: the law on arrays.
+        columns: its variables, shape (variables, rows).
+        linear: numbers of the parameters in which it is linear all at once.
+    """
+
+    curved = False
+
+    def __init__(self, law: Indexed, columns: Array, linear: tuple[int, ...]) -> None:
+        self.law, self.columns, self.linear = law, columns, list(linear)
+        self.count = len(law.leaves.parameters)
+        self.has_offset = True
+
+    def on(self, columns: Array) -> ArrayModel:
+        """The same law on other rows."""
+        return ArrayModel(self.law, columns, tuple(self.linear))
+
+    def at(self, theta: Array, order: int = 0, piece: slice = EVERY_ROW) -> ArrayValues:
+        """The law near parameters of shape (starts, parameters), of which the linear ones do not
+        matter yet. Floating-point errors are not held back here."""
+        return ArrayValues(self, theta, self.columns[:, piece])
+
+    def value(self, theta: Array, piece: slice = EVERY_ROW) -> Array:
+        """The law at parameters of shape (starts, parameters): shape (starts, rows)."""
+        with np.errstate(all="ignore"):
+            return _value(self.law, theta, self.columns[:, piece])
+
+    def slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
+        """The law, (starts, rows), and its derivatives by the parameters, (starts, p, rows)."""
+        with np.errstate(all="ignore"):
+            return _with_slopes(self.law, theta, self.columns[:, piece])
+
+
+class ArrayValues:
+    """A law with index sets at some values of the parameters that it is not linear in."""
+
+    def __init__(self, model: ArrayModel, theta: Array, columns: Array) -> None:
+        self.model, self.theta, self.data = model, theta, columns
+        self._known: tuple[Array, Array] | None = None
+
+    def _without(self) -> tuple[Array, Array]:
+        """The law and its slopes where the linear parameters are 0."""
+        if self._known is None:
+            at = self.theta.copy()
+            at[:, self.model.linear] = 0.0
+            self._known = _with_slopes(self.model.law, at, self.data)
+        return self._known
+
+    def offset(self) -> Array:
+        """The law where the linear parameters are 0, (starts, rows)."""
+        return self._without()[0]
+
+    def columns(self) -> Array:
+        """What the linear parameters multiply, shape (starts, linear parameters, rows)."""
+        return self._without()[1][:, self.model.linear]
+
+    def value(self, theta: Array) -> Array:
+        """The law at parameters, of which those that are not linear are these: (starts, rows)."""
+        if not self.model.linear:
+            return self.offset()
+        return combined(theta[:, self.model.linear], self.columns(), self.offset())
+
+    def slopes(self, theta: Array) -> Array:
+        """Its derivatives by all parameters: shape (starts, p, rows)."""
+        return _with_slopes(self.model.law, theta, self.data)[1]
+
+
+def _source(law: Indexed, theta: Array, columns: Array) -> Source:
+    matrix, added = law.leaves.spread
+    return Source(law.leaves, columns, np.asarray((matrix @ theta.T).T) + added)
+
+
+def _value(law: Indexed, theta: Array, columns: Array) -> Array:
+    found = law.values(_source(law, theta, columns))[law.output]
+    shape = (len(theta), columns.shape[1])
+    return np.broadcast_to(_flat(found), shape).copy()
+
+
+def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Array]:
+    source = _source(law, theta, columns)
+    found = law.values(source)
+    starts, rows = len(theta), columns.shape[1]
+    matrix, _ = law.leaves.spread
+    slopes = np.zeros((len(law.leaves.numbers), starts, rows))
+
+    def take(name: str, labels: tuple[Place | int, ...], pull: Array) -> None:
+        """Add what one leaf says to the slopes of its elements."""
+        at = source.numbers(name, labels)
+        if at.shape[0] > 1:  # each row has the element of its label
+            for number in np.unique(at):
+                mine = at == number
+                part = np.where(mine[None], np.broadcast_to(pull, (starts, *mine.shape)), 0.0)
+                slopes[number] += part.reshape(starts, rows, -1).sum(-1)
+            return
+        whole = np.broadcast_to(pull, (starts, rows, *at.shape[1:])).reshape(starts, rows, -1)
+        slopes[at.ravel()] += np.moveaxis(whole, -1, 0)  # each element once
+
+    law.slopes(found, take)
+    value = found[law.output]
+    flat = np.broadcast_to(_flat(value), (starts, rows)).copy()
+    free = matrix.T @ slopes.reshape(len(slopes), -1)
+    by = np.asarray(free).reshape(-1, starts, rows)
+    return flat, np.ascontiguousarray(np.swapaxes(by, 0, 1))
+
+
+def _flat(value: Array) -> Array:
+    """Without the axes of indices, over which the output does not differ."""
+    return value.reshape(value.shape[:OUTER])

@@ -1,0 +1,1 @@
+"""File formats of tables: one module a format, read and write."""

@@ -1,0 +1,205 @@
+"""CSV -> Table, strictly: readers differ in what they do to a short row, a doubled header or
+`1,000,000`, and most of it is silent; here the cells stay text until a column is used.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import is_unit
+from lawdsl.data import size_limits
+from lawdsl.data.table import SHOWN, Table, number
+
+SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
+_TOP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*\Z)?")  # comments and blank lines
+_BLANK = re.compile(rb"^[ \t]+$", re.MULTILINE)
+_CELL = re.compile(rb'(^|,)"(?:[^"]|"")*"')  # a quoted cell that ends on its line
+_OPEN = re.compile(rb'(?:^|,)"')
+
+
+def read_csv(content: bytes, name: str) -> Table:
+    """A table from the bytes of a CSV: commas, quotes, one line of names, comments above it.
+
+    Raises:
+        LawdslError: what is no clean table, with its line.
+    """
+    import pyarrow.csv as pc
+
+    content = _plain(content, name)
+    top = _TOP.match(content)
+    assert top is not None  # it may match nothing, but it matches
+    first, body = top[0].count(b"\n"), content[top.end() :]
+    starts, unclosed = _record_lines(body, first, name)
+    if not starts:
+        help = "a table has a line of column names and a line for each measurement"
+        raise LawdslError(Diagnostic("D0103", "the table is empty", place=name, help=help))
+    if unclosed:
+        message = "a quote is opened and never closed"
+        raise _bad_line("D0102", message, name, unclosed, "close it, or remove it")
+    header_line = body.partition(b"\n")[0].decode("utf-8")
+    try:
+        header = next(csv.reader([header_line]))
+    except csv.Error as error:
+        message = f"the line of column names cannot be read: {error}"
+        raise _bad_line("D0102", message, name, starts[0], "shorten the names") from None
+    _check_header(header, header_line, name, starts[0])
+    rows = len(starts) - 1
+    size_limits.check_shape(rows, len(header), rows * len(header), name)
+    ragged: list[Any] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    try:
+        table = pc.read_csv(
+            io.BytesIO(body),
+            # with threads rows have no numbers; a block has many records of the largest size
+            read_options=pc.ReadOptions(use_threads=False, block_size=4 * size_limits.LINE),
+            parse_options=pc.ParseOptions(
+                invalid_row_handler=skip, newlines_in_values=b'"' in content
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types={h: pa.string() for h in header}, strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowException as error:
+        message = f"this is not a readable table: {str(error).splitlines()[0]}"
+        raise LawdslError(Diagnostic("D0102", message, place=name)) from None
+    if ragged:
+        raise LawdslError([_ragged(row, name, starts) for row in ragged[:SHOWN]])
+    if table.num_rows == 0:
+        message = "the table has column names but no rows"
+        raise _bad_line("D0103", message, name, starts[0], "add a line for each measurement")
+    named = names_and_units(header, f"{name}:{starts[0]}")
+    notes = tuple(
+        line.strip().lstrip("#").strip()
+        for line in top[0].decode("utf-8").splitlines()
+        if line.strip()
+    )
+    return Table(
+        name,
+        {h: table.column(i) for i, (h, _) in enumerate(named)},
+        {h: unit for h, unit in named if unit},
+        np.array(starts[1:], dtype=np.int64),
+        notes,
+        typed=False,
+    )
+
+
+def names_and_units(headers: Sequence[str], place: str) -> list[tuple[str, str]]:
+    """`N [Mparam]` -> (N, Mparam). Words in brackets that tell columns apart, as in `loss [code]`
+    and `loss [text]`, are no units but part of the names.
+
+    Raises:
+        LawdslError: two columns have one name.
+    """
+    split = [_header(header) for header in headers]
+    names = Counter(name for name, _ in split)
+    named = [
+        (header.strip(), "") if names[name] > 1 and not is_unit(unit) else (name, unit)
+        for header, (name, unit) in zip(headers, split, strict=True)
+    ]
+    earlier: set[str] = set()
+    for name, _ in named:
+        if name in earlier:
+            help = "give every column a name of its own"
+            message = f"two columns are called {name or '(nothing)'}"
+            raise LawdslError(Diagnostic("D0105", message, place=place, help=help))
+        earlier.add(name)
+    return named
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, bracket, rest = text.strip().partition("[")
+    if bracket and name and rest.endswith("]"):
+        return name.strip(), rest[:-1].strip()
+    return text.strip(), ""
+
+
+def _plain(content: bytes, name: str) -> bytes:
+    """UTF-8 text with one kind of line end, and blank lines that are empty."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    help = "save the table as UTF-8 text"
+    if b"\0" in content:
+        line = content[: content.index(b"\0")].count(b"\n") + 1
+        raise _bad_line("D0101", "the table is not text: it has a NUL byte", name, line, help)
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        message = f"the table is not UTF-8 (byte {error.start})"
+        raise _bad_line("D0101", message, name, line, help) from None
+    return _BLANK.sub(b"", content)
+
+
+def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], int]:
+    """The line of the file on which each record begins, and that of a quote never closed, else 0.
+
+    Blank lines are no records, and a quoted cell may have line ends in it.
+
+    Raises:
+        LawdslError: a record is too long; D0150.
+    """
+    starts = array("q")  # a file has millions of lines
+    line_number, begin, opened, size = before, 0, 0, 0
+    while begin <= len(body):
+        end = body.find(b"\n", begin)
+        end = len(body) if end < 0 else end
+        line_number += 1
+        size = (size + 1 if opened else 0) + end - begin
+        first = opened or line_number
+        if end - begin > size_limits.LINE:
+            raise _too_long("line", end - begin, f"{name}:{line_number}")
+        line = body[begin:end]
+        if line and not opened:
+            starts.append(line_number)
+        if b'"' in line:
+            rest = _CELL.sub(rb"\1", b'"' + line if opened else line)
+            opened = first if _OPEN.search(rest) else 0
+        if size > size_limits.LINE and not opened:
+            raise _too_long("row, with the lines of its quoted cell,", size, f"{name}:{first}")
+        begin = end + 1
+    return starts, opened
+
+
+def _too_long(what: str, size: int, place: str) -> LawdslError:
+    message = f"the {what} has {size:,} bytes; at most {size_limits.LINE:,} are read"
+    return size_limits.too_large(message, place)
+
+
+def _check_header(header: Sequence[str], line: str, name: str, number_: int) -> None:
+    for char, word in SEPARATORS:
+        if len(header) == 1 and char in line:
+            help = "save the table with commas between the cells and points in the numbers"
+            raise _bad_line("D0102", f"the cells are separated by {word}", name, number_, help)
+    if all(number(cell) is not None for cell in header):
+        help = "name the columns in the first line; a line that begins with # is a comment"
+        message = "the first line holds numbers, not the names of columns"
+        raise _bad_line("D0105", message, name, number_, help)
+
+
+def _ragged(row: Any, name: str, starts: Sequence[int]) -> Diagnostic:
+    cells = f"{row.actual_columns} cell{'s' if row.actual_columns != 1 else ''}"
+    return Diagnostic(
+        "D0102",
+        f"the row has {cells}, the header {row.expected_columns}",
+        place=f"{name}:{starts[row.number - 1]}",
+        notes=(f"it reads: {row.text[:80]}",),
+        help="correct the row; a comma inside a number needs quotes",
+    )
+
+
+def _bad_line(code: str, message: str, name: str, line: int, help: str) -> LawdslError:
+    return LawdslError(Diagnostic(code, message, place=f"{name}:{line}", help=help))

@@ -1,0 +1,182 @@
+"""A table of a SQLite database, read within bounds on its size and on the time that it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data import size_limits
+
+RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
+OWN = "sqlite_"  # how the names of SQLite's own tables begin
+BATCH = 10_000  # rows turned into columns at once
+ROW = 64 * 2**20  # bytes of a row whose cells are all as long as they may be
+SHORT = 2**17  # bytes that any cell may have, however many columns there are
+CHECK = "PRAGMA quick_check(1)"
+CHEAP = frozenset(
+    "abs ceil ceiling coalesce exp floor ifnull iif length ln log log10 log2 lower max min mod nullif "
+    "pow power round sign sqrt substr substring trim trunc typeof unicode upper".split()
+)
+"""Functions that a computed column may call: their time is in proportion to what they are given."""
+WIDE = 4  # bytes that Python takes at most for a letter of a text that is not ASCII
+STEPS = 10_000  # of SQLite's machine between looks at the clock
+
+
+def read_database(
+    path: Path, content: bytes, name: str
+) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
+    """The table `runs` of a database, or its only one: its headers, its columns, and the notes.
+
+    Raises:
+        sqlite3.Error: it is not a readable database.
+        LawdslError: D0102 where it has no table of that name; D0150 where it is too large.
+    """
+    base = _opened(path, content)
+    try:
+        return _table(base, name)
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
+            raise
+        message = f"reading the database takes more than {size_limits.SECONDS:g} s"
+        help = "write its columns out, without those that are computed"
+        raise size_limits.too_large(message, name, help) from None
+    finally:
+        base.close()
+
+
+def _table(
+    base: sqlite3.Connection, name: str
+) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
+    """The table to be read, and the notes."""
+    _check_cheap(base, CHECK, name)
+    with contextlib.suppress(sqlite3.DataError):  # of which the reading names the column
+        (sound,) = base.execute(CHECK).fetchone()
+        if sound != "ok":
+            raise sqlite3.DatabaseError(sound.splitlines()[-1])
+    tables = _tables(base)
+    if RUNS not in tables and RUNS in _names(base, "view"):
+        message = f"`{RUNS}` is a view, which may take any time; only tables are read"
+        help = f"write its rows into a table of another database: `CREATE TABLE {RUNS} AS SELECT …`"
+        raise LawdslError(Diagnostic("D0102", message, place=name, help=help))
+    others = [table for table in tables if table != NOTES]
+    if RUNS not in tables and len(others) != 1:
+        listed = ", ".join(others) or "none"
+        message = f"the database has no table `{RUNS}`; its tables: {listed}"
+        help = f"name the table of measurements `{RUNS}`"
+        raise LawdslError(Diagnostic("D0102", message, place=name, help=help))
+    table = RUNS if RUNS in tables else others[0]
+    headers, columns = _read(base, table, name)
+    notes = _read(base, NOTES, name)[1] if NOTES in tables else []
+    return headers, columns, tuple(str(note) for note in (notes[0] if notes else ()))
+
+
+def _opened(path: Path, content: bytes) -> sqlite3.Connection:
+    """A database, from its bytes where these are all of it.
+
+    That takes no lock: a network's file system may have none, and whoever may not write where the
+    file lies cannot roll back what was left there. What its schema computes is bounded.
+    """
+    alone = content[18:20] == b"\1\1" and not path.with_name(f"{path.name}-journal").exists()
+    if alone:
+        base = sqlite3.connect(":memory:")
+        base.deserialize(content)
+    else:
+        base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size_limits.LINE)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)
+    base.execute("PRAGMA trusted_schema = OFF")
+    base.execute("PRAGMA ignore_check_constraints = ON")
+    until = time.process_time() + size_limits.SECONDS
+    base.set_progress_handler(lambda: time.process_time() > until, STEPS)
+    return base
+
+
+def _check_cheap(base: sqlite3.Connection, statement: str, name: str) -> None:
+    """Refuse a statement for which the schema calls a function that may take any time.
+
+    SQLite looks at no clock within a function. What would be called, the program says that it
+    makes of the statement, before that is run.
+    """
+    for _, opcode, _, _, _, called, *_ in base.execute(f"EXPLAIN {statement}"):
+        function = str(called).partition("(")[0].lower()
+        if "Func" in opcode and function not in CHEAP:
+            message = f"the table computes a column, or checks one, with the function {function}"
+            help = f"write the values out; columns may be computed with {', '.join(sorted(CHEAP))}"
+            raise size_limits.too_large(message, name, help)
+
+
+def _tables(base: sqlite3.Connection) -> list[str]:
+    return [table for table in _names(base, "table") if not table.lower().startswith(OWN)]
+
+
+def _names(base: sqlite3.Connection, kind: str) -> list[str]:
+    found = base.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall()
+    return [str(name) for (name,) in found]
+
+
+def _read(base: sqlite3.Connection, table: str, name: str) -> tuple[list[str], list[list[Any]]]:
+    """The headers and columns of a table."""
+    statement = f"SELECT * FROM {_quoted(table)}"
+    _check_cheap(base, statement, name)
+    count = len(base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall())
+    longest = min(size_limits.LINE, max(SHORT, ROW // max(1, count)))
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+    try:
+        rows = base.execute(statement)
+        headers = [column[0] for column in rows.description]
+        columns: list[list[Any]] = [[] for _ in headers]
+        for batch in _batches(rows, name):
+            for column, cells in zip(columns, zip(*batch, strict=True), strict=True):
+                column += cells
+        return headers, columns
+    except sqlite3.DataError:  # a cell is longer than the limit
+        which = next(_too_long(base, table), "")
+        message = f"a cell {which}has more than {longest:,} bytes"
+        help = "make a table without that column, of numbers and short texts"
+        raise size_limits.too_large(message, name, help) from None
+
+
+def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows, many at once; their text is counted as each of them is made.
+
+    A computed column, or one with a default, is text that the file does not store: ten thousand rows
+    of it may be larger than the memory before anybody counts them.
+    """
+    count, text, batch = 0, 0, list[tuple[Any, ...]]()
+    for row in rows:
+        for cell in row:
+            if cell.__class__ is not float and isinstance(cell, (str, bytes)):
+                text += len(cell) * (1 if cell.isascii() else WIDE)
+        if text > size_limits.BYTES:
+            size_limits.check_text(text, name)
+        batch.append(row)
+        if len(batch) == BATCH:
+            count += BATCH
+            size_limits.check_shape(count, len(row), count * len(row), name)
+            yield batch
+            batch = []
+    if batch:
+        count += len(batch)
+        size_limits.check_shape(count, len(batch[0]), count * len(batch[0]), name)
+        yield batch
+
+
+def _too_long(base: sqlite3.Connection, table: str) -> Iterator[str]:
+    """Which columns have a cell that is too long, as ` of column x `."""
+    for row in base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall():
+        column = _quoted(str(row[1]))
+        try:
+            for _ in base.execute(f"SELECT {column} FROM {_quoted(table)}"):
+                pass
+        except sqlite3.DataError:
+            yield f"of column {row[1]} "
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

@@ -1,0 +1,165 @@
+"""Variables that a law measures by a rule, `measure k1[d] = L(step = 1000)`, from a table of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.averaging import Means, means_of
+from lawdsl.data.binding import conversion
+from lawdsl.data.evaluations import rounded
+from lawdsl.data.measure_findings import Point, averaged, interpolated
+from lawdsl.data.measure_rows import Asked, label_column, no_column, rows_of, rows_with_labels
+from lawdsl.data.row_filter import RELATIONS
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.language.constants import Value, value
+from lawdsl.language.keywords import nearest
+from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.symbols import Declarations, Measure
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured.
+
+    Attributes:
+        values: variable -> label -> value, in the variable's unit.
+        points: variable -> the points over which each of its values is the mean; of one that a
+            column gives, none. What is measured later can be compared at the same points only.
+        warnings: what is odd but usable.
+    """
+
+    values: Mapping[str, Mapping[str, float]]
+    points: Mapping[str, tuple[Point, ...]]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        points = {name: [dict(point) for point in at] for name, at in self.points.items()}
+        return {"values": {n: dict(by) for n, by in self.values.items()}, "points": points}
+
+
+def measured(
+    declared: Declarations,
+    table: Table,
+    columns: Mapping[str, str] | None = None,
+    labels: str | None = None,
+    *,
+    run: Sequence[str] | None = None,
+    points: Mapping[str, Sequence[Point]] | None = None,
+    drop_bad: bool = False,
+    settings: Mapping[str, float] | None = None,
+) -> Measured:
+    """The variables that a law measures, for each label in a table of runs.
+
+    The table is the whole one: rows outside the law's domain, of step 0 say, are read too. That of
+    one new label does, with the `points` of those before it. The rules are those of Que et al.
+    2024, arXiv:2406.01375, appendix H, where the law says so.
+
+    Args:
+        declared: the law.
+        table: its runs, a row an evaluation.
+        columns: variable, output, index or name in a reading -> column, where it differs.
+        labels: the column of the labels; None for that called as the index, or as its set.
+        run: columns that tell runs apart; None for `run` and `seed`, where the table has them.
+        points: variable -> where it must be measured.
+        drop_bad: leave out rows in which a needed cell holds no number, or no label.
+        settings: values of settings in place of the law's own.
+
+    Raises:
+        LawdslError: a column or a cell that cannot be used, a label without a reading, labels
+            that were not measured at the same points, a value outside its domain.
+    """
+    asked = Asked(declared, table, columns or {}, labels, run, drop_bad)
+    values: dict[str, Mapping[str, float]] = {}
+    read: list[Means] = []
+    problems: list[Diagnostic] = []
+    for name, measure in declared.measures.items():
+        try:
+            if name in asked.columns or name in table.columns:
+                values[name] = _given(asked, measure)
+            else:
+                means = means_of(measure, rows_of(asked, measure), (points or {}).get(name))
+                values[name] = means.values
+                read.append(means)
+            problems += _outside(asked, measure, values[name], settings or {})
+        except LawdslError as error:
+            problems += error.diagnostics
+    if problems:
+        raise LawdslError(dict.fromkeys(problems))
+    free = [one for one in read if one.measure.name not in (points or {})]
+    warnings = (*averaged(free, table.name), *interpolated(read, table.name))
+    return Measured(values, {one.measure.name: one.points for one in read}, warnings)
+
+
+def check_names(declared: Declarations, names: Iterable[str]) -> None:
+    """Refuse names to which no column can be bound.
+
+    Raises:
+        LawdslError: one that is not a variable, output, index or name in a reading; D0116.
+    """
+    symbols = declared.symbols.values()
+    known = [s.name for s in symbols if s.kind in ("variable", "output")]
+    known += [name for index in declared.indices.values() for name in (index.name, index.over)]
+    readings = [r for measure in declared.measures.values() for r in measure.readings.values()]
+    known += [name for reading in readings for name, _ in reading.conditions]
+    problems = []
+    for name in names:
+        if name not in known:
+            alike = nearest(name, known)
+            listed = ", ".join(dict.fromkeys(known))
+            help = f"did you mean `{alike}`?" if alike else f"bind {listed}"
+            message = f"`{declared.name}` has no variable, index or place `{name}`"
+            problems.append(Diagnostic("D0116", message, help=help))
+    if problems:
+        raise LawdslError(problems)
+
+
+def _given(asked: Asked, measure: Measure) -> dict[str, float]:
+    """The value of each label, as a column says it in all of the label's rows."""
+    column = asked.column(measure.name)
+    if column not in asked.table.columns:
+        raise LawdslError(no_column(asked.table, column, f"`{measure.name}`", measure.name))
+    table, labels = rows_with_labels(asked, label_column(asked, measure), [column])
+    unit = asked.declared.symbols[measure.name].unit
+    size = conversion(table, measure.name, column, unit.factors if unit else None)
+    numbers = table.numbers(column) * size
+    found: dict[str, float] = {}
+    for row, (label, number, six) in enumerate(
+        zip(labels, numbers.tolist(), rounded(numbers).tolist(), strict=True)
+    ):
+        if six != float(f"{found.setdefault(label, number):.6g}"):
+            name = with_subscripts(measure.name, (label,))
+            message = f"column {column}: {name} is {found[label]:g} above, and here {number:g}"
+            help = f"give all rows of `{label}` one value, or remove the column to have it measured"
+            raise LawdslError(bad_rows("D0131", table, column, np.array([row]), message, help))
+    return found
+
+
+def _outside(
+    asked: Asked, measure: Measure, values: Mapping[str, float], settings: Mapping[str, float]
+) -> list[Diagnostic]:
+    """The messages about values that are not numbers, or outside the domain of their variable."""
+    symbols = asked.declared.symbols
+    known: dict[str, Value] = {
+        s.name: value(s.formula) for s in symbols.values() if s.kind == "setting" and s.formula
+    }
+    known.update(settings)
+    found = []
+    for label, number in values.items():
+        name = with_subscripts(measure.name, (label,))
+        help = f"look at the rows of `{label}` from which it is: {measure.text}"
+        if not np.isfinite(number):
+            message = f"{name} is not a finite number"
+            found.append(Diagnostic("D0107", message, place=asked.table.name, help=help))
+            continue
+        for relation, at in symbols[measure.name].bounds:
+            limit = value(at, known)
+            if limit is not None and not RELATIONS[relation](number, float(limit)):
+                domain = f"{symbols[measure.name].text} {relation} {print_formula(at)}"
+                message = f"{name} = {number:.6g} is outside the domain {domain}"
+                found.append(Diagnostic("D0108", message, place=asked.table.name, help=help))
+    return found

@@ -1,0 +1,293 @@
+"""A table in which domains are columns, or rows, as one long table with a column for each element.
+
+A law with index sets has no columns of its own: `r[j]` is read from `r[web]`, `r[code]`, … or from
+columns that a pattern names (`r=r_*`); the output from such columns too, or from one column beside
+a column of labels (`validation=valid_domain`). What comes out has a row for each measured value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import is_unit
+from lawdsl.data.label_columns import Elements, called, elements, some
+from lawdsl.data.simplex import Mask, checked_shares
+from lawdsl.data.stacked_columns import stacked
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.language.instances.instance import Instance, indicator
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.symbols import Declarations
+from lawdsl.law.law import Law
+
+CORRECT = "correct the table"
+DO_WITHOUT = f"{CORRECT}, or choose rows with --where, or leave such rows out with --drop-bad"
+"""What to do about bad rows; only a fit can do without them."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A long table: each row has one label of each index of the rows, and one measured value.
+
+    Attributes:
+        table: with a column for each element, named as it is written: `r[web]`.
+        instance: the labels, and which variables each row says.
+        columns: variable or output -> column, for those whose names differ.
+        of_rows: index of the rows -> the label of each row.
+        sets: index of the rows -> the labels that it runs over.
+        warnings: what is odd but usable.
+        dropped: how many rows were left out.
+    """
+
+    table: Table
+    instance: Instance
+    columns: Mapping[str, str]
+    of_rows: Mapping[str, tuple[str, ...]]
+    sets: Mapping[str, tuple[str, ...]]
+    warnings: tuple[Diagnostic, ...] = ()
+    dropped: int = 0
+
+    def keep(self, labels: Mapping[str, str]) -> Table:
+        """The rows with some labels, and the columns that say which label a row has."""
+        columns: dict[str, Any] = dict(self.table.columns)
+        for index, own in self.of_rows.items():
+            for label in self.sets[index] if index not in labels else ():
+                marks = np.array(own) == label
+                columns[indicator(index, label)] = pa.chunked_array([marks.astype(float)])
+        return replace(self.table, columns=columns).keep(self.rows_with(labels))
+
+    def rows_with(self, labels: Mapping[str, str]) -> Mask:
+        """Which rows have some labels, index -> label; shape (rows,)."""
+        rows = np.ones(len(self.table), dtype=bool)
+        for index, label in labels.items():
+            rows &= np.array(self.of_rows[index]) == label
+        return rows
+
+
+def labelled(
+    declared: Declarations,
+    table: Table,
+    columns: Mapping[str, str],
+    *,
+    target: bool = True,
+    known: Mapping[str, tuple[str, ...]] | None = None,
+    drop_bad: bool = False,
+) -> Labelled:
+    """Read the labels of a law's index sets in a table.
+
+    Args:
+        declared: a law with index sets.
+        table: the table.
+        columns: variable, output or set -> column, or a pattern of columns: {"r": "r_*",
+            "validation": "valid_domain"}.
+        target: whether the output is read too.
+        known: set -> labels that a fit has; other labels are refused, and those that no column
+            names are not missed.
+        drop_bad: leave out rows without a label, or whose shares are none, instead of refusing them.
+
+    Raises:
+        LawdslError: columns that are missing or do not fit each other, shares that are none.
+    """
+    table = _with_labels(declared, table)
+    there = elements(declared, table, columns, known or {}, target=target)
+    labels = dict(there.labels)
+    usable = _Usable(table, drop_bad, DO_WITHOUT if target else CORRECT)
+    of_rows = {
+        index: _labels_of_rows(declared.indices[index].over, column, labels, usable)
+        for index, column in there.by_label.items()
+        if column is not None
+    }
+    rest = {
+        s.name: labels[declared.indices[s.indices[-1]].over][-1]
+        for s in declared.symbols.values()
+        if s.kind == "variable" and s.simplex
+    }
+    warnings = tuple(_odd_shares(declared, there, rest, usable))
+    long, of_rows = usable.kept(_with_elements(declared, table, there), of_rows)
+    if target:
+        long, of_rows = _long(declared, long, there, labels, of_rows)
+    instance = Instance(labels, {}, there.by_row, rest)
+    plain = {n: c for n, c in columns.items() if _is_plain(declared, there, n)}
+    plain |= {declared.symbols[name].text: columns.get(name, name) for name in there.by_row}
+    sets = {index: instance.of(declared, index) for index in of_rows}
+    return Labelled(long, instance, plain, of_rows, sets, warnings, usable.dropped)
+
+
+class _Usable:
+    """Which rows of a table can be used; the others are refused together, or left out.
+
+    Attributes:
+        good: those that can, shape (rows,).
+        problems: what is wrong with the others.
+    """
+
+    def __init__(self, table: Table, drop_bad: bool, advice: str) -> None:
+        self.table, self.drop_bad, self.advice = table, drop_bad, advice
+        self.good = np.ones(len(table), dtype=bool)
+        self.problems: list[Diagnostic] = []
+
+    @property
+    def dropped(self) -> int:
+        """How many rows are left out."""
+        return int(np.sum(~self.good))
+
+    def without(self, column: str, bad: Mask, message: str) -> None:
+        """Leave rows out, or say what is wrong with them."""
+        if self.drop_bad:
+            self.good &= ~bad
+        elif bad.any():
+            rows = np.flatnonzero(bad)
+            found = bad_rows("D0120", self.table, column, rows, message, self.advice)
+            self.problems.append(found)
+
+    def kept(
+        self, table: Table, of_rows: Mapping[str, tuple[str, ...]]
+    ) -> tuple[Table, dict[str, tuple[str, ...]]]:
+        """The rows that can be used, and their labels.
+
+        Raises:
+            LawdslError: rows that cannot, unless they are left out; no row.
+        """
+        if self.problems:
+            raise LawdslError(self.problems)
+        if self.good.all():
+            return table, dict(of_rows)
+        if not self.good.any():
+            help = "correct the table: there is nothing left to use"
+            message = "every row is bad"
+            raise LawdslError(Diagnostic("D0103", message, place=self.table.name, help=help))
+        kept = {n: tuple(np.array(own)[self.good].tolist()) for n, own in of_rows.items()}
+        return table.keep(self.good), kept
+
+
+def _labels_of_rows(
+    over: str, column: str, labels: dict[str, tuple[str, ...]], usable: _Usable
+) -> tuple[str, ...]:
+    """Each row's label; those of a set that are not known yet are added to `labels`."""
+    own = usable.table.texts(column)
+    empty = np.array([not label for label in own], dtype=bool)
+    message = f"column {column} is empty: which of {over} is the row of?"
+    usable.without(column, empty, message)
+    known = labels.get(over)
+    if known is None:
+        labels[over] = tuple(sorted(set(own) - {""}))
+        return tuple(own)
+    other = np.array([bool(label) and label not in known for label in own], dtype=bool)
+    if other.any():
+        named = own[int(np.argmax(other))]
+        message = f"column {column}: `{named}` is none of {over}: {some(known)}"
+        usable.without(column, other, message)
+    return tuple(own)
+
+
+def _odd_shares(
+    declared: Declarations, there: Elements, rest: Mapping[str, str], usable: _Usable
+) -> Iterator[Diagnostic]:
+    """What is odd about shares; rows whose shares are none are refused, or left out."""
+    for name, label in rest.items():
+        if name not in there.wide:
+            continue
+        found = checked_shares(
+            declared.symbols[name].text,
+            usable.table,
+            there.wide[name],
+            label,
+            usable.drop_bad,
+            usable.advice,
+        )
+        if usable.drop_bad:
+            usable.good &= found.good
+        else:
+            usable.problems += found.problems
+        yield from found.warnings
+
+
+def _with_elements(declared: Declarations, table: Table, there: Elements) -> Table:
+    """The table with a column for each element of the variables."""
+    columns, units = dict(table.columns), dict(table.units)
+    for name, found in there.wide.items():
+        if name == declared.output.name:
+            continue
+        for label, column in found.items():
+            text = with_subscripts(name, (label,))
+            columns[text] = table.columns[column]
+            if column in table.units:
+                units[text] = table.units[column]
+    return replace(table, columns=columns, units=units)
+
+
+def _long(
+    declared: Declarations,
+    table: Table,
+    there: Elements,
+    labels: Mapping[str, tuple[str, ...]],
+    of_rows: dict[str, tuple[str, ...]],
+) -> tuple[Table, dict[str, tuple[str, ...]]]:
+    """A row for each measured value, and its labels.
+
+    Raises:
+        LawdslError: an index of the rows whose labels nothing says; columns in several units.
+    """
+    output = declared.output
+    wide = there.wide.get(output.name)
+    silent = [index for index, column in there.by_label.items() if column is None]
+    problems = [
+        no_labels(declared, index, table) for index in silent if index not in output.indices[:1]
+    ]
+    if problems:
+        raise LawdslError(problems)
+    if wide is None:
+        return table, of_rows
+    index = output.indices[0]
+    used = {n: wide[n] for n in labels[declared.indices[index].over] if n in wide}
+    long, own = stacked(output, table, used)
+    return long, {index: own, **{n: found * len(used) for n, found in of_rows.items()}}
+
+
+def _is_plain(declared: Declarations, there: Elements, name: str) -> bool:
+    """Whether a binding is for a name without subscripts, or an output beside labels."""
+    if name == declared.output.name:
+        return name not in there.wide
+    symbol = declared.symbols.get(name)
+    return symbol is not None and not symbol.indices
+
+
+def no_labels(declared: Declarations, index: str, table: Table) -> Diagnostic:
+    """What is said where no column has the labels that rows need."""
+    message = f"no column says the label of each row over {declared.indices[index].over}"
+    help = f"name the column: {called(declared, index)}=COLUMN"
+    return Diagnostic("D0104", message, place=table.name, help=help)
+
+
+def refuse_indices(law: Law, what: str, help: str) -> None:
+    """Refuse a law with index sets.
+
+    Args:
+        law: any law.
+        what: cannot be done with one.
+        help: what can.
+
+    Raises:
+        LawdslError: L0321.
+    """
+    if law.indexed:
+        message = f"`{law.name}` has index sets: {what}"
+        raise LawdslError(Diagnostic("L0321", message, help=help))
+
+
+def _with_labels(declared: Declarations, table: Table) -> Table:
+    """The table with `L[web]` for a lone column `L` of which `web` was taken to be the unit."""
+    subscripted = {s.name for s in (*declared.symbols.values(), declared.output) if s.indices}
+    lone = {
+        name: with_subscripts(name, (unit,))
+        for name, unit in table.units.items()
+        if name in subscripted and not is_unit(unit)
+    }
+    columns = {lone.get(name, name): column for name, column in table.columns.items()}
+    units = {name: unit for name, unit in table.units.items() if name not in lone}
+    return replace(table, columns=columns, units=units)

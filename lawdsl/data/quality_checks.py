@@ -1,0 +1,204 @@
+"""Tables whose cells are valid but whose columns or rows are suspect: scales, units, copied rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.distributions import poisson_sf
+from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
+from lawdsl.data.rounding import SINGLE, in_single_precision
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.law.law import Law, unit_text
+
+Array = NDArray[np.float64]
+
+SHOWN = 3  # copied rows named
+
+GAP = 1e4  # two clouds of values further apart than this are two scales
+REPEATS = 0.25  # of the rows: so many copies are no measurements, however coarse the numbers are
+CHANCE = 1e-4  # that independent measurements agree in so many rows: copies are less likely
+SHARED = 2  # equal measurements at different settings: so many show that measurements are coarse
+QUIET = 1e-3  # relative: the noise that is supposed where no setting was measured twice
+
+
+@dataclass(frozen=True)
+class Usual:
+    """Plausible magnitudes of a quantity.
+
+    Attributes:
+        none: a column with all values below is implausible.
+        small, few: so is one with all values below `small` and some below `few`.
+        most: so is one with all values above.
+        from_, to: the usual range, by which a likely unit is chosen.
+    """
+
+    none: float
+    small: float
+    few: float
+    most: float
+    from_: float
+    to: float
+
+
+USUAL: Mapping[Dimension, Usual] = {
+    (("param", 1),): Usual(1e4, 1e6, 5e3, 1e15, 1e6, 1e13),
+    (("token", 1),): Usual(1e6, 1e8, 1e5, 1e18, 1e8, 1e15),
+    (("FLOP", 1),): Usual(1e9, 1e10, 1e8, 1e33, 1e12, 1e28),
+}
+"""Dimension -> the numbers of it: model sizes, training tokens, compute."""
+
+
+def two_scales(
+    law: Law,
+    table: Table,
+    values: Mapping[str, Array],
+    bound: Mapping[str, str],
+    positive: bool,
+) -> list[Diagnostic]:
+    """Columns whose values lie in two clouds far apart: a unit changed on the way.
+
+    Shares, and quantities that may be negative, come as near to 0 as they like: they are not
+    looked at.
+    """
+    shares = {q.name for q in law.variables if any(not b.lower for b in q.bounds)}
+    found = []
+    for name, numbers in values.items():
+        if name in shares or np.any(numbers < 0) or (name == law.output and not positive):
+            continue
+        sizes = np.unique(numbers[numbers > 0])
+        if len(sizes) < 2:
+            continue
+        ratios = sizes[1:] / sizes[:-1]
+        widest = int(np.argmax(ratios))
+        if ratios[widest] < GAP:
+            continue
+        low, high = sizes[widest], sizes[widest + 1]
+        above = numbers >= high
+        rows = np.flatnonzero(above if 2 * np.sum(above) <= len(numbers) else ~above)
+        message = f"column {bound[name]} has two scales: nothing lies between {low:g} and {high:g}"
+        help = "give all rows one unit"
+        found.append(bad_rows("D0113", table, bound[name], rows, message, help))
+    return found
+
+
+def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[Diagnostic]:
+    """A warning where rows repeat another row in all that the law sees of it, in single precision,
+    and chance does not explain it: measurements of few digits may agree.
+
+    Args:
+        table: for its name, and the numbers of its rows.
+        data: the variables, shape (variables, rows).
+        output: the measurements, shape (rows,).
+        steps: the steps that they are rounded to, shape (rows,).
+    """
+    cells = in_single_precision(np.vstack([data, output]))
+    settings = pa.table({str(i): column for i, column in enumerate(cells)})
+    names = settings.column_names
+    numbered = settings.append_column("row", pa.array(table.rows))
+    seen = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
+    count = len(output) - seen.num_rows
+    if not count:
+        return []
+    if count < REPEATS * len(output):
+        single = SINGLE * float(np.median(np.abs(output)))  # in which they are compared
+        expected = _equal_by_chance(seen, names, max(single, float(np.median(steps))))
+        if poisson_sf(count - 1, expected) > CHANCE:
+            return []
+    copied = seen.filter(pc.greater(seen["row_count"], 1)).sort_by([("row_count", "descending")])
+    shown = [
+        f"row {row} occurs {times} times"
+        for row, times in zip(
+            copied["row_min"][:SHOWN].to_pylist(),
+            copied["row_count"][:SHOWN].to_pylist(),
+            strict=True,
+        )
+    ]
+    more = f", and {copied.num_rows - SHOWN:,} more" if copied.num_rows > SHOWN else ""
+    verb = "repeats" if count == 1 else "repeat"
+    message = f"{count:,} of {len(output):,} rows {verb} another row exactly"
+    help = (
+        "keep one of each: repeated rows pull the fit as new measurements would, which they are not"
+    )
+    notes = (", ".join(shown) + more,)
+    return [Diagnostic("D0114", message, "warning", place=table.name, notes=notes, help=help)]
+
+
+def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float:
+    """How many rows are expected to repeat another one by rounding alone.
+
+    Two measurements of one setting, each with noise of standard deviation s, are rounded to the same
+    multiple of a step, small beside s, with probability step/(2 s sqrt(pi)). Values that also occur
+    at other settings show a step that is not decimal, such as the 1/164 of an accuracy.
+
+    Args:
+        seen: the different rows.
+        names: of the variables, and of the output at the end.
+        step: that the output is rounded to.
+    """
+    output = names[-1]
+    values = np.unique(seen[output].to_numpy())
+    if seen.num_rows - len(values) >= SHARED:
+        step = max(step, float(np.min(np.diff(values), initial=np.inf)))
+    settings = seen.group_by(list(names[:-1])).aggregate(
+        [("row_count", "sum"), (output, "variance"), (output, "count")]
+    )
+    sizes = settings["row_count_sum"].to_numpy().astype(np.float64)
+    different = settings[f"{output}_count"].to_numpy()
+    squares = float(np.sum(settings[f"{output}_variance"].to_numpy() * different))
+    spare = int(np.sum(different - 1))
+    noise = QUIET * float(np.median(np.abs(seen[output].to_numpy())))
+    if spare > 0:
+        noise = float(np.sqrt(squares / spare))
+    chance = min(1.0, step / (2 * noise * np.sqrt(np.pi))) if noise > 0 else 1.0
+    return chance * float(np.sum(sizes * (sizes - 1) / 2))
+
+
+def other_units(
+    law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]
+) -> list[Diagnostic]:
+    """A warning about columns whose header says no unit and whose numbers are implausible in the
+    law's: a model of 50 parameters, 300 tokens of training.
+
+    Args:
+        law: the law.
+        table: for its headers.
+        values: variable -> its values in the law's unit.
+        bound: variable -> column.
+    """
+    found = []
+    for q in law.variables:
+        numbers = values.get(q.name)
+        if numbers is None or not len(numbers) or table.units.get(bound[q.name]):
+            continue
+        size, dimension = size_and_dimension(q.unit or ())
+        usual = USUAL.get(dimension)
+        if usual is None or not np.min(numbers) > 0:
+            continue
+        low, high = float(np.min(numbers)) * size, float(np.max(numbers)) * size
+        none = high < usual.none or (high < usual.small and low < usual.few) or low > usual.most
+        if not none:
+            continue
+        unit = unit_text(q.unit or ())
+        ((base, _),) = dimension
+        likely = [
+            prefix + base
+            for prefix, factor in {"": 1.0, **PREFIXES}.items()
+            if usual.from_ <= low / size * factor and high / size * factor <= usual.to
+        ]
+        message = (
+            f"column {bound[q.name]} has {q.name} from {low / size:g} to {high / size:g} {unit}, "
+            "which is implausible"
+        )
+        meant = f": {likely[0]}?" if likely else ""
+        written = f"`{bound[q.name]} [{likely[0] if likely else 'UNIT'}]`"
+        help = f"is the column in another unit{meant} write it into the header: {written}"
+        place = f"{table.name} column {bound[q.name]}"
+        found.append(Diagnostic("D0123", message, "warning", place=place, help=help))
+    return found

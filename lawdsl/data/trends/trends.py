@@ -1,0 +1,220 @@
+"""Law + table -> Trends: every claim on a derivative, held against the differences in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.binding import Runs, bind, conversion, readable_rows
+from lawdsl.data.header_settings import with_settings_of
+from lawdsl.data.melt import refuse_indices
+from lawdsl.data.read import read_table
+from lawdsl.data.table import Table, bad_rows
+from lawdsl.data.trends.exceptions import Axes, Seen, split
+from lawdsl.data.trends.findings import of_repeats, of_trends
+from lawdsl.data.trends.grid import cells, labels_of, placed
+from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, untold
+from lawdsl.data.trends.inflection import inflection
+from lawdsl.data.trends.paired_differences import Array, Moves, differences, merged, varying
+from lawdsl.data.trends.result import Series, Trend, Trends
+from lawdsl.data.trends.significance import Scale, judged, scale
+from lawdsl.data.weights_and_runs import check_columns
+from lawdsl.language.symbols import Claim
+from lawdsl.law.law import Law, load, unit_text
+from lawdsl.proof.goals import claim_text
+
+
+def trends(
+    law: Law | str | Path,
+    table: Any,
+    /,
+    *,
+    se: str | None = None,
+    run: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    settings: Mapping[str, float] | None = None,
+    drop_bad: bool = False,
+    columns: Mapping[str, str] | None = None,
+    **named_columns: str,
+) -> Trends:
+    """Hold every trend that a law claims against a table of measurements; nothing is fitted.
+
+    For ∂L/∂D < 0 each two neighbouring values of D are compared at which all else is equal, and,
+    where three or more lie on a line, the first of them with the last; for ∂²L/∂D∂r < 0 the corners
+    of each smallest rectangle; for L convex in r each value with the line between its neighbours.
+    Values that were measured repeatedly are averaged.
+
+    A difference within 2 standard errors is too small to tell. They are those of a column, taken as
+    independent; else they come from repeats, pooled: of the same differences (other seeds), or,
+    where these have fewer than 5 degrees of freedom, of the same rows. With few degrees of freedom
+    it takes as many more standard errors as Student's distribution says.
+
+    A claim is contradicted where a difference against it is so large that chance would make one
+    such in 100 tables if nothing moved at all (Bonferroni's bound over all differences and claims,
+    so they need not be independent), or where those against outnumber the others by more than 3 of
+    the standard deviations that tossed coins have: of as many coins as there are differences,
+    counted without the variable in which most of them are crowded, since those may come from one
+    run.
+
+    That L rises with D below some share was seen in D-CPT (Que et al. 2024, arXiv:2406.01375,
+    appendix I.3), which calls it the inflection ratio. It is estimated where the law has a variable
+    that is a share, and curves rise at some value of it beyond chance; `lawdsl.data.trends.inflection`
+    says how.
+
+    Args:
+        law: the law, or the name or path of one.
+        table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
+        se: the column of the standard errors of the output, in its unit.
+        run: columns that tell training runs apart, and so repeats; `run` and `seed` where none is
+            given and the table has them. Runs are compared with themselves; with others only over
+            what does not vary within any of them.
+        by: columns of what else differs and is held equal, such as a schedule; there are no
+            repeats across them.
+        where: one condition that rows must meet, or several.
+        settings: other values of settings of the law.
+        drop_bad: leave bad rows out, and count them, instead of refusing the table.
+        columns: variable or output -> column, where the names differ.
+        named_columns: the same in another form, L="loss".
+
+    Raises:
+        LawdslError: a law or a table that cannot be used.
+    """
+    read = read_table(table)
+    law = law if isinstance(law, Law) else load(law)
+    refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
+    law = with_settings_of(law.with_settings(**settings) if settings else law, read)
+    where, by, held = (
+        (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)
+    )
+    bound = {**(columns or {}), **named_columns}
+    held = tuple(labels_of(law, read, bound, held))
+    by = tuple(dict.fromkeys(by))
+    labels = tuple(dict.fromkeys((*by, *held)))
+    lost = 0
+    if se is not None:
+        check_columns(read, [se], "standard errors")
+        read, lost = readable_rows(read, [se]) if drop_bad else (read, 0)
+    runs = bind(law, read, bound, where=where, drop_bad=drop_bad, positive=False, run=labels)
+    task = _task(law, read.at(runs.rows), runs, se, len(by))
+    found = tuple(t for claim in law.claims if (t := _trend(task, claim)) is not None)
+    unit = unit_text(law.declarations.output.unit.factors) if law.declarations.output.unit else ""
+    return Trends(
+        law=law.name,
+        digest=law.digest,
+        data=runs.name,
+        data_digest=runs.digest,
+        rows=len(runs.rows),
+        dropped=runs.dropped + lost,
+        where=where,
+        columns=dict(runs.bound),
+        held=held,
+        by=by,
+        unit=unit,
+        trends=found,
+        diagnostics=(
+            *runs.warnings,
+            *of_repeats(runs.name, merged(task.rows, np.ones(len(labels), dtype=bool))[1]),
+            *of_trends(law, runs.name, unit, found),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The measurements as places in a grid."""
+
+    law: Law
+    runs: Runs
+    axes: Axes
+    rows: Moves
+    scale: Scale
+    apart: Mapping[str, Sequence[str]]
+
+
+def _task(law: Law, table: Table, runs: Runs, se: str | None, apart: int) -> _Task:
+    """The rows as places in a grid; the first labels mean more than a repetition."""
+    error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
+    rows, axes = placed(law, table, runs, runs.run_columns, error, apart)
+    claims = sum(slope_of(law, claim.claim) is not None for claim in law.claims)
+    by = {name: cells(table, name) for name in runs.run_columns[:apart]}
+    return _Task(law, runs, axes, rows, scale(rows, claims), by)
+
+
+def _errors(law: Law, table: Table, se: str) -> Array:
+    """The standard errors of the rows, in the output's unit.
+
+    Raises:
+        LawdslError: a cell that is not a finite number above 0; D0119.
+    """
+    unit = law.declarations.output.unit
+    errors = table.numbers(se) * conversion(table, law.output, se, unit.factors if unit else None)
+    bad = np.flatnonzero(~(np.isfinite(errors) & (errors > 0)))
+    if len(bad):
+        message = f"column {se}: {errors[bad[0]]:g} is not a standard error"
+        help = "give a finite number above 0, or choose rows with --where"
+        raise LawdslError(bad_rows("D0119", table, se, bad, message, help))
+    return errors
+
+
+def _trend(task: _Task, claim: Claim) -> Trend | None:
+    """One claim; None where it is not on a derivative of the output."""
+    slope = slope_of(task.law, claim.claim)
+    if slope is None:
+        return None
+    text = claim_text(claim)
+    why = untold(task.law, slope, claim)
+    if why:
+        return Trend(text, claim.expect, "nothing to compare", why)
+    rows = task.rows.take(rows_of(task.law, claim, task.runs))
+    # first the variable that varies in more of what is held: that of a run
+    own = [task.axes.names.index(name) for name in slope.by]
+    order = sorted(own, key=lambda i: -int(np.sum(varying(task.rows, i))))
+    found: list[tuple[Series, Seen]] = []
+    for ends in (False, True) if len(set(order)) == len(order) else (False,):
+        moves, scatter = differences(rows, order, task.axes.levels, ends=ends)
+        if len(moves):
+            title = _title([task.axes.names[i] for i in order], ends)
+            one, against = judged(title, moves, slope.sense, scatter, task.scale, task.axes)
+            found.append((one, Seen(moves, against, order[0] if ends else -1)))
+    if not found:
+        return Trend(text, claim.expect, "nothing to compare", _why(task, slope, rows))
+    series = tuple(one for one, _ in found)
+    where = split([seen for _, seen in found], task.axes)
+    share = inflection(task.law, slope, rows, task.axes, task.scale, task.apart)
+    return Trend(text, claim.expect, _verdict(series), "", series, where, share)
+
+
+def _verdict(found: Sequence[Series]) -> str:
+    if any(series.contradicts for series in found):
+        return "contradicted"
+    if any(series.against for series in found):
+        return "exceptions"
+    return "holds" if any(series.as_claimed for series in found) else "too small to tell"
+
+
+def _title(names: Sequence[str], ends: bool) -> str:
+    """What is compared, in words."""
+    first, *more = names
+    if more == [first]:
+        return f"neighbours in {first}, three at a time"
+    if ends:
+        return ", neighbours in ".join((f"{first} first to last", *more))
+    return f"neighbours in {' and '.join(names)}"
+
+
+def _why(task: _Task, slope: Slope, rows: Moves) -> str:
+    """Why there is nothing to compare."""
+    for name in slope.by if len(rows) else ():
+        i = task.axes.names.index(name)
+        if len(np.unique(rows.low[i])) == 1:
+            return f"{name} has one value, {task.axes.text(i, rows.low[i][0])}"
+    if not len(rows):
+        return "no row meets its condition"
+    number = "two" if len(slope.by) == 1 else "three" if len(set(slope.by)) == 1 else "four"
+    return f"no {number} rows differ in {' and '.join(dict.fromkeys(slope.by))} alone"

@@ -1,0 +1,127 @@
+"""Mixtures as they are handed on: exact shares, and how they were chosen."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from lawdsl import __version__
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.designing.domains import Domain, text_of
+from lawdsl.fitting.options import is_whole
+
+SHARE = "r_"  # what the columns of shares begin with, as in tables of runs
+NUMBER = "mixture"
+MOST = 100_000  # mixtures at once
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """Mixtures that were chosen.
+
+    Attributes:
+        domains: in the order they were given.
+        shares: of each mixture the share of each domain, which sum to 1 exactly.
+        candidates: how many mixtures there were to choose from.
+        how: how they were chosen, in lines.
+        warnings: what is not as it was asked for.
+    """
+
+    domains: tuple[Domain, ...]
+    shares: tuple[tuple[Fraction, ...], ...]
+    candidates: int
+    how: tuple[str, ...]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(SHARE + domain.name for domain in self.domains)
+
+    def to_csv(self) -> str:
+        """A table with a row a mixture: its number and its shares; notes above them say how it
+        was made. A share that no short decimal equals is rounded to a double."""
+        caps = ", ".join(f"{domain.name} {text_of(domain.cap)}" for domain in self.domains)
+        rows = [
+            [number, *(_cell(share) for share in shares)]
+            for number, shares in enumerate(self.shares, start=1)
+        ]
+        notes = (*self.how, f"largest shares: {caps}")
+        return csv_text(notes, (NUMBER, *self.columns), rows)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "columns": [NUMBER, *self.columns],
+            "rows": [[i, *map(float, shares)] for i, shares in enumerate(self.shares, start=1)],
+            "largest": {domain.name: float(domain.cap) for domain in self.domains},
+            "candidates": self.candidates,
+            "how": list(self.how),
+        }
+
+
+def chosen_by(what: str, count: int, grid: int, seed: int) -> str:
+    """The line of a table's notes that says how its mixtures were chosen."""
+    return f"lawdsl {__version__}: {count} mixtures by {what}, grid 1/{grid}, seed {seed}"
+
+
+def in_order(
+    domains: Sequence[Domain], worked: Sequence[Domain], units: Iterable[Sequence[int]], whole: int
+) -> tuple[tuple[Fraction, ...], ...]:
+    """Shares in the order in which the domains were given.
+
+    Args:
+        domains: in that order.
+        worked: in the order of the units.
+        units: of each mixture, how many units each domain has.
+        whole: how many units are 1.
+    """
+    at = [worked.index(domain) for domain in domains]
+    return tuple(tuple(Fraction(own[i], whole) for i in at) for own in units)
+
+
+def check_count(count: object) -> None:
+    """Refuse a number of mixtures that is none.
+
+    Raises:
+        LawdslError: M0103.
+    """
+    if not is_whole(count) or not 1 <= count <= MOST:
+        message = f"`{count}` is not a valid number of mixtures"
+        help = f"give a whole number from 1 to {MOST:,}"
+        raise LawdslError(Diagnostic("M0103", message, help=help))
+
+
+def too_few(found: int, count: int, grid: int, help: str) -> LawdslError:
+    """The refusal to choose more mixtures than there are."""
+    there = f"there are {found:,} mixtures" if found != 1 else "there is 1 mixture"
+    message = f"{there} on the grid 1/{grid}, fewer than {count:,}"
+    return LawdslError(Diagnostic("M0103", message, help=help))
+
+
+def never(domains: Iterable[Domain], grid: int) -> Iterator[Diagnostic]:
+    """Domains that no mixture has: the grid is too coarse for their caps."""
+    for domain in domains:
+        if 0 < domain.cap * grid < 1:
+            message = (
+                f"{domain.name} may have {float(domain.cap):.4g} at most, less than the grid "
+                f"1/{grid}: no mixture has any"
+            )
+            help = f"choose a finer one, --grid 1/{-(-1 // domain.cap)}"
+            yield Diagnostic("M0105", message, "warning", help=help)
+
+
+def csv_text(notes: Iterable[str], header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV, with lines of notes above it."""
+    text = io.StringIO()
+    text.writelines(f"# {' '.join(note.split())}\n" for note in notes)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _cell(share: Fraction) -> str:
+    return repr(float(share))

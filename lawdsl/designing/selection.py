@@ -1,0 +1,290 @@
+"""Of mixtures that were all tried on a small model, those that a law is best fitted to.
+
+Mixture selection of Ye et al. 2024, arXiv:2403.16952: 40 candidates are trained with the smallest
+model, groups of 20 are drawn, a law is fitted to each, and the group whose fit is closest to all 40
+is the one that larger models are trained on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl import __version__
+from lawdsl.comparing.common_rows import Measured, measured
+from lawdsl.comparing.cross_validation import best
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.binding import chosen_rows
+from lawdsl.data.header_settings import with_settings_of
+from lawdsl.data.melt import labelled
+from lawdsl.data.read import read_table
+from lawdsl.data.table import Table
+from lawdsl.designing.groups import Error, Rows, drawn_groups, tried
+from lawdsl.designing.result import NUMBER, csv_text
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.diagnose import too_little
+from lawdsl.fitting.fit import in_one_step
+from lawdsl.fitting.fit_by_label import parts_of
+from lawdsl.fitting.options import check_seed
+from lawdsl.fitting.problem import Problem
+from lawdsl.law.law import Law, load
+
+Array = NDArray[np.float64]
+STARTS = 8  # of each fit
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The group of mixtures whose fit is closest to all.
+
+    Attributes:
+        table: its rows, in the order of the table they are from.
+        mixtures: what the mixtures are called.
+        of: how many there were.
+        by: the columns that tell them apart.
+        errors: of the fit to each group the mean absolute error on all rows; inf for a group that
+            could not be fitted. Shape (groups,).
+        everything: that of the fit to all.
+        law: what was fitted.
+        output: what the errors are of.
+        how: how the group was chosen, in lines.
+        warnings: what is odd but usable.
+    """
+
+    table: Table
+    mixtures: tuple[str, ...]
+    of: int
+    by: tuple[str, ...]
+    errors: Array
+    everything: float
+    law: str
+    output: str
+    how: tuple[str, ...]
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def error(self) -> float:
+        """Of the fit to the group."""
+        return float(np.min(self.errors))
+
+    @property
+    def median(self) -> float:
+        """Of the groups that could be fitted."""
+        return float(np.median(self.errors[np.isfinite(self.errors)]))
+
+    def to_csv(self) -> str:
+        """The rows of the table that belong to the group, notes of both above them."""
+        table = self.table
+        header = [f"{c} [{u}]" if (u := table.units.get(c)) else c for c in table.columns]
+        rows = zip(*(table.texts(name) for name in table.columns), strict=True)
+        return csv_text((*table.notes, *self.how), header, list(rows))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "law": self.law,
+            "output": self.output,
+            "mixtures": list(self.mixtures),
+            "of": self.of,
+            "by": list(self.by),
+            "rows": self.table.rows.tolist(),
+            "groups": len(self.errors),
+            "failed": int(np.sum(~np.isfinite(self.errors))),
+            "measure": "mean absolute error on all rows",
+            "error": self.error,
+            "median": self.median,
+            "all": self.everything,
+            "how": list(self.how),
+        }
+
+
+def select(
+    law: Law | str | Path,
+    table: Any,
+    /,
+    *,
+    count: int = 20,
+    groups: int = 200,
+    by: str | Sequence[str] = (),
+    starts: int = STARTS,
+    objective: str | None = None,
+    delta: float | None = None,
+    where: str | Sequence[str] = (),
+    drop_bad: bool = False,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    columns: Mapping[str, str] | None = None,
+    **named_columns: str,
+) -> Chosen:
+    """The mixtures whose fit is closest to the measurements of all.
+
+    Args:
+        law: a law, or the name or path of one.
+        table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
+        count: how many mixtures are chosen.
+        groups: how many groups are tried; all there are, where these are fewer.
+        by: the column that tells mixtures apart, or several; `mixture` where there is one,
+            otherwise the variables of the law.
+        starts: of each fit.
+        objective: of the fits, in place of the law's own.
+        delta: Huber's delta in place of the law's own.
+        where: one condition that rows must meet, or several.
+        drop_bad: leave bad rows out.
+        seed: of the groups and the starts.
+        progress: called with how many groups are done, and of how many.
+        columns: variable or output -> column, where the names differ.
+        named_columns: the same in another form, L="loss".
+
+    Raises:
+        LawdslError: a law or table that cannot be used; numbers that leave nothing to choose, or
+            no group that can be fitted, M0107.
+    """
+    check_seed(seed)
+    runs = read_table(table)
+    law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
+    chosen = in_one_step(law, objective, delta)
+    asked = _Asked(
+        {**(columns or {}), **named_columns},
+        (where,) if isinstance(where, str) else tuple(where),
+        (by,) if isinstance(by, str) else tuple(by),
+        drop_bad,
+        chosen.log,
+    )
+    parts = list(_parts(law, runs, asked))
+    told = parts[0].told
+    names = sorted({name for part in parts for name in part.names})
+    drawn = drawn_groups(len(names), count, groups, seed, runs.name)
+    place = {name: number for number, name in enumerate(names)}
+    errors_of = [
+        error_of(part.law, problem_of(part.law, part.columns, part.target, chosen), seed, starts)
+        for part in parts
+    ]
+    labels = [np.array([place[n] for n in part.names])[part.label] for part in parts]
+
+    def error(mixtures: Rows) -> float:
+        """The mean over the labels of the rows."""
+        found = [
+            one(np.flatnonzero(np.isin(label, mixtures)))
+            for one, label in zip(errors_of, labels, strict=True)
+        ]
+        return float(np.mean(found))
+
+    everything = error(np.arange(len(names)))
+    errors, failed = tried(error, np.arange(len(names)), drawn, progress)
+    best_group = drawn[int(np.argmin(errors))]
+    rows = [
+        part.data.table.rows[np.isin(label, best_group)]
+        for part, label in zip(parts, labels, strict=True)
+    ]
+    summary = (
+        f"mean absolute error of {law.output} on all {len(names)}: fit to these "
+        f"{errors.min():.4g}, median of {len(drawn)} groups "
+        f"{np.median(errors[np.isfinite(errors)]):.4g}, fit to all {everything:.4g}"
+    )
+    said = dict.fromkeys(d for part in parts for d in part.data.warnings)
+    return Chosen(
+        table=runs.at(np.unique(np.concatenate(rows))),
+        mixtures=tuple(names[i] for i in best_group),
+        of=len(names),
+        by=told,
+        errors=errors,
+        everything=everything,
+        law=law.name,
+        output=law.output,
+        how=(
+            f"lawdsl {__version__}: {count} of {len(names)} mixtures of {runs.name}, those that "
+            f"{law.name} is best fitted to, seed {seed}",
+            summary,
+        ),
+        warnings=(*said, *failed),
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How a table is to be read."""
+
+    columns: Mapping[str, str]
+    where: tuple[str, ...]
+    by: tuple[str, ...]
+    drop_bad: bool
+    positive: bool
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one label, or all: each with the number of its mixture among `names`."""
+
+    law: Law
+    data: Measured
+    told: tuple[str, ...]
+    label: Rows
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> Array:
+        return self.data.columns[0]
+
+    @property
+    def target(self) -> Array:
+        return self.data.target
+
+
+def _parts(law: Law, runs: Table, asked: _Asked) -> Iterator[_Part]:
+    """A law on a table; one with index sets once for each label that has a fit of its own."""
+    if not law.indexed:
+        yield _part(law, runs, asked.columns, asked)
+        return
+    rows, _ = chosen_rows(runs, asked.where, asked.drop_bad)
+    found = labelled(law.declarations, rows, asked.columns, drop_bad=asked.drop_bad)
+    for at in parts_of(law, found.instance):
+        own = law.at_labels(replace(found.instance, at=at))
+        yield _part(own, found.keep(at), found.columns, asked)
+
+
+def _part(law: Law, table: Table, columns: Mapping[str, str], asked: _Asked) -> _Part:
+    data = measured(
+        (law,),
+        table,
+        columns,
+        where=asked.where,
+        drop_bad=asked.drop_bad,
+        positive=asked.positive,
+    )
+    told = _told_apart(data, asked.by)
+    label, names = _labels(data, told)
+    return _Part(law, data, told, label, names)
+
+
+def error_of(law: Law, problem: Problem, seed: int, starts: int) -> Error:
+    """The mean absolute error on all rows of a fit to some of them."""
+
+    def error(rows: Rows) -> float:
+        part = problem.subset(rows)
+        if impossible := too_little(law, part):
+            raise LawdslError(impossible)
+        theta = best(law, part, seed, starts).theta
+        off = np.abs(problem.predictions(theta[None])[0] - problem.target)
+        return float(np.mean(off)) if np.isfinite(off).all() else math.inf
+
+    return error
+
+
+def _told_apart(data: Measured, by: tuple[str, ...]) -> tuple[str, ...]:
+    """The variables or columns that tell mixtures apart."""
+    return by or ((NUMBER,) if NUMBER in data.table.columns else tuple(data.variables))
+
+
+def _labels(data: Measured, by: Sequence[str]) -> tuple[Rows, tuple[str, ...]]:
+    """The mixture of each row, shape (rows,), and what each mixture is called."""
+    groups = [data.groups(name) for name in by]
+    distinct, label = np.unique([own for own, _ in groups], axis=1, return_inverse=True)
+    names = [
+        ", ".join(texts[i] for (_, texts), i in zip(groups, one, strict=True)) for one in distinct.T
+    ]
+    return label.reshape(-1), tuple(names)

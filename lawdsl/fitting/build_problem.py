@@ -1,0 +1,157 @@
+"""Law + rows + objective -> the problem of fitting it: which model computes it, and in what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.compiling.indexed import Indexed
+from lawdsl.compiling.indexed_leaves import Leaves, rest_of
+from lawdsl.compiling.indexed_linearity import linear_in as linear_on_arrays
+from lawdsl.compiling.indexed_model import ArrayModel
+from lawdsl.compiling.model import Model
+from lawdsl.compiling.tape import Tape
+from lawdsl.compiling.terms import MOST_SECOND, parts_of
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.symbolic_linearity import compared, has_logarithm, linear_in, with_factors
+from lawdsl.fitting.transforms import Limit, Transform, Transforms, transforms_of
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out to be computed
+
+
+def problem_of(
+    law: Law, columns: Array, target: Array, objective: Objective, weights: Array | None = None
+) -> Problem:
+    """The problem of fitting a law.
+
+    Args:
+        law: the law.
+        columns: its variables in its order, shape (variables, rows).
+        target: measured values of its output, shape (rows,).
+        objective: what to minimise.
+        weights: of the rows, shape (rows,).
+    """
+    if on_arrays(law):
+        model = array_model(law, columns)
+        return Problem(model, transforms_of(law), target, objective, weights)
+    rests = rest_shares(law)
+    form = compared(law, objective, tuple(rests))
+    return _posed(law, form, rests, columns, target, objective, weights)
+
+
+def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
+    """The fit reparametrised for a search: e^S is solved for where the law is linear in e^S.
+
+    Its free numbers are those of the fit itself. None where there is no such parameter.
+    """
+    if law.declarations.schema is not None or problem.exponential:
+        return None
+    made = with_factors(law)
+    if made is None:
+        return None
+    expression, factors = made
+    form = (expression, linear_in(law, expression), False)
+    posed = _posed(
+        law, form, {}, problem.columns, problem.target, problem.objective, problem.weights
+    )
+    each = zip(law.parameters, problem.transforms, strict=True)
+    transforms = Transforms(
+        Transform(t.name, Limit(0.0), None) if q.symbol in factors else t for q, t in each
+    )
+    return replace(posed, transforms=transforms)
+
+
+def of_logarithms(law: Law, problem: Problem) -> Problem | None:
+    """The fit of the logarithm, where that is linear in more than the law; None where it is not."""
+    if problem.objective.log or law.declarations.schema is not None:
+        return None
+    if not np.all(problem.target > 0) or not has_logarithm(law):
+        return None
+    objective = replace(problem.objective, log=True)
+    posed = problem_of(law, problem.columns, problem.target, objective, problem.weights)
+    return replace(posed, transforms=problem.transforms) if posed.exponential else None
+
+
+def _posed(
+    law: Law,
+    form: tuple[sp.Expr, tuple[int, ...], bool],
+    rests: dict[str, list[str]],
+    columns: Array,
+    target: Array,
+    objective: Objective,
+    weights: Array | None,
+) -> Problem:
+    """The problem of fitting a form of a law that `compared` gives."""
+    settings = {q.symbol: q.value for q in law.settings}
+    variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
+    expression, linear, exponential = form
+    known = len(variables)
+    for name, others in rests.items():
+        numbers = [variables.index(law.symbols[other]) for other in others]
+        columns = np.vstack([columns, rest_of(columns[numbers])])
+        variables.append(law.symbols[name])
+    parts = parts_of(expression, variables, parameters, list(settings), linear)
+    values = [v for v in settings.values() if v is not None]
+    one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
+    parts = replace(parts, tapes=(one, two, three))
+    return Problem(
+        Model(parts, columns), transforms_of(law), target, objective, weights, exponential, known
+    )
+
+
+def rest_shares(law: Law) -> dict[str, list[str]]:
+    """Shares that are 1 minus the others -> these."""
+    schema, instance = law.declarations.schema, law.declarations.instance
+    if schema is None or instance is None:
+        return {}
+    found = {}
+    for name, left in instance.left_out.items():
+        labels = instance.of(schema, schema.symbols[name].indices[-1])
+        shares = {label: with_subscripts(name, (label,)) for label in labels}
+        if shares[left] in law.declarations.symbols:
+            found[shares[left]] = [share for label, share in shares.items() if label != left]
+    return found
+
+
+def on_arrays(law: Law) -> bool:
+    """Whether a law with index sets is computed on arrays, an axis for each index: one with few
+    parameters has second derivatives where it is written out."""
+    return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
+
+
+def is_large(law: Law) -> bool:
+    """Whether a law with index sets has too many parameters for algebra about each of them."""
+    return law.declarations.schema is not None and len(law.parameters) > MOST_SECOND
+
+
+def array_model(law: Law, columns: Array) -> ArrayModel:
+    """A law with index sets, at labels, on the rows of a table, shape (variables, rows)."""
+    schema = law.declarations.schema
+    assert schema is not None
+    leaves = Leaves(
+        schema,
+        law.declarations,
+        tuple(q.name for q in law.variables),
+        tuple(q.name for q in law.parameters),
+        {q.name: q.value for q in law.settings if q.value is not None},
+    )
+    return ArrayModel(Indexed(leaves), columns, linear_on_arrays(leaves))
+
+
+def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
+    """A tape whose inputs from `count` on have become constants."""
+    steps = []
+    for step in tape.instructions:
+        number = step.value if step.op == "input" else None
+        if isinstance(number, int) and number >= count:
+            step = replace(step, op="constant", value=sp.Rational(repr(values[number - count])))
+        steps.append(step)
+    return Tape(tuple(steps), count, tape.outputs)

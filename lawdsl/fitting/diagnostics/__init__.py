@@ -1,0 +1,1 @@
+"""What is wrong with a fit: each finding with its evidence."""

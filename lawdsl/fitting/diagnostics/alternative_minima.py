@@ -1,0 +1,127 @@
+"""Several optima of equal value: a fit that could as well have ended elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.diagnostics.identifiability import DEAD, FLAT, SHARE_EXACT
+from lawdsl.fitting.problem import ROUNDING, Problem
+from lawdsl.fitting.solvers.descent import Descent
+from lawdsl.fitting.transforms import to_parameters, with_slopes
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SAME = 1e-6  # relative difference of objectives that counts as none
+NEAR = 0.02  # of the residuals: as far as predictions move within so small a difference
+MOVED = 1e-3  # relative: a parameter that differs by more is named
+SHOWN = 3  # optima whose values are given
+
+
+def several_optima(
+    law: Law, problem: Problem, best: Descent, reached: Sequence[Descent]
+) -> list[Diagnostic]:
+    """A warning where searches have ended at different points that are equally good.
+
+    They differ where the law predicts something else, or where its parameters have moved further
+    than along directions that the data do not see: as when two terms change places.
+
+    Args:
+        law: the law.
+        problem: what the searches have minimised.
+        best: the best of them.
+        reached: where each of them ended.
+    """
+    limit = best.loss + max(SAME * abs(best.loss), problem.exact)
+    apart = [best.free]
+    predictions_differ = 0.0
+    involved = np.zeros(problem.parameters, dtype=bool)
+    for one in {id(d): d for d in reached}.values():  # starts of one basin share their end
+        if not one.loss <= limit:
+            continue
+        found = [_difference(problem, free, one.free) for free in apart]
+        if all(d is not None for d in found):
+            apart.append(one.free)
+            size, names = found[0] or (0.0, involved)
+            predictions_differ = max(predictions_differ, size)
+            involved |= names
+    if len(apart) == 1:
+        return []
+    theta = to_parameters(problem.transforms, np.stack(apart))
+    return [_finding(law, problem, theta, involved, predictions_differ)]
+
+
+def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
+    """Which of other points predict the same on the rows, as far as an objective of the same value
+    lets them differ.
+
+    Args:
+        problem: the fit.
+        free: a point, shape (parameters,).
+        others: shape (points, parameters).
+    """
+    residual = problem.residuals(np.concatenate([free[None], others]))
+    near = NEAR * _rms(residual[0]) + 10 * ROUNDING * _size(problem)
+    away = np.sqrt(np.mean((residual[1:] - residual[0]) ** 2, axis=1))
+    alike: Mask = away <= near
+    return alike
+
+
+def _difference(problem: Problem, here: Array, there: Array) -> tuple[float, Mask] | None:
+    """How far predictions differ at most and which parameters do; None for the same optimum."""
+    with np.errstate(all="ignore"):
+        residual, slopes = problem.residuals_and_slopes(np.stack([here, there]))
+    off = residual[1] - residual[0]
+    near = NEAR * _rms(residual[0]) + 10 * ROUNDING * _size(problem)
+    theta = to_parameters(problem.transforms, np.stack([here, there]))
+    scale = np.maximum(np.max(np.abs(theta), axis=0), 1e-300)
+    moved = (np.abs(theta[1] - theta[0]) > MOVED * scale) & _seen(problem, here)
+    if _rms(off) > near:
+        return float(np.max(np.abs(off))), moved
+    along = np.nan_to_num(slopes[0]) @ np.where(moved, there - here, 0.0)
+    return (0.0, moved) if moved.any() and _rms(along) > near else None
+
+
+def _seen(problem: Problem, free: Array) -> Mask:
+    """Which parameters lie in no direction without any effect."""
+    theta, _ = with_slopes(problem.transforms, free[None])
+    jacobian = np.nan_to_num(problem.slopes(theta)[1][0])
+    length = np.linalg.norm(jacobian, axis=0) * np.maximum(np.abs(theta[0]), 1e-300)
+    alive = length > DEAD * np.sqrt(problem.rows) * _size(problem)
+    seen = alive.copy()
+    if alive.any():
+        scaled = jacobian[:, alive] / np.linalg.norm(jacobian[:, alive], axis=0)
+        _, widths, rows = np.linalg.svd(scaled, full_matrices=False)
+        flat = rows[widths < FLAT * widths[0]]
+        seen[np.flatnonzero(alive)[np.any(np.abs(flat) > SHARE_EXACT, axis=0)]] = False
+    return seen
+
+
+def _size(problem: Problem) -> float:
+    return 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _finding(law: Law, problem: Problem, theta: Array, involved: Mask, differ: float) -> Diagnostic:
+    values = [
+        f"{law.parameters[i].name} is {' or '.join(f'{x:.4g}' for x in theta[:SHOWN, i])}"
+        for i in np.flatnonzero(involved)
+    ]
+    listed = ": " + ", ".join(values) if values else ""
+    message = f"{len(theta)} optima are equally good{listed}"
+    shown = f"{100 * np.expm1(differ):.2g} %" if problem.objective.log else f"{differ:.2g}"
+    if differ:
+        note = f"their predictions differ by up to {shown} on these rows"
+        help = "measure where they differ, or bound the parameters to one of them"
+    else:
+        note = "they predict the same on these rows: parts of the law may change places"
+        help = "bound the parameters to one of them: `parameter a > b`, or read them as a set"
+    return Diagnostic("F0118", message, "warning", notes=(note,), help=help)

@@ -1,0 +1,94 @@
+"""Why rows may not determine parameters: what is special about the values of the variables."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from lawdsl.fitting.build_problem import is_large
+from lawdsl.fitting.problem import Problem
+from lawdsl.law.law import Law
+
+SUMS = 100  # of so many variables, at most looked at
+TIED = 1e-2  # relative: how far two variables that move together may be from their line
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why data may not see a direction: something about the values of some variables."""
+
+    variables: frozenset[sp.Symbol]
+    short: str
+    text: str
+
+
+def causes(law: Law, problem: Problem) -> list[Cause]:
+    """Variables with few values, pairs of them that move together, and fixed sums."""
+    found = []
+    for q, column in zip(law.variables, problem.columns, strict=True):
+        values = np.unique(column)
+        if len(values) < 3:
+            short = f"{q.name} has {'one value' if len(values) == 1 else 'two values'}"
+            shown = f"{short}: {', '.join(f'{v:g}' for v in values)}"
+            found.append(Cause(frozenset({q.symbol}), short, shown))
+    for pair, text in [*ties(law, problem), *sums(law, problem)]:
+        found.append(Cause(frozenset(pair), text, text))
+    return found
+
+
+def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
+    """Variables whose sum is the same in every row, as shares of a whole."""
+    moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
+    found = []
+    for count in range(2, len(moving) + 1):
+        for chosen in itertools.islice(itertools.combinations(moving, count), SUMS):
+            total = np.sum(problem.columns[list(chosen)], axis=0)
+            off = np.ptp(total)
+            if off < TIED * min(np.ptp(problem.columns[k]) for k in chosen):
+                names = [law.variables[k].name for k in chosen]
+                sign = "=" if off < 1e-9 * abs(total[0]) else "≈"
+                text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"
+                found.append(({law.variables[k].symbol for k in chosen}, text))
+    return found
+
+
+def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
+    """Pairs of variables of which one is a power of the other in every row."""
+    found = []
+    with np.errstate(all="ignore"):
+        logs = np.log(problem.columns)
+    for i, q in enumerate(law.variables):
+        for k in range(i):
+            x, y = logs[k], logs[i]
+            if not (np.all(np.isfinite(x + y)) and np.ptp(x) > TIED and np.ptp(y) > TIED):
+                continue
+            slope, height = np.polyfit(x - x.mean(), y, 1)
+            off = float(np.max(np.abs(y - height - slope * (x - x.mean()))))
+            if off < TIED * min(np.ptp(y), 1.0):
+                power = f"^{slope:.3g}" if abs(slope - 1) > TIED else ""
+                factor = np.exp(height - slope * x.mean())
+                sign = "=" if off < 1e-9 else "≈"
+                text = f"{q.name} {sign} {factor:.4g} {law.variables[k].name}{power} in every row"
+                found.append(({q.symbol, law.variables[k].symbol}, text))
+    return found
+
+
+def causes_of(law: Law, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
+    """Why the rows may not determine some parameters: what is special about the variables that
+    their effects depend on, in words."""
+    if is_large(law):
+        return ()
+    return tuple(cause.text for cause in touching(law, involved, causes(law, problem)))
+
+
+def touching(law: Law, involved: Sequence[str], causes: Sequence[Cause]) -> list[Cause]:
+    """The causes about variables that the effects of some parameters depend on."""
+    if not causes:
+        return []
+    slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
+    touched = set().union(*slopes)
+    return [cause for cause in causes if cause.variables & touched]

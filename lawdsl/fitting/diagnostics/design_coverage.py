@@ -1,0 +1,87 @@
+"""Combinations of the variables' extremes: each value occurs in the rows, but not all together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.design import sums
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.symbolic_linearity import has_logarithm
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+BLOCKS = 8  # blocks of variables that are recombined at most
+EXACT = 1e-9  # relative: sums that differ by less are one number
+ROUNDED = 1e-2  # relative: how far the sum of rounded shares may be from 1
+CORNERS = 256  # combinations of their extremes that are looked at
+
+
+def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
+    """Numbers of the variables that may be recombined: each by itself, but those with subscripts
+    together, and those with a constant sum, as the shares of a simplex and what is measured of one
+    domain belong together. Blocks that do not vary are left out."""
+    names = [q.name for q in law.variables]
+    blocks = [{name} for name in names if "[" not in name]
+    tied = [{name for name in names if "[" in name}]
+    for total, _ in sums(law, problem):
+        own = {symbol.name for symbol in total}
+        if _is_whole(np.sum([problem.columns[names.index(name)] for name in own], axis=0)):
+            tied.append(own)
+    for own in tied:
+        disjoint = [block for block in blocks if not block & own]
+        blocks = [*disjoint, own.union(*(block for block in blocks if block & own))]
+    numbers = [sorted(map(names.index, block)) for block in blocks if block]
+    return [own for own in numbers if np.any(np.ptp(problem.columns[own], axis=1) > 0)]
+
+
+def _is_whole(total: Array) -> bool:
+    """Whether variables with such a sum in each row are shares of a whole: it is the same to
+    rounding, or 1, or 100 in percent. Another sum that is nearly constant is how the rows were
+    chosen, and may be left."""
+    if np.ptp(total) < EXACT * abs(total[0]):
+        return True
+    return any(bool(np.all(np.abs(total / whole - 1) < ROUNDED)) for whole in (1.0, 100.0))
+
+
+def compared_between_rows(law: Law, problem: Problem) -> Problem:
+    """The fit as its predictions between the rows are to be compared: by logarithms where the law is
+    a product of powers and exponentials.
+
+    There an exponential may underflow; its value then depends on no parameter, its logarithm does.
+    """
+    if problem.objective.log or not np.all(problem.target > 0) or not has_logarithm(law):
+        return problem
+    objective = replace(problem.objective, log=True)
+    return problem_of(law, problem.columns, problem.target, objective, problem.weights)
+
+
+def at_corners(law: Law, problem: Problem, blocks: list[list[int]]) -> Problem:
+    """The law at the combinations of the extremes of blocks; its measurements mean nothing.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        blocks: as `blocks_of` gives them.
+    """
+    points = np.array(list(_corners(problem.columns, blocks))).T
+    return problem_of(law, points, np.ones(points.shape[1]), problem.objective)
+
+
+def _corners(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:
+    """Points whose blocks come from rows at their extremes, shape (variables,) each."""
+    extremes: list[Mapping[int, None]] = []
+    for own in blocks:
+        ends = [int(end(columns[i])) for i in own for end in (np.argmin, np.argmax)]
+        extremes.append(dict.fromkeys(ends))
+    for rows in itertools.islice(itertools.product(*extremes), CORNERS):
+        point = columns[:, 0].copy()
+        for own, row in zip(blocks, rows, strict=True):
+            point[own] = columns[own, row]
+        yield point

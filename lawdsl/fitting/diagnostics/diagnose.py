@@ -1,0 +1,205 @@
+"""What is wrong with a fit, by name: each finding with its evidence and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.diagnostics.residuals import distinct
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.transforms import room
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+SPARE = 2  # rows beyond the parameters: fewer cannot test a law
+ROUNDED = 1e-6  # rows: effective rows are no whole number
+NEARLY = 1e-3  # relative: settings that differ by less were meant to be the same
+CLEARLY = 1.2  # so many times the usual distance from the median
+MANY = 500  # starts: more of them are no better advice
+BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
+RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
+ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is nothing beside any number that it is added to
+
+
+def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
+    """What makes a fit impossible before it begins."""
+    rows, count = problem.rows, problem.parameters
+    if count == 0:
+        message = f"`{law.name}` has no parameters: there is nothing to fit"
+        return [Diagnostic("F0111", message, help="declare some: `parameter A, alpha > 0`")]
+    if rows < count:
+        plural = "s" if rows != 1 else ""
+        message = (
+            f"{rows} row{plural}, {count} parameters: `{law.name}` needs at least {count} rows"
+        )
+        return [Diagnostic("D0110", message, help="measure more, or fit a smaller law")]
+    if np.ptp(problem.target) == 0:
+        message = f"the output has no variation: every row says {problem.target[0]:g}"
+        return [Diagnostic("D0111", message, help="bind another column")]
+    return []
+
+
+def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
+    """A warning where the rows are too few, or repeat too few settings, to test the law.
+
+    Copies of a row count once, and rows with little of the weight hardly (Kish's effective sample
+    size, (Σw)²/Σw²). With one spare row the noise, and every interval with it, is known to an order
+    of magnitude only, and no residual can be judged against the others. Further measurements at
+    nearly the same settings tell the noise, not the form of the law.
+
+    Args:
+        problem: the fit.
+        chosen: how many parameters were chosen from the rows before the fit.
+    """
+    count = problem.parameters + chosen
+    rows = len(distinct(problem))
+    help = "measure more, or fit a smaller law"
+    if rows - count < SPARE:
+        spare = "1 row is" if rows > count else "no row is"
+        copies = "" if rows == problem.rows else "different "
+        message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
+    effective = _effective_rows(problem.weights, problem.rows)
+    if effective - count < SPARE - ROUNDED:
+        message = (
+            f"the weights leave {effective:.3g} effective rows of {problem.rows}, {count} parameters: "
+            "too few to test the law"
+        )
+        help = "weight the rows less unevenly, measure more, or fit a smaller law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
+    settings = _settings(problem.columns, count)
+    if len(problem.columns) and settings <= count:  # a constant has no form to be tested
+        plural = "s" if settings > 1 else ""
+        message = (
+            f"{settings} setting{plural} of the variables, {count} parameters: no setting is left to "
+            "test the law"
+        )
+        help = "measure at more settings, or fit a smaller law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
+    return []
+
+
+def _effective_rows(weights: Array | None, rows: int) -> float:
+    """Kish's effective sample size of weighted rows."""
+    if weights is None:
+        return float(rows)
+    shares = weights / np.max(weights)
+    return float(np.sum(shares) ** 2 / np.sum(shares**2))
+
+
+def _settings(columns: Array, most: int) -> int:
+    """How many settings of the variables there are, those that nearly agree counted once; any number
+    above `most` where there are more than that.
+
+    Args:
+        columns: the variables, shape (variables, rows).
+        most: the number that matters.
+    """
+    levels = []
+    for values in columns:
+        own = _levels(values, most)
+        if own is None:
+            return most + 1
+        levels.append(own)
+    return len(np.unique(np.array(levels), axis=1).T) if levels else 1
+
+
+def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
+    """The level of each value, those within a thousandth of the value and of the range of the lowest
+    one of a level being the same; None where there are more levels than `most`."""
+    ordered = np.unique(values)
+    width = NEARLY * float(ordered[-1] - ordered[0])
+    starts = [0]
+    while True:
+        first = ordered[starts[-1]]
+        last = first + min(width, NEARLY * abs(first))
+        after = int(np.searchsorted(ordered, last, side="right"))
+        if after == len(ordered):
+            return np.searchsorted(ordered[starts], values, side="right")
+        if len(starts) > most:
+            return None
+        starts.append(after)
+
+
+def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
+    """Where the mean of the measurements describes them better than the law: wrong columns, units,
+    or law. Outliers alone do not bring it about."""
+    values = np.log(problem.target) if problem.objective.log else problem.target
+    residual = problem.slopes(theta[None])[0][0]
+    r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
+    usual = float(np.median(np.abs(values - np.median(values))))
+    if r_squared >= 0 or np.median(np.abs(residual)) <= CLEARLY * usual:
+        return []
+    message = f"the law describes these data worse than their mean does: R² = {r_squared:.3g}"
+    help = "look at the columns and their units, or choose another law"
+    return [Diagnostic("F0112", message, help=help)]
+
+
+def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic], dict[str, str]]:
+    """Parameters that the fit has pushed onto a bound of their domain: name -> lower | upper."""
+    base = problem.predictions(theta[None])[0]
+    size = float(np.max(np.abs(base)))
+    names = [q.name for q in law.parameters]
+    rooms = room(problem.transforms, dict(zip(names, theta, strict=True)))
+    found, where = [], {}
+    for i, q in enumerate(law.parameters):
+        if q.name not in rooms:
+            continue
+        side, distance = rooms[q.name]
+        inwards = 1.0 if side == "lower" else -1.0
+
+        def change(step: float, i: int = i) -> float:
+            """How far the predictions move with the parameter; inf where they have no value."""
+            moved = theta.copy()
+            moved[i] += step
+            there = problem.predictions(moved[None])[0]
+            return float(np.max(np.abs(there - base))) if np.all(np.isfinite(there)) else np.inf
+
+        on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
+        # what changes nothing anywhere is not pushed to its bound: it has no effect at all
+        idle = change(inwards * (1 + abs(theta[i]))) <= BOUND**2 * size
+        if on_it or (change(-inwards * distance) <= BOUND * size and not idle):
+            where[q.name] = side
+            bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
+            message = f"{q.name} lies on its bound {q.name} {bound.relation} {bound.text}"
+            help = "the data would take it further: question the bound, or the law"
+            found.append(Diagnostic("F0103", message, "warning", help=help))
+    return found, where
+
+
+def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
+    """The same fit with parameters that have run off towards a bound put where rounding ends.
+
+    A bound that is only approached leaves its free number at an arbitrary large value; this makes
+    the result the same from every start. A parameter without any effect stays where it is.
+    """
+    settled = free.copy()
+    for i, transform in enumerate(problem.transforms):
+        if abs(settled[i]) <= RUN_OFF or transform.lower is transform.upper:
+            continue
+        both = transform.lower is not None and transform.upper is not None
+        for extreme in (-ROUNDING_ENDS, ROUNDING_ENDS) if both else (-ROUNDING_ENDS,):
+            trial, inside = settled.copy(), settled.copy()
+            trial[i], inside[i] = extreme, 0.0
+            kept, other = problem.losses(np.stack([trial, inside]))
+            if kept <= loss * (1 + 1e-10) and abs(other - kept) > 1e-12 * abs(kept):
+                settled = trial
+                break
+    return settled
+
+
+def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:
+    """How far the number of starts that reached the best minimum can be trusted."""
+    if starts == 1:
+        message = "one start: whether another leads lower is not known"
+        help = "compare with starts that the engine chooses: --starts 24"
+        return [Diagnostic("F0104", message, "warning", help=help)]
+    if agreed > max(1, starts // 20):
+        return []
+    message = f"only {agreed} of {starts} starts reached the best minimum"
+    help = f"ask for more: --starts {max(100, 4 * starts)}"
+    if starts > MANY:
+        help = "start where you expect the optimum, --start NAME=VALUE, or bound the parameters"
+    return [Diagnostic("F0104", message, "warning", help=help)]

@@ -1,0 +1,354 @@
+"""Which parameters the data determine: directions in parameter space that they do not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.build_problem import is_large, on_arrays
+from lawdsl.fitting.diagnostics.design import Cause, causes, causes_of, ties, touching
+from lawdsl.fitting.diagnostics.design_coverage import (
+    BLOCKS,
+    at_corners,
+    blocks_of,
+    compared_between_rows,
+)
+from lawdsl.fitting.intervals.m_estimator import noise_of
+from lawdsl.fitting.problem import ROUNDING, Problem
+from lawdsl.fitting.symbolic_linearity import coefficients, linear_parameters
+from lawdsl.fitting.transforms import room
+from lawdsl.law.law import Law
+from lawdsl.proof.identifiability import Freedom
+
+Array = NDArray[np.float64]
+
+FLAT = 1e-7  # width of a direction, columns being of length 1: below, it is unseen without noise
+EXACT = 1e-12  # the same: below, rounding alone says which parameters are in the direction
+SHARE = 0.1  # of an unseen direction: a parameter with less is not named
+SHARE_EXACT = 1e-4  # of one that is unseen exactly
+WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it says nothing
+ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
+DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
+TINY = 1e-300  # a width of 0 gives a long step, and no division by 0
+EFFICIENT = np.sqrt(2 / np.pi)  # noise, in errors of a mean by least absolute residuals
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What some parameters do to the predictions: one column of the Jacobian each.
+
+    Attributes:
+        numbers: which parameters, shape (parameters,).
+        jacobian: shape (rows, parameters).
+        size: how large each parameter is.
+    """
+
+    numbers: NDArray[np.int64]
+    jacobian: Array
+    size: Array
+
+    @property
+    def length(self) -> Array:
+        return np.linalg.norm(self.jacobian, axis=0)
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """A direction in parameter space that the rows may not see.
+
+    Attributes:
+        involved: numbers of the parameters in it.
+        width: the length of its effect on the predictions, columns being of length 1.
+        step: of all parameters, for an effect of length 1, shape (parameters,).
+    """
+
+    involved: frozenset[int]
+    width: float
+    step: Array
+
+
+def unseen(
+    law: Law,
+    problem: Problem,
+    theta: Array,
+    on_bound: Iterable[str],
+    elsewhere: Array,
+    unknowable: Freedom,
+) -> tuple[list[Diagnostic], frozenset[str]]:
+    """Directions in parameter space that the data do not see, and the parameters in them.
+
+    A direction is unseen where the noise of the residuals hides a step along it that takes a
+    parameter further than its own size; or where nothing changes along it wherever one looks,
+    although the fit may have ended where that does not show. Of parameters in which the law is
+    linear it is asked with the others as they are, and of those others with the linear ones
+    following: so the answer does not depend on the units, on which A in A/N^alpha does.
+
+    The coefficients of a regression, w in exp(w0 + w1*log(D) + w2*log(D)^2), change with the units
+    of the variables, and their columns are nearly collinear wherever log(D) is large beside its range
+    (nonessential ill-conditioning; Marquardt 1980). Of a direction of such parameters it is asked
+    what hidden steps do within the ranges of the variables: see `_Box`.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+        on_bound: names of those that lie on a bound, where they are held.
+        elsewhere: other parameters in the domain, shape (points, parameters).
+        unknowable: what no data could tell. It is no finding here: of each symmetry one parameter
+            is held, and the others are judged as they are then.
+    """
+    names = [q.name for q in law.parameters]
+    linear_ones = problem.linear if on_arrays(law) else linear_parameters(law)
+    is_linear = np.isin(np.arange(len(names)), linear_ones)
+    fixed = np.isin(names, list(unknowable.held))
+    held = np.isin(names, list(on_bound)) | fixed
+    residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
+    jacobian = np.nan_to_num(jacobian)
+    spread = np.sqrt(problem.rows) * _spread(problem)
+    noise, most = _noise(problem, residual)
+    reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
+    with np.errstate(all="ignore"):
+        dead = ~(np.linalg.norm(jacobian, axis=0) * reach > DEAD * spread)
+    size = np.abs(theta)
+    for i, (_, distance) in _rooms(problem, theta).items():
+        size[i] = max(size[i], distance)
+
+    def columns(chosen: NDArray[np.bool_]) -> _Columns:
+        numbers = np.flatnonzero(chosen & ~dead & ~held)
+        return _Columns(numbers, jacobian[:, numbers], size[numbers])
+
+    linear, others = columns(is_linear), columns(~is_linear)
+    box = None if on_arrays(law) else _Box(law, problem, theta)
+
+    def directions_of(noise: float) -> list[set[str]]:
+        found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
+        directions = _unseen_linear(linear, len(names), spread, noise)
+        directions += _unseen_others(others, linear, spread, noise, law)
+        found += [set(d.involved) for d in directions if box is None or box.is_open(d, noise)]
+        return [{names[i] for i in direction} for direction in found]
+
+    directions = directions_of(noise)
+    if most > noise and not is_large(law):
+        # the larger estimate of the noise counts only where the design shows a cause
+        more = directions_of(most)
+        if all(causes_of(law, problem, sorted(own)) for own in more):
+            directions = more
+    count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
+    seen = problem.parameters - unknowable.lost - max(len(directions), count)
+    groups = _merged([*directions, *structural])
+    reasons = causes(law, problem) if groups and not is_large(law) else []
+    findings = [
+        _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", reasons)
+        for group in groups
+    ]
+    tied = [] if is_large(law) else _tied(law, problem)
+    return findings or tied, unknowable.parameters.union(*groups)
+
+
+def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
+    """Number of each bounded parameter -> its nearer bound and the distance to it."""
+    names = [t.name for t in problem.transforms]
+    found = room(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
+    return {names.index(name): near for name, near in found.items()}
+
+
+class _Box:
+    """What steps along directions do within the ranges of the variables.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+    """
+
+    def __init__(self, law: Law, problem: Problem, theta: Array) -> None:
+        self.law, self.problem, self.theta = law, problem, theta
+        self.rounding = ROUNDING * (
+            1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
+        )
+
+    @cached_property
+    def coefficients(self) -> frozenset[int]:
+        """Numbers of the parameters that have no meaning of their own."""
+        return coefficients(self.law)
+
+    @cached_property
+    def compared(self) -> Problem:
+        """The fit as predictions between the rows are compared."""
+        return compared_between_rows(self.law, self.problem)
+
+    @cached_property
+    def slopes(self) -> Array | None:
+        """The Jacobian where extremes of the variables are combined, shape (points, parameters);
+        None where there are too many combinations."""
+        blocks = blocks_of(self.law, self.problem)
+        if len(blocks) > BLOCKS:
+            return None
+        corners = at_corners(self.law, self.compared, blocks)
+        with np.errstate(all="ignore"):
+            return corners.slopes(self.theta[None])[1][0]
+
+    def is_open(self, direction: _Direction, noise: float) -> bool:
+        """Whether the rows leave a direction open: parameters with a meaning of their own, or
+        predictions between the rows.
+
+        Coefficients are left open where the Jacobian is singular to rounding, or where a step that
+        noise hides in the rows changes a prediction within the ranges by more than the measured
+        values vary. Else only their extrapolation, to log(D) = 0, is uncertain.
+        """
+        if not direction.involved <= self.coefficients or direction.width < EXACT:
+            return True
+        if self.slopes is None:
+            return True
+        with np.errstate(all="ignore"):
+            change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
+        return not bool(np.max(change, initial=0.0) <= WIDE * _spread(self.compared))
+
+
+def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) -> list[_Direction]:
+    """Directions of the linear parameters, of `count` in all, the others being as they are."""
+    if not len(linear.numbers):
+        return []
+    length = linear.length
+    size = np.maximum(linear.size, spread / length)  # 0 is a value like any other
+    _, widths, rows = _directions(linear.jacobian / length)
+    found = []
+    for width, row in zip(widths, rows, strict=True):
+        step = np.max(np.abs(row) / (length * size)) * noise
+        if width < FLAT or step > WIDE * width:
+            share = SHARE_EXACT if width < EXACT else SHARE
+            involved = frozenset(map(int, linear.numbers[np.abs(row) > share]))
+            found.append(
+                _Direction(involved, float(width), _step(linear, row / length, width, count))
+            )
+    return found
+
+
+def _unseen_others(
+    others: _Columns, linear: _Columns, spread: float, noise: float, law: Law
+) -> list[_Direction]:
+    """Directions of the other parameters, the linear ones following each step as they can."""
+    if not len(others.numbers):
+        return []
+    follow = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
+    follow = follow @ others.jacobian
+    left = others.jacobian - linear.jacobian @ follow
+    free = np.array([not law.parameters[i].bounds for i in others.numbers])
+    length = others.length
+    with np.errstate(all="ignore"):  # a free parameter may be 0; its size is then what it can do
+        able = np.maximum(others.size, spread / np.linalg.norm(left, axis=0))
+    size = np.where(free, able, others.size)
+    _, widths, rows = _directions(left / length)
+    count = len(law.parameters)
+    found = []
+    for width, row in zip(widths, rows, strict=True):
+        move = row / length
+        if not (width < FLAT or np.max(np.abs(move) / size) * noise > WIDE * width):
+            continue
+        share = SHARE_EXACT if width < EXACT else SHARE
+        involved = set(map(int, others.numbers[np.abs(row) > share]))
+        following = np.abs(follow @ (move / np.max(np.abs(move) / size)))
+        far = following > ALONG * np.maximum(linear.size, spread / linear.length)
+        involved |= set(map(int, linear.numbers[far]))
+        step = _step(others, move, width, count) - _step(linear, follow @ move, width, count)
+        found.append(_Direction(frozenset(involved), float(width), step))
+    return found
+
+
+def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
+    """A step of some parameters as one of all, with an effect of length 1."""
+    step = np.zeros(count)
+    step[columns.numbers] = move / max(width, TINY)
+    return step
+
+
+def _directions(columns: Array) -> tuple[Array, Array, Array]:
+    """The singular value decomposition of a tall matrix, but for its left vectors."""
+    return np.linalg.svd(np.linalg.qr(columns, mode="r"))
+
+
+def _nowhere_seen(
+    problem: Problem, points: Array, names: list[str], fixed: NDArray[np.bool_]
+) -> tuple[int, list[set[str]]]:
+    """How many directions change nothing at any of some points, and what is in them."""
+    names = [name for name, one in zip(names, fixed, strict=True) if not one]
+    if not names:
+        return 0, []
+    none = problem.parameters + 1
+    fewest, involved = none, list[set[str]]()
+    for theta in points:
+        jacobian = problem.slopes(theta[None])[1][0][:, ~fixed]
+        if not np.all(np.isfinite(jacobian)):
+            continue
+        length = np.linalg.norm(jacobian, axis=0)
+        scaled = jacobian / np.where(length > 0, length, 1.0)
+        _, widths, rows = _directions(scaled)
+        exact = rows[widths < EXACT * max(widths[0], 1.0)]
+        found = [{names[k] for k in np.flatnonzero(np.abs(row) > SHARE_EXACT)} for row in exact]
+        if len(found) <= fewest:
+            involved = [*involved, *found] if len(found) == fewest else found
+            fewest = len(found)
+        if not fewest:
+            break
+    return (0, []) if fewest == none else (fewest, involved)
+
+
+def _merged(sets: list[set[str]]) -> list[set[str]]:
+    """Sets that have something in common become one."""
+    groups: list[set[str]] = []
+    for one in sets:
+        apart = [group for group in groups if not group & one]
+        groups = [*apart, one.union(*(group for group in groups if group & one))]
+    return groups
+
+
+def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[Cause]) -> Diagnostic:
+    what = "told apart from" if involved[1:] else "determined from"
+    told = touching(law, involved, causes)
+    why = f": {'; '.join(cause.short for cause in told)}" if told else ""
+    message = f"{_listed(involved)} cannot be {what} these data{why}"
+    help = "measure where the law tells them apart, or fit a law without one of them"
+    notes = (rank, *(cause.text for cause in told))
+    return Diagnostic("F0101", message, notes=notes, help=help)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def _spread(problem: Problem) -> float:
+    """How far the measured values lie apart, in the units of a residual."""
+    return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
+
+
+def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
+    """The smallest and the largest plausible standard deviation of a residual, robust to outliers.
+
+    The smallest is the median absolute residual, scaled for Gaussian noise. A Huber loss of small delta passes through about
+    as many rows as there are parameters, which makes that median far too small where rows are few;
+    what standard errors rest on is not.
+    """
+    count = problem.parameters
+    freedom = np.sqrt(len(residual) / max(len(residual) - count, 1))
+    least = float(1.4826 * np.median(np.abs(residual)) * freedom)
+    if problem.objective.loss != "huber":
+        return least, least
+    return least, max(least, EFFICIENT * float(np.sqrt(noise_of(problem, residual, count).tau2)))
+
+
+def _tied(law: Law, problem: Problem) -> list[Diagnostic]:
+    """A warning where only the law's form tells the effects of two variables apart."""
+    found = []
+    for pair, cause in ties(law, problem):
+        slopes = {q.name: law.derivative(q.name).free_symbols for q in law.parameters}
+        involved = [name for name, symbols in slopes.items() if symbols & pair]
+        if len(involved) > 1:
+            message = f"only the form of the law tells {_listed(involved)} apart"
+            help = "measure off that line: there the law is a guess"
+            found.append(Diagnostic("F0101", message, "warning", notes=(cause,), help=help))
+    return found

@@ -1,0 +1,99 @@
+"""Outliers that the fit follows, or that mask each other: detected from the half of the rows that agree
+best (least trimmed squares; Rousseeuw and Van Driessen 2006), not from all of them.
+
+They are tested as other outliers are: the F test allows for the choice of the rows (Bonferroni, over
+all sets of as many), however they came to be suspected. It linearises the law at the fit to the other
+rows, not at the fit to all; so it is as good as that approximation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.diagnostics.outliers import CANDIDATE, MOST, Outliers, outliers
+from lawdsl.fitting.diagnostics.residuals import View, view
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.refit import refitted
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SUBSETS = 300  # random subsets of as many rows as parameters, at most
+WORK = 2e8  # numbers in all subsets: fewer subsets of long tables
+FREEDOM = 5  # residual degrees of freedom: with fewer, half of the rows determine nothing
+COLUMNS = 20  # parameters: with more, random subsets without an outlier are too rare
+STEPS = 2  # of concentration, for each subset
+ROUNDS = 3  # of fits of the law itself
+
+
+@np.errstate(all="ignore")
+def masked(
+    law: Law, problem: Problem, theta: Array, seen: View, total: int
+) -> tuple[View, Outliers] | None:
+    """Outliers about the law as it is fitted to the rows that agree best.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+        seen: the residuals of the rows that are looked at.
+        total: how many rows there are in all.
+
+    Returns:
+        The residuals about that law, and the outliers among them.
+    """
+    rank = seen.basis.shape[1]
+    if seen.freedom < FREEDOM or not 0 < rank <= COLUMNS:
+        return None
+    part = problem.subset(seen.rows)
+    core, own = _core(seen), theta
+    size = int(np.sum(core))
+    for _ in range(ROUNDS):
+        own, squares = refitted(part.subset(np.flatnonzero(core)), own)
+        if not np.isfinite(squares):
+            return None
+        off = _sizes(part, own)
+        core = off <= np.sort(off)[size - 1]
+    spread = 1.4826 * float(np.median(off)) * np.sqrt(len(seen) / seen.freedom)
+    chosen = off > CANDIDATE * spread
+    if not chosen.any() or np.sum(chosen) > MOST * len(seen):
+        return None
+    own, _ = refitted(part.subset(np.flatnonzero(~chosen)), own)
+    about = view(law, problem, own, seen.rows)
+    _, whole = refitted(part, theta)
+    far = outliers(about, total, chosen, whole)
+    return None if far is None or not far.apart else (about, far)
+
+
+def _sizes(problem: Problem, theta: Array) -> Array:
+    """The absolute residuals, weighted, shape (rows,); inf without a value."""
+    found = np.abs(problem.slopes(theta[None])[0][0])
+    if problem.weights is not None:
+        found = found * np.sqrt(problem.weights)
+    return np.nan_to_num(found, nan=np.inf)
+
+
+def _core(seen: View) -> Mask:
+    """The half of the rows that a law, linear at the fit, describes best."""
+    rows, rank = seen.basis.shape
+    size = (rows + rank + 1) // 2
+    count = int(np.clip(WORK / (rows * rank**2), 30, SUBSETS))
+    rng = np.random.default_rng(0)
+    drawn = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
+    step = _solved(seen.basis[drawn], seen.residual[drawn])
+    for _ in range(STEPS):
+        off = np.abs(seen.residual - step @ seen.basis.T)
+        best = np.argpartition(off, size - 1, axis=1)[:, :size]
+        step = np.stack([_solved(seen.basis[own], seen.residual[own]) for own in best])
+    off = np.sort(np.abs(seen.residual - step @ seen.basis.T), axis=1)[:, :size]
+    winner = int(np.argmin(np.sum(off**2, axis=1)))
+    last = np.abs(seen.residual - seen.basis @ step[winner])
+    core: Mask = last <= np.sort(last)[size - 1]
+    return core
+
+
+def _solved(columns: Array, values: Array) -> Array:
+    """Least squares, of one system or of many."""
+    return np.asarray((np.linalg.pinv(columns) @ values[..., None])[..., 0])

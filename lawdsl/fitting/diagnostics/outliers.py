@@ -1,0 +1,194 @@
+"""Rows that lie so far from the law that the noise of the others does not explain them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from lawdsl.core.distributions import f_sf, normal_cdf, normal_quantile, student_quantile
+from lawdsl.fitting.diagnostics.residuals import ALARM, View, spanned, without
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+CANDIDATE = 4.0  # standard deviations: below, a row is never an outlier
+MOST = 1 / 3  # of the rows: more are no outliers, but half of the data
+CLOUD = 0.2  # of the rows: fewer are outliers, if anything
+TAIL = 20  # largest ordinary residuals, from which the tail of the noise is known
+FEWEST = 5  # of them, where a quarter of the rows is less than `TAIL`
+HEAVY = 0.05  # chance that noise whose tail is a power, as heavy as the rest shows, has such rows
+ROUNDS = 30  # of reweighting
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Rows far from the law.
+
+    Attributes:
+        rows: which rows of the view, the furthest first.
+        sizes: how far each lies above the law, in standard deviations of the others.
+        apart: whether they stand apart from the tail of the rest; else the noise is heavy-tailed.
+    """
+
+    rows: NDArray[np.int64]
+    sizes: Array
+    apart: bool
+
+
+def outliers(
+    seen: View, total: int, suspected: Mask | None = None, whole: float | None = None
+) -> Outliers | None:
+    """The rows that Gaussian noise does not explain, if there are any.
+
+    Their common shift is tested against the rows that are left (an F test, exact), for the
+    worst of all sets of so many rows (Bonferroni). A heavy but honest tail of noise fails that
+    test too; so the gap below the outliers is compared with the spacings of the tail under it,
+    as they would be in a power law.
+
+    Args:
+        seen: the residuals; of many rows, a sample and the furthest.
+        total: how many rows there are in all.
+        suspected: the rows that may be outliers, shape (rows,); by default those far out after a
+            fit by least absolute residuals.
+        whole: the sum of squares of the law fitted to all rows; by default that of the law made
+            linear here.
+    """
+    chosen = _candidates(seen) if suspected is None else suspected
+    for _ in range(ROUNDS):
+        if not chosen.any():
+            return None
+        sizes = _sizes(seen, chosen)
+        kept = chosen & (np.abs(sizes) > _furthest(seen, chosen, total))
+        if np.array_equal(kept, chosen):
+            break
+        chosen = kept
+    if not chosen.any():
+        return None
+    rest = float(np.sum(without(spanned(seen.basis[~chosen]), seen.residual[~chosen]) ** 2))
+    total_squares = float(np.sum(seen.left**2)) if whole is None else whole
+    if _log_chance(seen, chosen, total, total_squares - rest, rest) > np.log(ALARM):
+        return None
+    order = np.argsort(-np.abs(np.where(chosen, sizes, 0.0)), kind="stable")
+    count = int(np.sum(chosen))
+    apart = _apart(np.sort(np.abs(sizes))[::-1], count)
+    rows = order[: apart or count]
+    return Outliers(rows, sizes[rows], apart > 0)
+
+
+def limit(seen: View, total: int) -> float:
+    """The residual that no row of Gaussian noise exceeds, of so many in all."""
+    return _spread(seen, _robust(seen)) * -float(normal_quantile(ALARM / 2 / total))
+
+
+def _spread(seen: View, off: Array) -> float:
+    """The standard deviation of residuals from their median."""
+    return 1.4826 * float(np.median(np.abs(off))) * float(np.sqrt(len(seen) / seen.freedom))
+
+
+def _candidates(seen: View) -> Mask:
+    """Rows far out in robust standard deviations, after a fit by least absolute residuals."""
+    none = np.zeros(len(seen), dtype=bool)
+    if seen.freedom < 3:
+        return none
+    off = np.abs(_robust(seen))
+    far = off > CANDIDATE * _spread(seen, off)
+    count = max(1, int(MOST * len(seen)))
+    if np.sum(far) > count:
+        far &= off >= np.sort(off)[-count]
+    return far if np.sum(~far) > seen.basis.shape[1] + 2 else none
+
+
+def _robust(seen: View) -> Array:
+    """Residuals of the fit by least absolute residuals, the law being linear near the fit."""
+    off = seen.residual
+    for _ in range(ROUNDS):
+        floor = 1e-6 * float(np.max(np.abs(off)))
+        if floor == 0:
+            break
+        root = np.sqrt(1 / np.maximum(np.abs(off), floor))
+        step = np.linalg.lstsq(seen.basis * root[:, None], seen.residual * root)[0]
+        off = seen.residual - seen.basis @ step
+    return off
+
+
+def _sizes(seen: View, chosen: Mask) -> Array:
+    """Studentised residuals of all rows, the law being fitted to those that are not chosen."""
+    rest = seen.basis[~chosen]
+    step = np.linalg.lstsq(rest, seen.residual[~chosen])[0]
+    off = seen.residual - seen.basis @ step
+    variance = np.sum(off[~chosen] ** 2) / (np.sum(~chosen) - rest.shape[1])
+    leverage = np.sum((seen.basis @ np.linalg.pinv(rest.T @ rest)) * seen.basis, axis=1)
+    factor = np.where(chosen, 1 + leverage, np.maximum(1 - leverage, 1e-3))
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(off / np.sqrt(variance * factor))
+
+
+def _furthest(seen: View, chosen: Mask, total: int) -> float:
+    """How far out the furthest of all rows is at most."""
+    freedom = seen.freedom - int(np.sum(chosen))
+    return max(CANDIDATE, -float(student_quantile(ALARM / 2 / total, freedom)))
+
+
+def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
+    """The chance, as a logarithm, that so many rows of Gaussian noise are shifted so far.
+
+    Args:
+        seen: the residuals.
+        chosen: the rows that are shifted, shape (rows,).
+        total: how many rows there are in all.
+        shift: by how much the sum of squares falls when they are left out.
+        rest: the sum of squares without them.
+    """
+    count = int(np.sum(chosen))
+    freedom = seen.freedom - count
+    if rest <= 0:
+        return -np.inf
+    sets = special.gammaln(total + 1) - special.gammaln(count + 1)
+    sets -= special.gammaln(total - count + 1)
+    chance = f_sf(shift / count / (rest / freedom), count, freedom)
+    with np.errstate(divide="ignore"):  # so small a chance may underflow
+        return float(np.log(chance) + sets + np.log(count + 1))
+
+
+def _apart(sizes: Array, count: int) -> int:
+    """How many of the furthest stand apart from the rest: sizes fall, the first `count` are far out.
+
+    In a tail that is a power law, k log(x_k / x_k+1) are independent and exponential with one
+    mean (Rényi), which is estimated from the next `TAIL`.
+    """
+    with np.errstate(all="ignore"):
+        spacings = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
+    most = max(FEWEST, min(TAIL, len(sizes) // 4))
+    for k in range(count, 0, -1):
+        tail = spacings[k : k + most]
+        if len(tail) < FEWEST or not np.all(np.isfinite(tail)):
+            continue
+        gap = spacings[k - 1] / max(float(np.mean(tail)), 1e-300)
+        if count * (1 + gap / len(tail)) ** -len(tail) < HEAVY:
+            return k
+    return 0
+
+
+def clouds(seen: View) -> Mask | None:
+    """The smaller of two clouds into which the residuals fall, if there is a gap between them.
+
+    Under Gaussian noise the probability in the widest of the gaps between n neighbours exceeds q
+    with a chance of at most n (1 - q)^(n - 1).
+    """
+    if seen.freedom < 3:
+        return None
+    order = np.argsort(seen.left, kind="stable")
+    spread = float(np.sqrt(np.sum(seen.left**2) / seen.freedom))
+    inside = np.diff(normal_cdf(seen.left[order] / spread))
+    rows = len(seen)
+    least = int(np.ceil(CLOUD * rows))
+    inside[: least - 1] = inside[rows - least :] = 0.0
+    widest = int(np.argmax(inside))
+    if np.log(rows) + (rows - 1) * np.log1p(-inside[widest]) > np.log(ALARM):
+        return None
+    chosen = np.zeros(rows, dtype=bool)
+    chosen[order[: widest + 1] if 2 * (widest + 1) <= rows else order[widest + 1 :]] = True
+    return chosen

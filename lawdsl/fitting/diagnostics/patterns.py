@@ -1,0 +1,309 @@
+"""Order in residuals that should have none: along a variable, among neighbours, in their size."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.polynomial import legendre
+from numpy.typing import NDArray
+
+from lawdsl.core.distributions import (
+    average_ranks,
+    f_cdf,
+    f_sf,
+    normal_cdf,
+    normal_quantile,
+    rank_sum_pvalue,
+)
+from lawdsl.fitting.diagnostics.residuals import ALARM, View, chance, judged, spanned, without
+
+Array = NDArray[np.float64]
+Groups = NDArray[np.int64]
+
+DEGREE = 4  # of the polynomials in a variable's rank: a bend, two bends
+FEW = 20  # rows: of no more, ranks alone hardly reach the level of an alarm
+BENDS = (2, 3, 4)  # degrees of the polynomials that are looked for among so few
+UNLIKELY = 1e-3  # a chance above it is no alarm, whichever row is left out
+LEVELS = 16  # ranges of an axis with more values
+FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
+EXACTLY = 1e-30  # relative: sums of squares of rounding errors are no smaller
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A way in which the residuals follow one variable, or two together.
+
+    Attributes:
+        axes: numbers of the axes, one or two.
+        columns: what was found, orthonormal, shape (rows, columns).
+        curve: what the law lacks, shape (rows,).
+        share: of the residuals' squares that it explains.
+        chance: that noise does so, for the best of all that was looked at.
+    """
+
+    axes: tuple[int, ...]
+    columns: Array
+    curve: Array
+    share: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Residuals that scatter further at one end of an axis than at the other.
+
+    Attributes:
+        axis: its number.
+        border: the largest value of the lower half.
+        ratio: standard deviation of the upper half over that of the lower.
+        chance: that noise of one size does so, for the best of all that was looked at.
+    """
+
+    axis: int
+    border: float
+    ratio: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Neighbours whose residuals go together, in rows that differ in one variable alone.
+
+    Attributes:
+        axis: number of that variable.
+        count: how many such lines there are.
+        correlation: of residuals in one group of neighbours.
+        inflation: how many rows therefore count as one.
+        chance: that independent noise does so, for the best of all that was looked at.
+    """
+
+    axis: int
+    count: int
+    correlation: float
+    inflation: float
+    chance: float
+
+
+def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
+    """The clearest pattern in the residuals, if there is one.
+
+    Args:
+        seen: the residuals.
+        inflation: how many rows that go together count as one.
+    """
+    best = None
+    looks = list(_looks(seen))
+    bends = list(_bends(seen)) if len(seen) <= FEW else []
+    count = len(looks) + len(bends)
+    for axes, columns, few in [*((*one, False) for one in looks), *((*one, True) for one in bends)]:
+        added = judged(seen.basis, columns)
+        worst, share = _explained(seen, added, seen.left, inflation)
+        if not few:
+            worst = max(worst, _explained(seen, added, seen.scores, inflation)[0])
+        elif worst < UNLIKELY:
+            worst = _without_any(seen, columns, worst, inflation)
+        corrected = min(1.0, worst * count)
+        if corrected < ALARM and (best is None or corrected < best.chance):
+            curve = added @ (added.T @ seen.left)
+            best = Pattern(axes, added, curve, share, corrected)
+    return best
+
+
+def _explained(seen: View, added: Array, left: Array, inflation: float) -> tuple[float, float]:
+    """The chance that noise follows some orthonormal columns so far, and their share of its squares."""
+    whole, taken = float(np.sum(left**2)), float(np.sum((added.T @ left) ** 2))
+    freedom = seen.freedom - added.shape[1]
+    likely = chance(taken, added.shape[1], whole - taken, freedom, inflation)
+    return likely, taken / whole if whole else 0.0
+
+
+def _without_any(seen: View, columns: Array, worst: float, inflation: float) -> float:
+    """The largest chance when any one row is left out: a single large error makes no pattern."""
+    for row in range(len(seen)):
+        rest = np.arange(len(seen)) != row
+        part = seen.keep(rest)
+        added = judged(part.basis, columns[rest])
+        worst = max(worst, _explained(part, added, part.left, inflation)[0])
+    return worst
+
+
+def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Simple curves along each axis, in its values and in their ranks, for tables so small that
+    ranks of residuals say little. What the law can do itself is taken out of them later."""
+    for i, values in enumerate(seen.axes):
+        levels = len(np.unique(values))
+        for place in (values, average_ranks(values)):
+            size = float(np.ptp(place))
+            for degree in BENDS:
+                if degree < levels and 0 < size < np.inf:
+                    scaled = 2 * ((place - place.min()) / size) - 1
+                    yield (i,), legendre.legvander(scaled, degree)[:, 1:]
+
+
+def _looks(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Everything that residuals might follow: each axis, and each pair of variables."""
+    along = [_polynomials(values) for values in seen.axes]
+    for i, columns in enumerate(along):
+        if columns.shape[1]:
+            yield (i,), columns
+    for i, k in itertools.combinations(range(len(along) - 1), 2):
+        products = [a * b for a in along[i].T[:2] for b in along[k].T[:2]]
+        if products:
+            yield (i, k), np.column_stack([along[i], along[k], *products])
+
+
+def _polynomials(values: Array) -> Array:
+    """Legendre polynomials in the rank of the values: the same for a variable and its logarithm."""
+    levels = len(np.unique(values))
+    if levels < 2:
+        return np.zeros((len(values), 0))
+    ranks = average_ranks(values)
+    place = 2 * (ranks - ranks.min()) / np.ptp(ranks) - 1
+    return legendre.legvander(place, min(DEGREE, levels - 1))[:, 1:]
+
+
+def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | None:
+    """The clearest sign that neighbouring rows do not scatter independently, if there is one.
+
+    Rows that differ in one variable alone make a line. The means of whole lines, and of pairs of
+    neighbours on them, are compared with what scatters inside.
+
+    Args:
+        seen: the residuals.
+        axes: numbers of the variables along which lines are looked for.
+        inflation: how many rows that go together in another way count as one.
+    """
+    found = []
+    looks = list(_neighbours(seen, axes))
+    for axis, line, groups in looks:
+        results = [
+            _grouped(seen.basis, left, groups, inflation) for left in (seen.scores, seen.left)
+        ]
+        corrected = min(1.0, max(p for p, _ in results) * len(looks))
+        if corrected < ALARM:
+            ratio, size, length = results[1][1], _size(groups), _size(line)
+            correlation = (ratio - 1) / (ratio + size - 1)
+            # Kish: rows of a line that all go together count as one; of pairs, so do those beyond
+            loss = 1 + (size - 1) * correlation if size == length else min(ratio, length)
+            count = int(np.sum(np.bincount(line) > 1))
+            found.append(Lines(axis, count, correlation, loss, corrected))
+    if not found:
+        return None
+    clearest = min(found, key=lambda one: one.chance)
+    return replace(clearest, inflation=max(1.0, *(one.inflation for one in found)))
+
+
+def _size(groups: Groups) -> float:
+    """How large the group of a row is, on average over the rows."""
+    return float(np.mean(np.bincount(groups)[groups]))
+
+
+def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, Groups, Groups]]:
+    """Axis, the line of each row, and its group on it: the whole line, then pairs along it."""
+    variables = seen.axes[:-1]
+    for axis in axes:
+        others = np.delete(variables, axis, axis=0)
+        line = np.zeros(len(seen), dtype=np.int64)
+        if len(others):
+            line = np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
+        sizes = np.bincount(line)
+        if np.sum(sizes > 1) > 1:
+            yield axis, line, line
+        if np.max(sizes) > 2:
+            yield axis, line, _pairs(line, variables[axis])
+
+
+def levels(values: Array) -> Array:
+    """A column for each value, or range of values, of an axis; shape (rows, columns)."""
+    place = np.unique(values, return_inverse=True)[1].reshape(-1)
+    if place.max() >= LEVELS:
+        ranks = average_ranks(values) - 1
+        place = (ranks * LEVELS / len(values)).astype(np.int64)
+    columns: Array = (place[:, None] == np.unique(place)).astype(float)
+    return columns
+
+
+def _pairs(line: Groups, along: Array) -> Groups:
+    """Neighbours two by two on each line; an odd one at its end joins the last two."""
+    # equal rows stand in the order of what was measured: neighbours among them are drawn by lot
+    order = np.lexsort((np.random.default_rng(0).permutation(len(line)), along, line))
+    sizes = np.bincount(line)
+    place = np.arange(len(line)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    pair = np.minimum(place // 2, np.maximum(np.repeat(sizes, sizes) // 2 - 1, 0))
+    groups = np.empty(len(line), dtype=np.int64)
+    groups[order] = line[order] * len(line) + pair
+    return np.unique(groups, return_inverse=True)[1].reshape(-1)
+
+
+def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tuple[float, float]:
+    """The chance that means of groups lie so far apart, and the ratio of their variance to it."""
+    inside = left - _means(left, groups)
+    own = spanned(basis - _means(basis, groups))
+    rest = float(np.sum(without(own, inside) ** 2))
+    freedom = len(left) - len(np.unique(groups)) - own.shape[1]
+    extra = len(left) - basis.shape[1] - freedom
+    taken = float(np.sum(left**2)) - rest
+    if freedom < 1 or extra < 1 or taken <= 0:
+        return 1.0, np.nan
+    rest = max(rest, EXACTLY * taken)  # members of a group may be equal to the last digit
+    return chance(taken, extra, rest, freedom, inflation), taken / extra / (rest / freedom)
+
+
+def _means(columns: Array, groups: Groups) -> Array:
+    """Each value replaced by the mean of its group."""
+    total = np.zeros((int(groups.max()) + 1, *columns.shape[1:]))
+    np.add.at(total, groups, columns)
+    size = np.bincount(groups).reshape(-1, *[1] * (columns.ndim - 1))
+    means: Array = (total / size)[groups]
+    return means
+
+
+def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
+    """The clearest difference in the size of the residuals between two halves of the rows.
+
+    Each half has the law to itself (Goldfeld and Quandt), so their sums of squares are
+    independent and the ratio of them is exactly F.
+
+    Args:
+        seen: the residuals.
+        inflation: how many rows that go together count as one.
+    """
+    best = None
+    halves = [
+        (i, half) for i, values in enumerate(seen.axes) if (half := _half(values)) is not None
+    ]
+    spread = np.sqrt(np.maximum(1 - np.sum(seen.basis**2, axis=1), 1e-3))
+    for axis, low in halves:
+        (below, freedom), (above, freedom_above) = (_squares(seen, part) for part in (low, ~low))
+        if min(freedom, freedom_above) < FEWEST or below <= 0 or above <= 0:
+            continue
+        ratio = above / freedom_above / (below / freedom)
+        each = freedom_above / inflation, freedom / inflation
+        sides = f_sf(ratio, *each), f_cdf(ratio, *each)
+        sizes = np.abs(seen.left) / spread
+        ranked = rank_sum_pvalue(sizes[~low], sizes[low])
+        ranked = 2 * normal_cdf(normal_quantile(ranked / 2) / np.sqrt(inflation))
+        corrected = min(1.0, max(2 * min(sides), float(ranked)) * len(halves))
+        if corrected < ALARM and (best is None or corrected < best.chance):
+            border = float(np.max(seen.axes[axis][low]))
+            best = Scatter(axis, border, float(np.sqrt(ratio)), corrected)
+    return best
+
+
+def _half(values: Array) -> NDArray[np.bool_] | None:
+    """The lower half of the rows, as nearly as equal values allow."""
+    levels, counts = np.unique(values, return_counts=True)
+    if len(levels) < 2:
+        return None
+    below = np.cumsum(counts)[:-1]
+    half: NDArray[np.bool_] = values <= levels[int(np.argmin(np.abs(below - len(values) / 2)))]
+    return half
+
+
+def _squares(seen: View, part: NDArray[np.bool_]) -> tuple[float, int]:
+    """What the law leaves of some rows when it has them to itself, and the degrees of freedom."""
+    own = spanned(seen.basis[part])
+    return float(np.sum(without(own, seen.residual[part]) ** 2)), int(np.sum(part)) - own.shape[1]

@@ -1,0 +1,147 @@
+"""How well the rows determine a fit: the parameters, and predictions between the rows.
+
+Both questions are asked of the covariance of the parameters. The answers do not depend on the units
+of the variables: of a parameter in which the law is linear, as A in A/N^alpha, the size does, so
+only the others are judged, with the linear ones following; and a prediction has no such freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.build_problem import on_arrays
+from lawdsl.fitting.diagnostics.design import causes_of
+from lawdsl.fitting.diagnostics.design_coverage import (
+    BLOCKS,
+    at_corners,
+    blocks_of,
+    compared_between_rows,
+)
+from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.symbolic_linearity import linear_parameters
+from lawdsl.fitting.transforms import Transform
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95  # of the intervals that are judged, whichever are asked for
+WIDE = np.log(10.0)  # half an interval, in logarithms: ends that differ by more than a factor 100
+OPEN = 0.25  # half an interval of a prediction, in units of the range of the output
+BEYOND = 3.0  # times as wide as any interval at a row: less is noise, not the design
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit whose determination is judged.
+
+    Attributes:
+        law: the law, with all parameters that were fitted or chosen from the rows.
+        problem: its fit.
+        theta: the parameters, shape (parameters,).
+        spread: their covariance.
+        skipped: names of parameters on a bound, and of those that a finding names already.
+        on_bound: names of parameters on a bound, which count as free in the covariance.
+    """
+
+    law: Law
+    problem: Problem
+    theta: Array
+    spread: Spread
+    skipped: frozenset[str]
+    on_bound: tuple[str, ...] = ()
+
+
+@np.errstate(all="ignore")  # a law may overflow at a corner
+def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
+    """A warning that names the parameters whose intervals span orders of magnitude."""
+    names = [q.name for q in fitted.law.parameters]
+    law, problem = fitted.law, fitted.problem
+    linear = problem.linear if on_arrays(law) else linear_parameters(law)
+    unseen = np.any(np.abs(fitted.spread.unseen) > 1e-3, axis=0)
+    half = fitted.spread.quantile(LEVEL) * fitted.spread.errors(np.eye(len(names)))
+    found, involved = [], []
+    for i, transform in enumerate(problem.transforms):
+        skipped = i in linear or unseen[i] or names[i] in fitted.skipped
+        if skipped or not (ends := _ends(transform, fitted.theta, i, float(half[i]))):
+            continue
+        involved.append(names[i])
+        found.append(f"{names[i]} ({ends[0]:.3g} to {ends[1]:.3g})")
+    if not found:
+        return []
+    message = f"the rows hardly determine {', '.join(found)}: {100 * LEVEL:g} % intervals"
+    notes = causes_of(law, problem, involved)
+    if fitted.on_bound:
+        bound = ", ".join(fitted.on_bound)
+        message += f" with {bound} free"
+        which = "its bound" if len(fitted.on_bound) == 1 else "their bounds"
+        notes = (f"the table of parameters holds {bound} on {which}: its intervals differ", *notes)
+    help = "measure more, and further apart, or fit a law without one of them"
+    return [Diagnostic("F0130", message, "warning", notes=notes, help=help)]
+
+
+def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[float, float] | None:
+    """The ends of an interval too wide to be informative; None for an informative one.
+
+    A parameter with one bound is judged by its distance to it, in logarithms; one with two by the
+    width of its domain; one without bounds may be 0, which is a value like any other.
+    """
+    lower, upper = (
+        None if side is None else float(side.at(theta[None])[0]) for side in transform.sides
+    )
+    value = float(theta[i])
+    if lower is not None and upper is not None:
+        return (lower, upper) if half > (upper - lower) / 2 else None
+    limit = lower if lower is not None else upper
+    if limit is None:
+        return None
+    distance = value - limit
+    size = abs(distance) if limit == 0 else max(abs(distance), abs(value))
+    if not half > WIDE * size:
+        return None
+    factor = np.exp(min(half / abs(distance), 700.0))
+    ends = sorted((limit + distance / factor, limit + distance * factor))
+    return ends[0], ends[1]
+
+
+@np.errstate(all="ignore")
+def open_predictions(fitted: Fitted) -> list[Diagnostic]:
+    """A warning where predictions at values of the variables that each occur in the rows, but not
+    together, are left open by the rows: two variables that move together, most often."""
+    law, problem, spread = fitted.law, fitted.problem, fitted.spread
+    if on_arrays(law):
+        return []  # one variable of many is of each label
+    blocks = blocks_of(law, problem)
+    if not 2 <= len(blocks) <= BLOCKS:
+        return []
+    problem = compared_between_rows(law, problem)
+    corners = at_corners(law, problem, blocks)
+    points = corners.columns
+    factor = spread.quantile(LEVEL)
+    at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
+    half = factor * spread.errors(corners.slopes(fitted.theta[None])[1][0])
+    values = corners.predictions(fitted.theta[None])[0]
+    half = np.where(np.isfinite(values), half, 0.0)
+    compared = np.log(problem.target) if problem.objective.log else problem.target
+    worst = int(np.argmax(half))
+    if not half[worst] > max(OPEN * float(np.ptp(compared)), BEYOND * float(np.max(at_rows))):
+        return []
+    moving = [i for own in blocks for i in own if len(own) == 1]
+    place = ", ".join(f"{law.variables[i].name} = {points[i, worst]:.3g}" for i in moving)
+    low, high = values[worst] - half[worst], values[worst] + half[worst]
+    if problem.objective.log:
+        low, high = (values[worst] * np.exp(sign * half[worst]) for sign in (-1, 1))
+    known = np.isfinite(half[worst]) and low < high  # equal where both underflow
+    shown = f"from {low:.3g} to {high:.3g}" if known else "anything"
+    message = (
+        "predictions away from the rows are open, though each variable stays in its range: "
+        f"{law.output} at {place} is {shown} ({100 * LEVEL:g} %)"
+    )
+    help = (
+        "measure at combinations that lie off the line of the rows, or predict near the rows only"
+    )
+    return [Diagnostic("F0131", message, "warning", help=help)]

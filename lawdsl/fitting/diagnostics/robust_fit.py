@@ -1,0 +1,118 @@
+"""Rows that make a fit fail, named by a robust fit, on which they have little influence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.data.binding import Runs
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.diagnostics.residual_findings import residual_findings
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.multistart import AUTO, optimum
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+DELTA = 1e-3  # of Huber's loss, relative: least absolute residuals, but for rows that are met
+SPARE = 5  # residual degrees of freedom: with fewer no row can be called an outlier
+FAR = 5.0  # times the range of all others: a value so far from them has its own cause
+FEW = 0.1  # of the rows: more are no slips
+LONGEST = 20_000  # rows: a second search of longer tables takes too long
+
+
+def is_robust(problem: Problem) -> bool:
+    """Whether the loss of a fit bounds the influence of a row by far less than the output varies."""
+    objective, target = problem.objective, problem.target
+    if objective.loss != "huber":
+        return False
+    values = np.log(target) if objective.log else target
+    return bool(objective.delta < 0.1 * np.std(values))
+
+
+def far_values(target: Array) -> Mask:
+    """A few measurements that are so far from all others, as they are and in logarithms, that they
+    are most likely errors, shape (rows,): one loss of 30 among losses of 2.5."""
+    return np.logical_and.reduce(_apart_on_scales(target))
+
+
+def _apart_on_scales(values: Array) -> list[Mask]:
+    """Which values are far from all others as they are, and in logarithms where these exist."""
+    scales = [values, np.log(values)] if np.all(values > 0) else [values]
+    return [_apart(own) for own in scales]
+
+
+def _apart(values: Array) -> Mask:
+    """The few largest, or the few smallest, if they are far from the rest."""
+    far = np.zeros(len(values), dtype=bool)
+    order = np.argsort(values)
+    ordered = values[order]
+    for k in range(1, min(max(1, int(FEW * len(values))), len(values) - 2) + 1):
+        low, high = ordered[:-k], ordered[k:]
+        if ordered[-k] - low[-1] > FAR * (low[-1] - low[0]) > 0:
+            far[order[-k:]] = True
+        if high[0] - ordered[k - 1] > FAR * (high[-1] - high[0]) > 0:
+            far[order[:k]] = True
+    return far
+
+
+def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
+    """Measurements far from all others, where too few rows are left to judge them by the law.
+
+    Not those of rows whose variables lie as far from those of the others: there the law may be steep.
+
+    Args:
+        problem: the fit.
+        runs: the table.
+        far: measurements far from all others, shape (rows,).
+    """
+    steep = [apart for column in problem.columns for apart in _apart_on_scales(column)]
+    named = np.flatnonzero(far & ~np.logical_or.reduce(steep, initial=False))
+    if not len(named) or problem.rows - np.sum(far) >= problem.parameters + SPARE:
+        return []
+    numbers, values, others = runs.rows[named], problem.target[named], problem.target[~far]
+    which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))
+    verb = "lies" if len(named) == 1 else "lie"
+    message = (
+        f"{which} {verb} far from all others, {np.min(others):.6g} to {np.max(others):.6g}, and too "
+        "few rows are left to judge by the law"
+    )
+    help = "look at these runs: correct them, or leave them out with --where, and compare"
+    place = f"{runs.name}:{numbers[0]}"
+    return [Diagnostic("F0115", message, "warning", place=place, help=help)]
+
+
+def rows_that_spoil(
+    law: Law, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
+) -> list[Diagnostic]:
+    """The rows that lie far from a robust fit to the others, if any.
+
+    Args:
+        law: the law.
+        problem: its fit, which has failed, or may follow a few rows.
+        runs: the table.
+        far: measurements far from all others, shape (rows,). The law is fitted without them; if
+            there are none, to all rows by a loss that does not follow a few.
+        seed: of the starts.
+        starts: how many; no more than the fit itself was given.
+    """
+    if not problem.parameters + SPARE <= problem.rows - np.sum(far) <= LONGEST:
+        return []
+    log = bool(np.all(problem.target > 0))
+    values = np.log(problem.target) if log else problem.target
+    usual = 1.0 if log else float(np.median(np.abs(values - np.median(values))))
+    if not usual > 0:
+        return []
+    objective = replace(problem.objective, loss="huber", delta=DELTA * usual, log=log, choice=None)
+    other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
+    best = optimum(law, other.subset(np.flatnonzero(~far)), starts, seed)
+    with np.errstate(all="ignore"):
+        if not np.all(np.isfinite(other.slopes(best.theta[None])[0])):
+            return []
+    told = residual_findings(law, other, best.theta, runs, far if far.any() else None)
+    note = "residuals of a robust fit; this fit follows these rows, or fails because of them"
+    return [replace(d, notes=(*d.notes, note)) for d in told if d.code == "F0115"]

@@ -1,0 +1,114 @@
+"""Rows in which two columns have changed places: N in the column of D, and D in that of N.
+
+Such a row is often a point of leverage, which the fit follows, so that its residual says little.
+The design says more: where other rows have few values of each variable, the row has the one's in
+the place of the other's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.refit import squares_of
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+FEWEST = 4  # rows that have the commonest value of a variable: below, it is not a grid
+COMMON = 0.25  # of the rows of the commonest value: a value that as many rows have is on the grid
+MOST = 0.2  # of the rows: more are no slips
+ALIKE = 1.1  # times the sum of squares: rows that fit a grid may change as much when exchanged
+BETTER = (
+    0.7  # of it at most, however many rows there are: rows that only fit the ranges of the others
+)
+EVIDENCE = 20.0  # twice the logarithm of the likelihood ratio for such rows: chance gives it to few
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Rows with two columns exchanged.
+
+    Attributes:
+        rows: of the problem.
+        names: of the two variables.
+    """
+
+    rows: NDArray[np.int64]
+    names: tuple[str, str]
+
+
+def exchanged(law: Law, problem: Problem, theta: Array) -> list[Exchanged]:
+    """Rows that lie among the others once two of their columns have changed places, and off them
+    before, and that the law describes as well or better so.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+    """
+    numbers = [i for i, q in enumerate(law.variables) if "[" not in q.name]
+    found = []
+    for i, k in itertools.combinations(numbers, 2):
+        a, b = problem.columns[i], problem.columns[k]
+        for rows, most in _candidates(a, b, problem.rows - problem.parameters):
+            if rows.any() and _change(problem, theta, rows, i, k) < most:
+                names = law.variables[i].name, law.variables[k].name
+                found.append(Exchanged(np.flatnonzero(rows), names))
+                break
+    return found
+
+
+def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]]:
+    """Rows that may be exchanged, by the grid of the others, or by their ranges; and the ratio of
+    the sums of squares after and before the exchange up to which they count as such.
+
+    A grid is evidence by itself. Runs outside of the ranges of the others may have been planned: the
+    likelihood ratio of Gaussian noise, n/2 log(before/after), has to say that they were not.
+
+    Args:
+        a, b: two variables, shape (rows,) each.
+        freedom: residual degrees of freedom, for n.
+    """
+    on_a, on_b = _grid(a), _grid(b)
+    if len(on_a) and len(on_b):
+        off = ~np.isin(a, on_a) & ~np.isin(b, on_b)
+        rows = off & np.isin(a, on_b) & np.isin(b, on_a)
+        if np.sum(rows) <= MOST * len(a):
+            yield rows, ALIKE
+    above = a > b
+    rows = above if 2 * np.sum(above) < len(a) else ~above
+    if not rows.any() or np.sum(rows) > MOST * len(a):
+        return
+    rest_a, rest_b = a[~rows], b[~rows]
+    off = ~_between(a, rest_a) & ~_between(b, rest_b)
+    most = min(BETTER, float(np.exp(-EVIDENCE / max(freedom, 1))))
+    yield rows & off & _between(a, rest_b) & _between(b, rest_a), most
+
+
+def _grid(values: Array) -> Array:
+    """The values that many rows share, the levels of a grid; empty where the variable has no grid."""
+    own, count = np.unique(values, return_counts=True)
+    if count.max() < FEWEST:
+        return np.zeros(0)
+    return own[count >= COMMON * count.max()]
+
+
+def _between(values: Array, others: Array) -> Mask:
+    return (values >= others.min()) & (values <= others.max())
+
+
+def _change(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
+    """The sum of squares with two columns of some rows exchanged, over that with them as they are."""
+    model = problem.model
+    columns = model.columns.copy()
+    columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
+    other = replace(problem, model=model.on(columns))
+    before = squares_of(problem, theta)
+    return squares_of(other, theta) / before if before > 0 else np.inf

@@ -1,0 +1,77 @@
+"""What is to be said of the fits of many labels: each thing once, with the labels that it is true of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.result import Fit
+from lawdsl.language.printer import with_subscripts
+
+LISTED = 8  # labels that a place names
+ELEMENT = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
+
+
+def gathered(parts: Sequence[Fit]) -> list[Diagnostic]:
+    """The diagnostics of several fits, in the order in which they come up.
+
+    Those that are equal but for the label of the rows are one: what is said of `t[github, web]` and
+    of `t[books, web]` is said of `t[i, web]`.
+    """
+    found: dict[Diagnostic, list[tuple[str, Diagnostic]]] = {}
+    for part in parts:
+        for d in part.diagnostics:
+            found.setdefault(_general(d, part), []).append((label_of(part), d))
+    return [_told(general, own, len(parts)) for general, own in found.items()]
+
+
+def label_of(part: Fit) -> str:
+    """The label of the rows of a part; empty where it is all there is."""
+    return part.law.instance.text if part.law.instance else ""
+
+
+def general(text: str, part: Fit) -> str:
+    """A text about the parameters of a part, with indices in place of the part's labels."""
+    if part.law.instance is None or not part.law.instance.at:
+        return text
+    names = {*part.parameters, *part.held}
+    at = part.law.instance.at
+    return ELEMENT.sub(lambda m: general_name(m[0], at) if m[0] in names else m[0], text)
+
+
+def general_name(name: str, at: Mapping[str, str]) -> str:
+    """`t[github, web]` -> `t[i, web]` where i is github."""
+    base, _, rest = name.partition("[")
+    subscripts = rest.removesuffix("]").split(", ") if rest else []
+    for index, label in at.items():
+        if label in subscripts:
+            subscripts[subscripts.index(label)] = index
+    return with_subscripts(base, subscripts)
+
+
+def _general(d: Diagnostic, part: Fit) -> Diagnostic:
+    return replace(
+        d,
+        message=general(d.message, part),
+        notes=tuple(general(note, part) for note in d.notes),
+        help=None if d.help is None else general(d.help, part),
+    )
+
+
+def _told(general: Diagnostic, own: Sequence[tuple[str, Diagnostic]], parts: int) -> Diagnostic:
+    """One diagnostic for all labels that it is true of."""
+    labels = [label for label, _ in own]
+    if len(own) == 1:
+        return replace(own[0][1], place=", ".join(filter(None, (labels[0], general.place))))
+    shown = listed(labels, parts)
+    return replace(general, place=f"{shown}: {general.place}" if general.place else shown)
+
+
+def listed(labels: Sequence[str], parts: int) -> str:
+    """Labels in words, of so many."""
+    if len(labels) == parts > 1:
+        return f"all {parts} labels"
+    more = f" and {len(labels) - LISTED} more" if len(labels) > LISTED else ""
+    return ", ".join(labels[:LISTED]) + more

@@ -1,0 +1,343 @@
+"""Fit a law without index sets to a table: the best parameters, and all that can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.binding import Runs, bind
+from lawdsl.data.read import Table
+from lawdsl.data.trends.inflection import inflections
+from lawdsl.data.trends.result import Inflection
+from lawdsl.fitting.build_problem import is_large, problem_of
+from lawdsl.fitting.diagnostics import diagnose
+from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
+from lawdsl.fitting.diagnostics.identifiability import unseen
+from lawdsl.fitting.diagnostics.precision import Fitted, open_predictions, weak_parameters
+from lawdsl.fitting.diagnostics.residual_findings import residual_findings
+from lawdsl.fitting.diagnostics.residuals import are_mostly_copies, with_copies_as_one
+from lawdsl.fitting.diagnostics.robust_fit import far_values, is_robust, rows_that_spoil, unjudged
+from lawdsl.fitting.fitted_claims import certificates, enforced, failures
+from lawdsl.fitting.fixed_parameters import held_values
+from lawdsl.fitting.intervals.methods import Asked, Known
+from lawdsl.fitting.intervals.methods import intervals as intervals_of
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_parts import Agreement, FittedData, FittedLaw, Held, Parameter
+from lawdsl.fitting.solvers.multistart import AUTO, LONG, Optimum, Starts, optimum
+from lawdsl.fitting.solvers.starts import chosen_starts
+from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.two_step import Straightest, straightest
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
+from lawdsl.proof.identifiability import Freedom, findings, freedom
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+ROUNDS = 3  # of fits, each with further bounds, to keep all claims
+ELSEWHERE = 3  # points at which it is asked what the data can see at all
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a law is to be fitted; `lawdsl.fit` says what each means."""
+
+    objective: Objective
+    asked: Asked
+    columns: Mapping[str, str]
+    starts: Starts = AUTO
+    where: tuple[str, ...] = ()
+    weights: str | Array | None = None
+    run: tuple[str, ...] = ()
+    drop_bad: bool = False
+    enforce: bool = False
+    claims: bool = True
+    progress: Progress | None = None
+
+
+def fit_one(law: Law, table: Table, order: Order) -> Fit:
+    """Fit a law without index sets.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    runs = bind(
+        law,
+        table,
+        order.columns,
+        where=order.where,
+        drop_bad=order.drop_bad,
+        positive=order.objective.log,
+        weights=order.weights,
+        run=order.run,
+    )
+    assert runs.target is not None
+    problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
+    impossible = diagnose.too_little(law, problem)
+    if impossible:
+        raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    first = None
+    if order.objective.choice is not None:
+        first = _First.of(straightest(law, problem, order.objective.choice), law, problem)
+        law = law.with_held({first.by.choice.name: first.value}, {})
+        problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
+    unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
+    breaks = inflections(law, table, runs, order.run) if order.claims else ()
+    task = _Task(
+        *(law, problem, runs, unknowable, order.where, order.asked, first, tuple(breaks)),
+        starts=order.starts,
+    )
+    claims = (order.claims or order.enforce) and not is_large(law)
+    for left in reversed(range(ROUNDS)):
+        found = _fit_to(task, order.starts, claims, order.progress)
+        changed = enforced(task.law, found.claims) if order.enforce and left else None
+        if changed is None:
+            break
+        problem = problem_of(changed, runs.columns, runs.target, order.objective, runs.weights)
+        task = replace(task, law=changed, problem=problem)
+    return replace(found, diagnostics=(*found.diagnostics, *failures(task.law, found.claims)))
+
+
+@dataclass(frozen=True)
+class _First:
+    """A parameter that was chosen before the fit, which holds it.
+
+    Attributes:
+        by: what it was chosen by.
+        value: what was chosen.
+        law: the law in which it is free.
+        problem: the fit of that.
+    """
+
+    by: Straightest
+    value: float
+    law: Law
+    problem: Problem
+
+    @classmethod
+    def of(cls, by: Straightest, law: Law, problem: Problem) -> _First:
+        """The choice made."""
+        return cls(by, by.value(), law, problem)
+
+    def also(self, others: NDArray[Any], own: Any) -> NDArray[Any]:
+        """An array of the parameters that were fitted, and of this one."""
+        return np.insert(others, self.by.number, own)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be fitted.
+
+    Attributes:
+        law: the law.
+        problem: its fit.
+        runs: the data.
+        unknowable: what no data could tell of the law.
+        where: the conditions that rows met.
+        asked: which intervals are asked for.
+        first: the parameter that was chosen before, if one was.
+        inflections: the shares below which the rows break what the law claims.
+    """
+
+    law: Law
+    problem: Problem
+    runs: Runs
+    unknowable: Freedom
+    where: tuple[str, ...]
+    asked: Asked
+    first: _First | None = None
+    inflections: tuple[Inflection, ...] = ()
+    starts: Starts = AUTO
+
+
+def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None) -> Fit:
+    """One fit, and what the law's claims are for it."""
+    law, problem, seed = task.law, task.problem, task.asked.seed
+    with np.errstate(all="ignore"):  # searches pass through places where a law overflows
+        best = optimum(law, problem, starts, seed, progress)
+        found, lower = _fitted(task, best, progress)
+        if lower is not None:  # the way to the end of an interval led to a better minimum
+            other = optimum(law, problem, lower, seed)
+            if other.loss < best.loss:
+                best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
+                found, _ = _fitted(task, best, progress)
+    return replace(found, claims=certificates(law, found.values)) if claims else found
+
+
+def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit, Array | None]:
+    """What can be said of the best parameters; and better ones, if that has led to some."""
+    law, problem, theta, asked = task.law, task.problem, best.theta, task.asked
+    names = [q.name for q in law.parameters]
+    bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
+    flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
+    on_bound = np.isin(names, list(bounds))
+    open_ones = np.isin(names, list(lost)) & ~on_bound
+    known = _known(task, theta, on_bound, open_ones, progress)
+    found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
+    found += diagnose.few_spare_rows(problem, chosen=int(task.first is not None))
+    found += _determination(task, theta, known, found, on_bound | open_ones, tuple(bounds))
+    found += diagnose.worse_than_constant(problem, theta)
+    found += _of_the_rows(task, best, found)
+    fit = Fit(
+        parameters={
+            name: Parameter(float(x), bounds.get(name), name not in lost)
+            for name, x in zip(names, theta, strict=True)
+        },
+        objective=objective_value(problem, law, theta, best.loss),
+        metrics=metrics(problem, theta),
+        agreement=best.agreement,
+        converged=best.converged,
+        stopped=best.reason,
+        verdict=_verdict(found),
+        diagnostics=tuple(found),
+        law=FittedLaw.of(law),
+        data=_data(task),
+        seed=asked.seed,
+        held=_held(task, dict(zip(names, theta, strict=True))),
+        optimality=optimality(problem, best.free, on_bound),
+        intervals=known.intervals,
+        spread=known.spread,
+    )
+    return fit, known.lower
+
+
+def _known(
+    task: _Task,
+    theta: Array,
+    on_bound: NDArray[np.bool_],
+    open_ones: NDArray[np.bool_],
+    progress: Progress | None,
+) -> Known:
+    """What is known of the parameters, of one that was chosen before too."""
+    asked, groups, first = task.asked, task.runs.groups, task.first
+    problem = task.problem if first is None else first.problem
+    copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
+    copied = copied and are_mostly_copies(problem)
+    if copied:
+        problem = with_copies_as_one(problem)
+    if first is None:
+        known = intervals_of(task.law, problem, theta, on_bound, open_ones, asked, groups, progress)
+    else:
+        known = intervals_of(
+            first.law,
+            problem,
+            first.also(theta, first.value),
+            first.also(on_bound, False),
+            first.also(open_ones, False),
+            asked,
+            groups,
+            progress,
+            first.by,
+        )
+    if copied and not known.intervals.ends and not known.notes and known.spread is None:
+        message = "exact copies of rows leave too few measurements for intervals"
+        help = "keep one of each, or measure more"
+        note = Diagnostic("F0122", message, "warning", help=help)
+        known = replace(known, notes=(note,))
+    return known
+
+
+def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Findings about the residuals; and the rows that make a fit fail, or that it may follow."""
+    law, problem, runs = task.law, task.problem, task.runs
+    findings: list[Diagnostic] = []
+    failed = not best.converged or any(d.code == "F0112" for d in found)
+    if not failed:
+        findings = residual_findings(law, problem, best.theta, runs)
+    failed |= any(d.code == "F0101" and d.severity == "error" for d in found)
+    named = any(d.code == "F0115" for d in findings)
+    far = far_values(problem.target)
+    if not named and (few := unjudged(problem, runs, far)):
+        return [*findings, *few]
+    if named or is_robust(problem) or not (failed or far.any()):
+        return findings
+    starts = task.starts if isinstance(task.starts, int) else AUTO
+    return [*findings, *rows_that_spoil(law, problem, runs, far, task.asked.seed, starts)]
+
+
+def _determination(
+    task: _Task,
+    theta: Array,
+    known: Known,
+    found: Sequence[Diagnostic],
+    skipped: NDArray[np.bool_],
+    on_bound: tuple[str, ...],
+) -> list[Diagnostic]:
+    """Parameters and predictions that the rows leave open; nothing where F0101 says so already."""
+    if known.spread is None or any(d.code == "F0101" and d.severity == "error" for d in found):
+        return []
+    law, problem, first = task.law, task.problem, task.first
+    if first is not None:
+        law, problem = first.law, first.problem
+        theta, skipped = first.also(theta, first.value), first.also(skipped, False)
+    names = (q.name for q in law.parameters)
+    own = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
+    fitted = Fitted(law, problem, theta, known.spread, own, on_bound)
+    tied = any(d.code == "F0101" for d in found)  # on one line, as its warning says
+    return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
+
+
+def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:
+    """The parameters that are held, with how one was chosen."""
+    found = held_values(task.law, values)
+    if task.first is not None:
+        choice = task.first.by.choice
+        found[choice.name] = Held(task.first.value, choice.text(task.law.output))
+    return found
+
+
+def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
+    """What there is to say of the data, the law and the way to the minimum."""
+    found = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
+    if task.first is not None:
+        found += task.first.by.findings(task.first.value)
+    if best.outside:
+        message = f"{best.outside:,} declared starts lie outside the domain and were left out"
+        found.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+    first = min(best.reached, key=lambda d: d.loss)
+    found += several_optima(task.law, best.searched, first, best.reached)
+    found += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
+    if not best.converged:
+        message = f"the search stopped early: {best.reason}"
+        help = "start elsewhere, or ask for more starts"
+        if flat:
+            help = "it wanders where the data say nothing (F0101); measure there first"
+        found.append(Diagnostic("F0105", message, help=help))
+    return found
+
+
+def _verdict(found: Sequence[Diagnostic]) -> str:
+    if not found:
+        return "trusted"
+    return "not trusted" if any(d.severity == "error" for d in found) else "caution"
+
+
+def _data(task: _Task) -> FittedData:
+    runs = task.runs
+    return FittedData(
+        name=runs.name,
+        digest=runs.digest,
+        rows=task.problem.rows,
+        dropped=runs.dropped,
+        columns=dict(runs.bound),
+        where=task.where,
+        ranges=dict(runs.ranges),
+        weights=runs.weighted,
+        runs=runs.run_columns,
+        groups=None if runs.groups is None else int(runs.groups.max()) + 1,
+        inflections=task.inflections,
+    )
+
+
+def _elsewhere(task: _Task) -> Array:
+    """Other parameters, at which it is asked what the data can see at all."""
+    sample = task.problem.sample(LONG, task.asked.seed)
+    starts = chosen_starts(task.law, sample, ELSEWHERE, task.asked.seed)
+    return to_parameters(task.problem.transforms, starts)

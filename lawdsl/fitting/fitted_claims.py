@@ -1,0 +1,64 @@
+"""What a law claims, decided for the fitted values, and bounds that make a fit keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.result_parts import Certificate
+from lawdsl.law.law import Law
+from lawdsl.proof.check import check
+from lawdsl.proof.decide import check_claim, claim_text
+from lawdsl.proof.verdict import Verdict
+
+SECONDS = 0.5  # for one claim
+SHOULD_HOLD = ("proved", "inside", "conditional")  # expected of a claim that a fit should keep
+
+
+def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
+    """The verdict on each claim for fitted values, on the whole domain of the variables."""
+    return tuple(map(_certificate, check(law, values=values, seconds=SECONDS).claims))
+
+
+def _certificate(verdict: Verdict) -> Certificate:
+    failed = verdict.verdict == "refuted" and verdict.expect in SHOULD_HOLD
+    return Certificate(
+        verdict.claim, verdict.verdict, failed, verdict.face, verdict.witness, verdict.value
+    )
+
+
+def failures(law: Law, found: Sequence[Certificate]) -> list[Diagnostic]:
+    """A warning for each claim that fails on the fitted values: which, where, and what to do."""
+    warnings = []
+    for certificate in found:
+        if certificate.failed:
+            place = ", ".join(f"{name} = {value}" for name, value in certificate.witness)
+            where = f"at {place}: " if place else ""
+            message = (
+                f"`{certificate.claim}` fails on the fitted values: {where}{certificate.value}"
+            )
+            bounds = _bounds(law, certificate.claim)
+            help = "no bound of a parameter is known that would keep it; choose another law"
+            if bounds:
+                help = f"fit again with --enforce: it keeps {', '.join(bounds)}"
+            warnings.append(Diagnostic("F0113", message, "warning", help=help))
+    return warnings
+
+
+def enforced(law: Law, found: Iterable[Certificate]) -> Law | None:
+    """The law with bounds that keep the claims that fail; None where no such bounds are known."""
+    changed = law
+    for certificate in found:
+        if certificate.failed:
+            for bound in _bounds(changed, certificate.claim):
+                changed = changed.with_bound(bound)
+    return changed if changed is not law else None
+
+
+def _bounds(law: Law, shown: str) -> tuple[str, ...]:
+    """The bounds of parameters under which a claim is proved; none of a law with index sets, whose
+    labels no bound can name."""
+    if law.declarations.instance is not None:
+        return ()
+    claim = next(c for c in law.claims if claim_text(c) == shown)
+    return check_claim(law, claim).remedy

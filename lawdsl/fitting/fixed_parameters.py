@@ -1,0 +1,30 @@
+"""Parameters of a fit that were not fitted: fixed at a value, or tied to a formula of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sympy as sp
+
+from lawdsl.fitting.result_parts import Held
+from lawdsl.language import tree
+from lawdsl.law.law import Law
+
+
+def held_values(law: Law, values: Mapping[str, float]) -> dict[str, Held]:
+    """What the parameters that are held come to, in the order of their declarations.
+
+    Args:
+        law: a law with fixed or tied parameters.
+        values: parameter name -> fitted value.
+    """
+    point = {q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None}
+    point |= {law.symbols[name]: sp.Float(x, 17) for name, x in values.items()}
+    found = {}
+    for name in law.declarations.symbols:
+        if name in law.ties:
+            at = float(law.to_sympy(tree.Name(name)).xreplace(point))
+            found[name] = Held(at, law.ties[name])
+        elif name in law.fixed:
+            found[name] = Held(law.fixed[name])
+    return found

@@ -1,0 +1,242 @@
+"""The intervals of a fit, by the method that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.intervals.bootstrap import bootstrap
+from lawdsl.fitting.intervals.covariance import Spread, spread
+from lawdsl.fitting.intervals.delta import delta
+from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.intervals.profile import profile
+from lawdsl.fitting.options import METHODS, check_level, is_whole
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result_parts import Intervals
+from lawdsl.fitting.transforms import Transforms, relaxed
+from lawdsl.fitting.two_step import Straightest
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+MOST_RESAMPLES = 1_000_000
+FEWEST_RESAMPLES = 100
+SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
+NO_ROOM = 1e-100  # between an end of an interval and a bound: no data have set that end
+COLLINEAR = 1e-7  # of the widest direction: a search that squares it for each resample loses it
+FAILED = 0.05  # of the resamples: more that end nowhere are worth a word
+
+
+@dataclass(frozen=True)
+class Known:
+    """How well the data determine a fit.
+
+    Attributes:
+        intervals: of the parameters.
+        spread: how their errors go together, where that can be said.
+        lower: parameters at which the objective is lower than at the fit, where the search for
+            intervals has found some.
+        notes: what there is to say.
+    """
+
+    intervals: Intervals
+    spread: Spread | None
+    lower: Array | None
+    notes: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which intervals are asked for.
+
+    Attributes:
+        method: delta, profile or bootstrap.
+        level: 0.95 for 95 % intervals.
+        resamples: how many fits of a bootstrap.
+        seed: of their draws.
+    """
+
+    method: str = "delta"
+    level: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            _refuse(f"`{self.method}` is not a kind of interval", f"one of {', '.join(METHODS)}")
+        check_level(self.level)
+        if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
+            _refuse(
+                f"`{self.resamples}` is not a valid number of resamples",
+                f"a whole number from {FEWEST_RESAMPLES} to {MOST_RESAMPLES:,}",
+            )
+
+
+def _refuse(message: str, wanted: str) -> None:
+    raise LawdslError(Diagnostic("F0120", message, help=f"give {wanted}"))
+
+
+def intervals(
+    law: Law,
+    problem: Problem,
+    theta: Array,
+    on_bound: NDArray[np.bool_],
+    lost: NDArray[np.bool_],
+    asked: Asked,
+    groups: Groups = None,
+    progress: Callable[[int, int], None] | None = None,
+    first: Straightest | None = None,
+) -> Known:
+    """Intervals of the parameters of a fit, and how their errors go together.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+        on_bound: those that lie on a bound: they stay there and have no interval.
+        lost: those that the data do not determine: they have no interval, but what they leave open
+            counts in those of the others.
+        asked: of what kind.
+        groups: which training run each row is of, shape (rows,).
+        progress: called with how many resamples are done, and of how many.
+        first: what a parameter is chosen by before the others are fitted.
+    """
+    loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
+    names = [q.name for q in law.parameters]
+    free = int(np.sum(~on_bound))
+    doubt, together = _too_few(problem, free, asked, groups), None
+    if first is None and _too_few(problem, free, Asked("delta"), groups) is None:
+        together = spread(problem, theta, names, free, groups)
+    by = "rows" if groups is None else "runs"
+    if doubt is None and first is not None and asked.method != "bootstrap":
+        doubt = [_chosen_before(problem, free, first, groups)]
+    if doubt is not None:
+        return Known(Intervals(asked.method, asked.level, by, {}, {}), together, None, tuple(doubt))
+    lower, notes, failed = None, list[Diagnostic](), 0
+    scatter = delta(_along(problem, on_bound), theta, on_bound, asked.level, groups)
+    errors, low, high = scatter.errors, scatter.low, scatter.high
+    if asked.method == "profile":
+        found = profile(loose, theta, on_bound, asked.level, groups, problem)
+        low, high, lower = found.low, found.high, found.lower
+        if found.left_out:
+            message = (
+                f"{found.left_out:,} sets of active bounds were not tried: intervals by profile may "
+                "be too narrow"
+            )
+            help = (
+                "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
+            )
+            notes.append(Diagnostic("F0122", message, "warning", help=help))
+    elif asked.method == "bootstrap":
+        if first is None and not lost.any() and scatter.narrowest < COLLINEAR:
+            none = Intervals(asked.method, asked.level, by, {}, {})
+            return Known(none, together, None, (_collinear(scatter.narrowest),))
+        drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
+        low, high = drawn.ends(asked.level, free)
+        errors = drawn.errors()
+        if first is not None:
+            together = drawn.spread(names, free)
+        failed = int(np.sum(~drawn.settled))
+        if failed > FAILED * asked.resamples:
+            message = f"{failed} of {asked.resamples} resamples did not end in a minimum"
+            help = "believe the intervals less: compare them with --intervals profile"
+            notes.append(Diagnostic("F0121", message, "warning", help=help))
+    low, high = _in_domain(problem, low, high)
+    held = lost if asked.method == "profile" else on_bound | lost
+    shown = [i for i in range(len(names)) if not (held[i] or np.isnan(low[i]) or np.isnan(high[i]))]
+    known = np.isfinite(low) | np.isfinite(high)
+    notes += _undetermined([names[i] for i in np.flatnonzero(~(held | on_bound | known))], groups)
+    resamples = asked.resamples if asked.method == "bootstrap" else 0
+    made = Intervals(
+        asked.method,
+        asked.level,
+        by,
+        {names[i]: float(errors[i]) for i in shown if np.isfinite(errors[i])},
+        {names[i]: (float(low[i]), float(high[i])) for i in shown},
+        resamples,
+        failed,
+    )
+    return Known(made, together, lower, tuple(notes))
+
+
+def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
+    """The fit without the bounds that depend on other parameters, but for those it lies on: along
+    them a parameter moves with the others."""
+    free = relaxed(problem.transforms)
+    if free is None:
+        return problem
+    each = zip(problem.transforms, free, on_bound, strict=True)
+    return replace(problem, transforms=Transforms(own if on else loose for own, loose, on in each))
+
+
+def _too_few(
+    problem: Problem, parameters: int, asked: Asked, groups: Groups
+) -> list[Diagnostic] | None:
+    """Why there can be no intervals, if there can be none: nothing to say where it is said already."""
+    rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
+    if rows <= parameters:
+        return []  # F0102 says so
+    units = problem.rows if groups is None else len(np.unique(groups))
+    what = "rows" if groups is None else "training runs"
+    if units < 2:
+        message = "all rows are of one training run: how far another would lie is not known"
+        help = "leave --run out, and read intervals as those of this run; or measure another run"
+        return [Diagnostic("F0122", message, "warning", help=help)]
+    if asked.method == "bootstrap" and units < parameters + SPARE:
+        message = f"{units} {what} are too few to draw from for {parameters} parameters"
+        help = "ask for --intervals profile, or measure more"
+        return [Diagnostic("F0122", message, "warning", help=help)]
+    return None
+
+
+def _collinear(narrowest: float) -> Diagnostic:
+    """Why there are no intervals by a bootstrap where its fits would stay where they begin."""
+    message = (
+        f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
+        "to that precision"
+    )
+    help = (
+        "ask for --intervals delta or profile, or count the variables from a value among the rows"
+    )
+    return Diagnostic("F0122", message, "warning", help=help)
+
+
+def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
+    """A warning that names parameters of which no end of an interval is known."""
+    if not names:
+        return []
+    message = f"the data set no end of an interval of {', '.join(names)}"
+    help = "measure where the parameters have separate effects, or fit a law without one of them"
+    if groups is not None:
+        help = "measure more runs, or fit a law without one of them"
+    return [Diagnostic("F0122", message, "warning", help=help)]
+
+
+def _chosen_before(
+    problem: Problem, parameters: int, first: Straightest, groups: Groups
+) -> Diagnostic:
+    """Why there are no intervals where a parameter was chosen by something else than the fit."""
+    name = first.choice.name
+    message = (
+        f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
+    )
+    few = _too_few(problem, parameters, Asked("bootstrap"), groups)
+    help = "measure more, and ask" if few else "ask"
+    return Diagnostic("F0122", message, "warning", help=f"{help} for --intervals bootstrap")
+
+
+def _in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends that the data do not set are those of the domain."""
+    low, high = low.copy(), high.copy()
+    for i, transform in enumerate(problem.transforms):
+        if transform.coupled:
+            continue
+        if transform.lower is not None and low[i] <= transform.lower.number + NO_ROOM:
+            low[i] = transform.lower.number
+        if transform.upper is not None and high[i] >= transform.upper.number - NO_ROOM:
+            high[i] = transform.upper.number
+    return low, high

@@ -1,0 +1,159 @@
+"""Fits of a law with index sets on the rows of a table: each row by the fit of its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.binding import chosen_rows
+from lawdsl.data.covariates import with_columns, without_readings
+from lawdsl.data.label_columns import STAR
+from lawdsl.data.measured_variables import measured
+from lawdsl.data.melt import Labelled, labelled, no_labels
+from lawdsl.data.read import read_table
+from lawdsl.fitting.findings_by_label import label_of, listed
+from lawdsl.fitting.prediction_bands import no_band
+from lawdsl.fitting.result import Fit, beyond
+from lawdsl.language.instances.instance import row_indices
+from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.result_by_label import Fits
+
+Array = NDArray[np.float64]
+OF_PARTS = ("F0110", "F0126", "F0127")  # trust, errors, inflections; ranges are of the table
+Predicted = tuple[Array, tuple[Diagnostic, ...]]  # and what is odd about it
+
+
+def predicted(
+    fits: Fits, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
+) -> Predicted:
+    """The fitted law on the rows of a table.
+
+    Args:
+        fits: of the law.
+        table: as `Fits.predict` takes it.
+        runs: a table of runs of further domains, or None.
+        columns: variable or set -> column, or pattern of columns.
+        level: of the intervals; None for none.
+
+    Returns:
+        The values, and with intervals their lower and upper ends: shape (1 or 3, rows) where rows
+        say their labels or the law predicts one number, else (1 or 3, rows, labels); and the
+        warnings.
+
+    Raises:
+        LawdslError: a table that cannot be used.
+    """
+    law = fits.read_law()
+    declared = law.declarations
+    rows, _ = chosen_rows(read_table(table), (), drop_bad=False)
+    bound = {**_columns(fits, law, rows.columns), **columns}
+    more: tuple[Diagnostic, ...] = ()
+    if fits.measured is not None:
+        values, more = _measured(fits, law, runs, columns)
+        rows = with_columns(declared, rows, bound, values)
+        bound = without_readings(declared, bound)
+    asked = fits.asked(law)
+    free = {declared.indices[i].over for i in row_indices(declared)}
+    free -= {declared.indices[i].over for i in asked}
+    known = {over: labels for over, labels in fits.labels.items() if over not in free}
+    found = labelled(declared, rows, bound, target=False, known=known)
+    more = (*more, *_beyond(fits, found))
+    missing = [index for index in asked if index not in found.of_rows]
+    if not missing:
+        values_of_rows, warnings = _by_rows(fits, found, level)
+        return values_of_rows, (*more, *warnings)
+    if missing != list(declared.output.indices) or not fits.apart:
+        raise LawdslError(no_labels(declared, missing[0], rows))
+    _check_spreads(fits.parts if level else ())
+    made = [_part(part, found, {}, level) for part in fits.parts]
+    said = tuple(dict.fromkeys(d for _, own in made for d in own))
+    return np.stack([values for values, _ in made], axis=2), (*more, *found.warnings, *said)
+
+
+def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
+    """Warnings about shares that are 1 minus the others and leave the range they were fitted on."""
+    return [
+        d
+        for name, ends in fits.rests.items()
+        if name in found.table.columns
+        for d in beyond(name, found.table.numbers(name), ends)
+    ]
+
+
+def _columns(fits: Fits, law: Law, there: Mapping[str, Any]) -> dict[str, str]:
+    """The columns that were fitted, as far as the table has such."""
+    found = {}
+    for name, column in fits.columns.items():
+        before, star, after = column.partition(STAR)
+        alike = any(c.startswith(before) and c.endswith(after) for c in there)
+        if name != law.output and (column in there or (star and alike)):
+            found[name] = column
+    return found
+
+
+def _measured(
+    fits: Fits, law: Law, runs: Any, columns: Mapping[str, str]
+) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
+    """What is known of each domain, or of those of further runs, measured at the same points."""
+    assert fits.measured is not None
+    if runs is None:
+        return fits.measured.values, ()
+    table = read_table(runs)
+    there = {n: c for n, c in fits.columns.items() if c in table.columns}
+    points = fits.measured.points
+    found = measured(law.declarations, table, {**there, **columns}, points=points)
+    return found.values, found.warnings
+
+
+def _by_rows(fits: Fits, found: Labelled, level: float | None) -> Predicted:
+    """Each row with the part of its label."""
+    values = np.full((3 if level else 1, len(found.table)), np.nan)
+    warnings: list[Diagnostic] = list(found.warnings)
+    own = [(part, found.rows_with(_at(part))) for part in fits.parts]
+    own = [(part, mine) for part, mine in own if mine.any()]
+    _check_spreads([part for part, _ in own] if level else ())
+    for part, mine in own:
+        values[:, mine], more = _part(part, found, _at(part), level)
+        warnings += more
+    return values, tuple(dict.fromkeys(warnings))
+
+
+def _at(part: Fit) -> Mapping[str, str]:
+    """The labels of the rows of a part."""
+    assert part.law.instance is not None
+    return part.law.instance.at
+
+
+def _part(part: Fit, found: Labelled, at: Mapping[str, str], level: float | None) -> Predicted:
+    """The rows with some labels by one part."""
+    rows = found.keep(at)
+    if level is None:
+        values, warnings = part.predict_with_warnings(rows, **found.columns)
+        made = values[None]
+    else:
+        band = part.predict_with_errors(rows, level=level, **found.columns)
+        made, warnings = np.stack([band.values, band.low, band.high]), band.warnings
+    label = label_of(part)
+    return made, tuple(replace(d, place=label) if d.code in OF_PARTS else d for d in warnings)
+
+
+def _check_spreads(parts: Sequence[Fit]) -> None:
+    """Refuse intervals of parts that have none, each reason once.
+
+    Raises:
+        LawdslError: F0125.
+    """
+    without: dict[Diagnostic, list[str]] = {}
+    for part in parts:
+        if part.spread is None:
+            without.setdefault(no_band(part), []).append(label_of(part))
+    if without:
+        told = [replace(d, place=listed(own, len(parts))) for d, own in without.items()]
+        raise LawdslError(told)

@@ -1,0 +1,88 @@
+"""What a fit has to be told before it can predict: the values that a user may give by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lawdsl.data.label_columns import called
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.printer import with_subscripts
+from lawdsl.language.symbols import Symbol
+
+Factors = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a fit has to be told.
+
+    Attributes:
+        law: its name.
+        output: the name of what it predicts.
+        variables: `N`, or `r[web]` for each label -> unit, None where there is none.
+        shares: variables that sum to 1, so that one of them follows from the others.
+        sets: set, or index of one that is listed -> its labels, one of which each row may have.
+        outputs: the labels of the columns of a prediction whose rows say no label; where there are
+            none, each row must say those of all sets.
+        over: the set that these labels are of.
+        measured: variables that need no value where the label says it, or further runs do.
+        known: set of the labels of which they are known.
+    """
+
+    law: str
+    output: str
+    variables: Mapping[str, Factors | None]
+    shares: tuple[tuple[str, ...], ...] = ()
+    sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    over: str = ""
+    measured: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+
+
+def wanted(fit: Fit | Fits) -> Wanted:
+    """What a fit has to be told.
+
+    Raises:
+        LawdslError: a fit that has been altered.
+    """
+    law = fit.read_law()
+    if isinstance(fit, Fit):
+        return Wanted(law.name, law.output, {q.name: q.unit for q in law.variables})
+    declared, instance = law.declarations, fit.parts[0].law.instance
+    assert instance is not None
+    variables: dict[str, Factors | None] = {}
+    shares = []
+    for symbol in declared.symbols.values():
+        if symbol.kind != "variable":
+            continue
+        over = [declared.indices[index].over for index in symbol.indices]
+        by_label = over and symbol.name not in instance.by_row
+        labels = fit.labels[over[0]] if by_label else ()
+        names = [with_subscripts(symbol.name, (label,)) for label in labels] or [symbol.name]
+        variables |= dict.fromkeys(names, _unit(symbol))
+        if symbol.simplex:
+            shares.append(tuple(names))
+    rows = fit.asked(law)
+    sets = {called(declared, i): fit.labels[declared.indices[i].over] for i in rows}
+    columns = rows and fit.apart == rows == declared.output.indices
+    outputs = tuple(fit.outputs) if columns else ()
+    measures = tuple(declared.measures.values())
+    known = tuple(dict.fromkeys(called(declared, m.index) for m in measures))
+    return Wanted(
+        law.name,
+        law.output,
+        variables,
+        tuple(shares),
+        sets,
+        outputs,
+        ", ".join(sets),
+        tuple(m.name for m in measures),
+        known,
+    )
+
+
+def _unit(symbol: Symbol) -> Factors | None:
+    return symbol.unit.factors if symbol.unit else None

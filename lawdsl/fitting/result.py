@@ -1,0 +1,329 @@
+"""The result of a fit: a frozen record, written and read as JSON that a person can read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import plain
+from lawdsl.data.binding import bind
+from lawdsl.data.read import read_table
+from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
+from lawdsl.fitting.inflection_warnings import below
+from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.fitting.options import check_level
+from lawdsl.fitting.prediction_bands import Band, ends, no_band, undetermined
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result_parts import (
+    Agreement,
+    Certificate,
+    FittedData,
+    FittedLaw,
+    Held,
+    Intervals,
+    Metrics,
+    ObjectiveValue,
+    Optimality,
+    Parameter,
+)
+from lawdsl.fitting.storage import altered, load, read_again, save
+from lawdsl.fitting.stored_consistency import check_stored
+from lawdsl.language.symbols import Objective
+from lawdsl.law.law import Law, unit_text
+
+OUTSIDE = 1.0 + 1e-9  # a value further out than this factor is outside the fitted range
+OTHER_UNIT = 1e3  # times outside: two units of one quantity differ by as much
+MEASURE = "measure there before you rely on it"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A law fitted to a table.
+
+    Attributes:
+        parameters: name -> fitted parameter.
+        objective: what was minimised, and its value.
+        metrics: R² and mean absolute error on the fitted rows.
+        agreement: how many starts reached this minimum.
+        converged: whether the search ended in a minimum.
+        stopped: why it ended.
+        verdict: trusted, caution or not trusted.
+        diagnostics: what the verdict rests on.
+        law: the law that was fitted.
+        data: the data it was fitted to.
+        claims: what is known of each claim of the law for the fitted values.
+        seed: of the starts.
+        held: name -> parameter that is fixed at a value, or tied to a formula of the others.
+        optimality: how flat the objective is there, and how it bends.
+        intervals: how well the data determine the parameters.
+        spread: how their errors go together; of a fit in two steps with the parameter that was
+            chosen first. None where the rows do not say: none to spare, two steps without a
+            bootstrap, more than 100 parameters, a file written before there were spreads.
+    """
+
+    parameters: Mapping[str, Parameter]
+    objective: ObjectiveValue
+    metrics: Metrics
+    agreement: Agreement
+    converged: bool
+    stopped: str
+    verdict: str
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    law: FittedLaw = field(repr=False)
+    data: FittedData = field(repr=False)
+    claims: tuple[Certificate, ...] = field(default=(), repr=False)
+    seed: int = 0
+    held: Mapping[str, Held] = field(default_factory=dict)
+    optimality: Optimality = Optimality(math.nan, math.nan)
+    intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
+    spread: Spread | None = field(default=None, repr=False)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter name -> value."""
+        return {name: p.value for name, p in self.parameters.items()}
+
+    def read_law(self) -> Law:
+        """The fitted law, from the text kept in the fit.
+
+        Raises:
+            LawdslError: the text is not the one that was fitted.
+        """
+        law = _read(self.law)
+        names = {q.name for q in law.parameters}
+        variables = {q.name for q in law.variables}
+        if law.digest != self.law.digest or names != set(self.parameters):
+            raise altered("its law is not the one that was fitted")
+        if not variables <= set(self.data.ranges) or not variables <= set(self.data.columns):
+            raise altered("it does not say which data it was fitted to")
+        spread = names if self.spread is None else set(self.spread.names)
+        if not names <= spread <= names | set(self.held):
+            raise altered("it says the errors of other parameters")
+        check_stored(self, law)
+        return law
+
+    def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:
+        """The fitted law on the rows of a table.
+
+        Args:
+            table: a path, a data frame, or a mapping of arrays; in the law's units unless its
+                headers say otherwise.
+            columns: variable -> column, where they differ from those fitted.
+
+        Returns:
+            The predicted output, shape (rows,).
+
+        Raises:
+            LawdslError: a column that is missing, a value outside the law's domain.
+        """
+        return self.predict_with_warnings(table, **columns)[0]
+
+    def predict_with_warnings(
+        self, table: Any, /, **columns: str
+    ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
+        """The same, and warnings about variables that leave the range they were fitted on, and
+        shares at which the measurements break what the law claims."""
+        law = self.read_law()
+        problem, theta = self._posed(law, law.objective, table, columns)
+        warnings = self._warnings(law, problem.columns)
+        return problem.predictions(theta[None])[0].copy(), warnings
+
+    def predict_with_errors(self, table: Any, /, *, level: float = 0.95, **columns: str) -> Band:
+        """The fitted law on the rows of a table, with the interval in which the noise of the rows
+        that were fitted leaves it: by run where the fit counted runs. That the law may be wrong is
+        not in it, nor the noise of a further measurement.
+
+        Args:
+            table: as `predict` takes it.
+            level: 0.95 for 95 % intervals.
+            columns: variable -> column, where they differ from those fitted.
+
+        Raises:
+            LawdslError: as `predict` does; a level that is none; a fit without a `spread` (F0125).
+        """
+        check_level(level)
+        if self.spread is None:
+            raise LawdslError(no_band(self))
+        law = self.law_of_spread()
+        objective = replace(law.objective, log=self.objective.of_logs)
+        problem, theta = self._posed(law, objective, table, columns)
+        values, low, high = ends(problem, theta, self.spread, level)
+        warnings = self._warnings(law, problem.columns)
+        return Band(values, low, high, level, (*warnings, *undetermined(law.output, high)))
+
+    def law_of_spread(self) -> Law:
+        """The law in which a parameter that was chosen before the others is free again."""
+        law = self.read_law()
+        assert self.spread is not None
+        chosen = set(self.spread.names) - {q.name for q in law.parameters}
+        if not chosen:
+            return law
+        held = [text for text in self.law.held if text.split()[1] not in chosen]  # `fix c = 2.5`
+        found = _read(replace(self.law, held=tuple(held)))
+        if tuple(q.name for q in found.parameters) != self.spread.names:
+            raise altered("it says the errors of other parameters")
+        return found
+
+    def _posed(
+        self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
+    ) -> tuple[Problem, NDArray[np.float64]]:
+        """A law on the rows of a table, and its fitted parameters."""
+        rows = read_table(table)
+        fitted = {q.name: self.data.columns[q.name] for q in law.variables}
+        known = {name: column for name, column in fitted.items() if column in rows.columns}
+        points = bind(law, rows, {**known, **columns}, target=False).columns
+        values = self.values | {name: held.value for name, held in self.held.items()}
+        theta = np.array([values[q.name] for q in law.parameters])
+        return problem_of(law, points, np.ones(points.shape[1]), objective), theta
+
+    def _warnings(self, law: Law, columns: NDArray[np.float64]) -> tuple[Diagnostic, ...]:
+        """What there is to say of predictions at points, shape (variables, points)."""
+        named = dict(zip((q.name for q in law.variables), columns, strict=True))
+        beyond = self._outside(law, columns)
+        return (*self.distrust(), *beyond, *self.below_inflection(named))
+
+    def distrust(self) -> list[Diagnostic]:
+        """A reminder that the fit itself is not trusted."""
+        if self.verdict != "not trusted":
+            return []
+        codes = dict.fromkeys(d.code for d in self.diagnostics if d.severity == "error")
+        message = f"the fit is not trusted: {', '.join(codes)}"
+        help = "see what `lawdsl fit` said of it"
+        return [Diagnostic("F0110", message, "warning", help=help)]
+
+    def _outside(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
+        found: list[Diagnostic] = []
+        for q, values in zip(law.variables, columns, strict=True):
+            unit = unit_text(q.unit) if q.unit else ""
+            found += beyond(q.name, values, self.data.ranges[q.name], unit)
+        return found
+
+    def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
+        """A warning where shares lie below the inflection ratio of the rows that were fitted.
+
+        Args:
+            columns: variable -> its values in the law's units; those that are no shares, or that
+                are not given, say nothing.
+        """
+        return [
+            d
+            for found in self.data.inflections
+            if found.share in columns
+            for d in below(found, np.ravel(np.asarray(columns[found.share], dtype=np.float64)))
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fit as plain data; the keys are stable. Numbers that are not finite become null."""
+        content = {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "parameters": {name: asdict(p) for name, p in self.parameters.items()},
+            "held": {name: asdict(h) for name, h in self.held.items()},
+            "intervals": asdict(self.intervals),
+            "objective": asdict(self.objective),
+            "metrics": asdict(self.metrics),
+            "agreement": asdict(self.agreement),
+            "optimality": asdict(self.optimality),
+            "converged": self.converged,
+            "stopped": self.stopped,
+            "diagnostics": [d.to_json() for d in self.diagnostics],
+            "claims": [{**asdict(c), "witness": dict(c.witness)} for c in self.claims],
+            "data": asdict(self.data),
+            "law": asdict(self.law),
+            "seed": self.seed,
+            "spread": self.spread and self.spread.to_json(),
+        }
+        found: dict[str, Any] = plain(content)
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the fit as JSON, whole or not at all.
+
+        Raises:
+            LawdslError: the file cannot be written.
+        """
+        save(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Fit:
+        """Read a fit that `save` wrote.
+
+        Raises:
+            LawdslError: no such file, or no fit of this schema.
+        """
+        return load(path, cls.of_json)
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Fit:
+        """The fit that `to_json` made this of.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
+            LawdslError: it is of a law with index sets.
+        """
+        if isinstance(content, Mapping) and content.get("schema") == SEVERAL:
+            message = "these are the fits of a law with index sets, one for each label"
+            help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
+            raise LawdslError(Diagnostic("F0108", message, help=help))
+        return cls(**fields(content))
+
+
+def _read(fitted: FittedLaw) -> Law:
+    """A law that was fitted, at its labels."""
+    law = read_again(fitted)
+    if fitted.instance is None:
+        return law
+    try:
+        return law.at_labels(fitted.instance)
+    except KeyError:
+        raise altered("its labels are not those of its law") from None
+
+
+def beyond(
+    name: str, values: NDArray[np.float64], fitted: tuple[float, float], unit: str = ""
+) -> list[Diagnostic]:
+    """A warning for each end of the fitted range that values of a variable leave.
+
+    Args:
+        name: of the variable.
+        values: in the law's unit.
+        fitted: the smallest and the largest value of the rows that were fitted.
+        unit: the law's, as text.
+    """
+    low, high = fitted
+    below, above = float(np.min(values)), float(np.max(values))
+    factors: list[tuple[str, float]] = []
+    if high > 0 and above > high * OUTSIDE:
+        times = above / high
+        factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
+    elif above > high + abs(high) * (OUTSIDE - 1):
+        factors.append((f"{above:g} is above the largest fitted, {high:g}", 1.0))
+    if below < low - abs(low) * (OUTSIDE - 1):
+        times = low / below if below > 0 < low else 1.0
+        ratio = f"{times:.3g} times below" if below > 0 < low else "below"
+        factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
+    return [
+        Diagnostic(
+            "F0109",
+            f"{name} leaves the fitted range: {factor}",
+            "warning",
+            help=_advice(name, fitted, unit) if times >= OTHER_UNIT else MEASURE,
+        )
+        for factor, times in factors
+    ]
+
+
+def _advice(name: str, fitted: tuple[float, float], unit: str) -> str:
+    """What to do about values that are so far out that their unit may be another."""
+    low, high = (f"{end:g}" for end in fitted)
+    return f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip() + (
+        f"; else {MEASURE}"
+    )

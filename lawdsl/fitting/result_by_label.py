@@ -1,0 +1,243 @@
+"""The result of fitting a law with index sets: a fit for the rows of each label, or one for all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
+from lawdsl.data.measured_variables import Measured
+from lawdsl.fitting.fields import SEVERAL, VERDICTS, fields_of_several
+from lawdsl.fitting.findings_by_label import gathered, label_of
+from lawdsl.fitting.options import check_level
+from lawdsl.fitting.predict_by_label import predicted
+from lawdsl.fitting.prediction_bands import Band
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_parts import FittedLaw, Held, Parameter
+from lawdsl.fitting.storage import altered, load, read_again, save
+from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fits:
+    """A law with index sets, fitted to a table.
+
+    Where no parameter is of two labels of the rows, those of each label have a fit of their own.
+
+    Attributes:
+        law: the law that was fitted.
+        labels: set -> its labels.
+        parts: a fit for each label of the rows, or a single one.
+        columns: variable, output or set -> column, or pattern of columns, as they were given.
+        warnings: what there is to say of the table as a whole.
+        dropped: rows without a label, or whose shares are none, that were left out of all parts.
+        measured: what the law measures of each domain, and at which points.
+        rests: share that is 1 minus the others -> its smallest and largest value.
+    """
+
+    law: FittedLaw = field(repr=False)
+    labels: Mapping[str, tuple[str, ...]]
+    parts: tuple[Fit, ...]
+    columns: Mapping[str, str]
+    warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    dropped: int = 0
+    measured: Measured | None = None
+    rests: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """Parameter of each label, `t[github, web]` -> fitted parameter."""
+        return {name: p for part in self.parts for name, p in part.parameters.items()}
+
+    @property
+    def held(self) -> dict[str, Held]:
+        """The parameters that are fixed, tied to others, or left by an `identify`."""
+        return {name: h for part in self.parts for name, h in part.held.items()}
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter of each label -> value, those that are held among them."""
+        found = {name: p.value for name, p in self.parameters.items()}
+        return found | {name: h.value for name, h in self.held.items()}
+
+    @property
+    def verdict(self) -> str:
+        """That of the worst part."""
+        found = [*(part.verdict for part in self.parts), *(["caution"] if self.warnings else [])]
+        return max(found, key=VERDICTS.index)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the verdicts rest on, each with the labels that it is true of."""
+        return (*self.warnings, *gathered(self.parts))
+
+    @property
+    def objective(self) -> float:
+        """The sum of what was minimised."""
+        return math.fsum(part.objective.sum for part in self.parts)
+
+    def part(self, label: str) -> Fit:
+        """The fit of the rows with a label.
+
+        Raises:
+            KeyError: there is none of that label alone.
+        """
+        return {label_of(part): part for part in self.parts}[label]
+
+    def read_law(self) -> Law:
+        """The fitted law, from the text kept in the fits.
+
+        Raises:
+            LawdslError: the text is not the one that was fitted.
+        """
+        law = read_again(self.law)
+        if law.digest != self.law.digest:
+            raise altered("its law is not the one that was fitted")
+        self._check_parts(law)
+        return law
+
+    def _check_parts(self, law: Law) -> None:
+        """Refuse parts that are not the law at each of the labels."""
+        for part in self.parts:
+            own = replace(part.law, digest=self.law.digest, instance=None)
+            if part.law.instance is None or own != self.law:
+                raise altered("a part of it is of another law")
+            if part.law.instance.labels != self.labels:
+                raise altered("a part of it has other labels")
+        at = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
+        alone = [index for index in row_indices(law.declarations) if index in at[0]]
+        known = all(law.declarations.indices[index].over in self.labels for index in alone)
+        if not known or at != list(Instance(self.labels).places(law.declarations, alone)):
+            raise altered("its parts are not those of its labels")
+
+    def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:
+        """The fitted law on the rows of a table.
+
+        Args:
+            table: a path, a data frame, or a mapping of arrays.
+            runs: a table of runs of further domains, of which the law's variables are measured.
+            columns: variable or set -> column, or pattern of columns, where they differ from those
+                fitted.
+
+        Returns:
+            Shape (rows,) where the table says the label of each row, or the law predicts one
+            number; else (rows, labels).
+
+        Raises:
+            LawdslError: a column that is missing, a label that was not fitted, a value outside the
+                law's domain.
+        """
+        return self.predict_with_warnings(table, runs=runs, **columns)[0]
+
+    def predict_with_warnings(
+        self, table: Any, /, *, runs: Any = None, **columns: str
+    ) -> tuple[Array, tuple[Diagnostic, ...]]:
+        """The same, and a warning for each variable that leaves the range it was fitted on."""
+        (values,), warnings = predicted(self, table, runs, columns)
+        return values, warnings
+
+    def predict_with_errors(
+        self, table: Any, /, *, level: float = 0.95, runs: Any = None, **columns: str
+    ) -> Band:
+        """The same with intervals, as `Fit.predict_with_errors` gives them: those of each label by
+        the errors of its own fit.
+
+        Raises:
+            LawdslError: as `predict` does; a level that is none; a fit without a `spread` (F0125).
+        """
+        check_level(level)
+        (values, low, high), warnings = predicted(self, table, runs, columns, level)
+        return Band(values, low, high, level, warnings)
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The indices whose labels have fits of their own."""
+        instance = self.parts[0].law.instance
+        return tuple(instance.at) if instance else ()
+
+    def asked(self, law: Law) -> tuple[str, ...]:
+        """The indices whose label a row must say: those of parameters. Where only variables are of
+        a label, as measured properties of a domain, any other label will do."""
+        marks = self.parts[0].data.ranges
+        return tuple(
+            index
+            for index in row_indices(law.declarations)
+            if index in self.apart or any(name.startswith(f"[{index} = ") for name in marks)
+        )
+
+    @property
+    def outputs(self) -> list[str]:
+        """The labels of the columns that `predict` gives where rows have none."""
+        return [label_of(part) for part in self.parts]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fits as plain data; the keys are stable."""
+        content = {
+            "schema": SEVERAL,
+            "verdict": self.verdict,
+            "labels": {over: list(labels) for over, labels in self.labels.items()},
+            "values": self.values,
+            "objective": self.objective,
+            "columns": dict(self.columns),
+            "warnings": [d.to_json() for d in self.warnings],
+            "dropped": self.dropped,
+            "measured": self.measured and self.measured.to_json(),
+            "rests": {name: list(ends) for name, ends in self.rests.items()},
+            "parts": [part.to_json() for part in self.parts],
+            "law": asdict(self.law),
+        }
+        found: dict[str, Any] = plain(content)
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the fits as JSON, whole or not at all.
+
+        Raises:
+            LawdslError: the file cannot be written.
+        """
+        save(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Fits:
+        """Read fits that `save` wrote.
+
+        Raises:
+            LawdslError: no such file, or no fits of this schema.
+        """
+        return load(path, cls.of_json)
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Fits:
+        """The fits that `to_json` made this of.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
+        """
+        parts = tuple(Fit.of_json(part) for part in content["parts"])
+        if not parts:
+            raise ValueError("no parts")
+        return cls(**fields_of_several(content), parts=parts)
+
+
+def load_fit(path: str | Path) -> Fit | Fits:
+    """Read what `save` wrote: a fit, or the fits of a law with index sets.
+
+    Raises:
+        LawdslError: no such file, or no fit.
+    """
+    return load(path, _either)
+
+
+def _either(content: Any) -> Fit | Fits:
+    several = isinstance(content, Mapping) and content.get("schema") == SEVERAL
+    return Fits.of_json(content) if several else Fit.of_json(content)

@@ -1,0 +1,203 @@
+"""The parts of a fit: frozen records of what was found, from what, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lawdsl.data.trends.result import Inflection
+from lawdsl.language.instances.instance import Instance
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A fitted parameter.
+
+    Attributes:
+        value: in the law's units.
+        at_bound: lower or upper where the fit lies on that bound, else None.
+        identified: whether the data determine it.
+    """
+
+    value: float
+    at_bound: str | None = None
+    identified: bool = True
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How well the data determine the parameters.
+
+    Attributes:
+        method: delta, profile or bootstrap.
+        level: 0.95 for 95 % intervals.
+        by: what was taken to be independent: rows, or training runs.
+        errors: parameter -> standard error, in the law's units.
+        ends: parameter -> lower and upper end, infinite where the data set none. Parameters on a
+            bound, and those that the data do not determine, have no interval.
+        resamples: how many fits of a bootstrap there were.
+        failed: how many of them did not end in a minimum.
+    """
+
+    method: str
+    level: float
+    by: str
+    errors: Mapping[str, float]
+    ends: Mapping[str, tuple[float, float]]
+    resamples: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """Why the fit is a minimum, in parameters scaled so that each counts alike by itself.
+
+    Attributes:
+        gradient: the length of the gradient, relative to the objective: 0 but for rounding.
+        curvature: the least second derivative in any direction: 1 where the parameters do not
+            depend on each other, 0 along a direction in which nothing changes, below 0 at no
+            minimum. Parameters on a bound are left out.
+    """
+
+    gradient: float
+    curvature: float
+
+
+@dataclass(frozen=True)
+class Held:
+    """A parameter that was not fitted.
+
+    Attributes:
+        value: in the law's units.
+        formula: what it is tied to, as text; None where it is fixed.
+    """
+
+    value: float
+    formula: str | None = None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A total over the rows, and the mean of it."""
+
+    sum: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class ObjectiveValue:
+    """The objective at the fit.
+
+    Attributes:
+        name: as the language writes it: huber(log(L), 0.001).
+        sum: the sum over rows that was minimised, each times its weight.
+        mean: the same divided by the number of rows, or the sum of their weights.
+        log: the same loss of log residuals (nan where a prediction is not above 0).
+        raw: the same loss of raw residuals.
+    """
+
+    name: str
+    sum: float
+    mean: float
+    log: Loss
+    raw: Loss
+
+    @property
+    def of_logs(self) -> bool:
+        """Whether the residuals that were minimised are those of logarithms."""
+        return self.name.partition("(")[2].startswith("log(")
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How well the fit describes its own data: R² of raw and of log values, mean absolute error."""
+
+    r2: float
+    r2_log: float
+    mae: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many starts there were, and how many reached the best minimum (relative 1e-6)."""
+
+    starts: int
+    agreed: int
+
+
+@dataclass(frozen=True)
+class FittedLaw:
+    """Which law was fitted: its digest, and all text needed to read it again.
+
+    `instance` are the labels of a law with index sets.
+    """
+
+    name: str
+    digest: str
+    texts: Mapping[str, str]
+    settings: Mapping[str, float]
+    dropped: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    instance: Instance | None = None
+
+    @classmethod
+    def of(cls, law: Law) -> FittedLaw:
+        """What there is to keep of a law."""
+        return cls(
+            law.name,
+            law.digest,
+            law.texts,
+            dict(law.given),
+            law.dropped,
+            law.added,
+            law.held,
+            law.declarations.instance,
+        )
+
+
+@dataclass(frozen=True)
+class FittedData:
+    """Which data were fitted: their digest, the columns, and the range of every variable.
+
+    `weights` is the column that says what a row counts; `runs` are the columns that tell training
+    runs apart, of which there are `groups`. `inflections` are the shares below which the rows break
+    what the law claims.
+    """
+
+    name: str
+    digest: str
+    rows: int
+    dropped: int
+    columns: Mapping[str, str]
+    where: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
+    weights: str | None = None
+    runs: tuple[str, ...] = ()
+    groups: int | None = None
+    inflections: tuple[Inflection, ...] = ()
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a claim for the fitted values, on the whole domain of the variables.
+
+    Attributes:
+        claim: as the language prints it.
+        verdict: certified, refuted or undecided.
+        failed: whether it is refuted although the law promises it, be it under a condition.
+        face: where there is equality, if it is strict only elsewhere.
+        witness: a point at which it fails: name -> exact value as text.
+        value: what the compared difference is there, as text.
+    """
+
+    claim: str
+    verdict: str
+    failed: bool = False
+    face: str | None = None
+    witness: tuple[tuple[str, str], ...] = ()
+    value: str | None = None

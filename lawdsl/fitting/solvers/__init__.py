@@ -1,0 +1,1 @@
+"""Minimisers of a fitting problem, from cheap and rough to exact."""

@@ -1,0 +1,210 @@
+"""The first stage of a search: from anywhere to near the minima.
+
+It moves only the parameters in which the law is not linear, solves for the others at every step
+(Gauss-Newton with damping; Ruhe and Wedin 1980), and takes Huber's delta as wide as the residuals
+are, so that it sees a smooth bowl. Starts that no longer can reach the best are given up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.losses import bend_of
+from lawdsl.fitting.problem import Near, Points, Problem
+from lawdsl.fitting.solvers.variable_projection import solve_each, solved
+from lawdsl.fitting.transforms import Turn, beyond, diagonal, to_free, to_parameters, turned
+from lawdsl.language.resolver import Objective
+
+Array = NDArray[np.float64]
+Chosen = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+STEPS = 200
+ROUGH = 0.003  # relative fall of the loss in a step, below which a start has settled
+PATIENCE = 3  # steps before a start may be given up
+HOPE = 12.0  # so many times its last fall a start must suffice to reach the best one
+NEAR = 1.3  # times the best loss: what the second stage still looks at
+LONGEST = 2.0  # step of a free number: a factor of e^2 in what has one bound
+CRAWLING = 1e-3  # damping that makes small steps, whose small falls say nothing
+DAMPING = (1e-4, 1e-2)  # of every second start: hardly any is fast, some leads further
+EASED, STIFFENED = 0.1, 10.0
+LEAST, MOST = 1e-6, 1e9  # damping
+WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most count as squares
+
+
+def widened(problem: Problem, free: Array) -> Objective:
+    """The objective with Huber's delta as wide as the residuals of the best of some points are."""
+    if problem.objective.loss != "huber":
+        return problem.objective
+    best = free[np.argmin(problem.losses(free))]
+    size = WIDTH * 1.4826 * float(np.median(np.abs(problem.residuals(best[None]))))
+    return replace(problem.objective, delta=max(problem.objective.delta, size))
+
+
+def roughly(problem: Problem, free: Array, objective: Objective) -> tuple[Array, Array]:
+    """Free numbers near the minima, and the losses there; inf where given up.
+
+    Args:
+        problem: the fit.
+        free: starts, shape (starts, parameters).
+        objective: in place of the problem's own.
+    """
+    search = _Rough(problem, free, objective)
+    for number in range(STEPS):
+        if not search.step(number):
+            break
+    return search.free, search.losses
+
+
+class _Rough:
+    """The state of the first stage: one row a start; some things only of those still going."""
+
+    def __init__(self, problem: Problem, free: Array, objective: Objective) -> None:
+        self.problem, self.objective = problem, objective
+        self.moving = moving(problem)
+        self.longest = longest(problem)
+        self.free = free.copy()
+        self.losses = np.full(len(free), np.inf)
+        self.damping = np.resize(DAMPING, len(free))
+        self.fall = np.full(len(free), np.inf)
+        self._begin()
+
+    def _begin(self) -> None:
+        moved, theta, held, near, points, turn = self._solved(self.free, None)
+        self.free = moved
+        self.losses = near.loss
+        self.weights = self._reweighted(near)
+        self.held = held
+        quadratic = self.problem.quadratic_at(points, theta, turn, near, exact=False)
+        self.gradient, self.hessian = quadratic.gradient, quadratic.hessian
+        self.going = np.arange(len(moved))
+        self._go_on(np.isfinite(self.losses))
+
+    def step(self, number: int) -> bool:
+        """One step of every start that is still going; whether any is."""
+        going = self.going
+        if not len(going):
+            return False
+        trial = self.free[going] + self._step(self.damping[going])
+        moved, theta, held, near, points, turn = self._solved(trial, self.weights)
+        fall = self.losses[going] - near.loss
+        better = fall > 0
+        if better.any():
+            there = self.problem.quadratic_at(points, theta, turn, near, exact=False)
+            self._take(better, moved, near, held, fall, there.gradient, there.hessian)
+        self.damping[going] *= np.where(better, EASED, STIFFENED)
+        np.minimum(np.maximum(self.damping, LEAST), MOST, out=self.damping)
+        self._stop(better, number)
+        return True
+
+    def _take(
+        self,
+        better: Mask,
+        moved: Array,
+        near: Near,
+        held: Mask,
+        fall: Array,
+        gradient: Array,
+        hessian: Array,
+    ) -> None:
+        """Go to the points that are better."""
+        weights = self._reweighted(near)
+        if better.all():
+            kept = self.going
+            self.weights, self.held, self.gradient, self.hessian = weights, held, gradient, hessian
+        else:
+            kept = self.going[better]
+            if weights is not None and self.weights is not None:
+                self.weights[better] = weights[better]
+            self.held[better] = held[better]
+            self.gradient[better], self.hessian[better] = gradient[better], hessian[better]
+        self.free[kept], self.losses[kept] = moved[better], near.loss[better]
+        self.fall[kept] = fall[better]
+
+    def _stop(self, better: Mask, number: int) -> None:
+        """Leave out starts that have settled, are stuck, or have no hope of reaching the best."""
+        going = self.going
+        loss, fall, damping = self.losses[going], self.fall[going], self.damping[going]
+        settled = better & (fall <= ROUGH * loss) & (damping < CRAWLING)
+        settled |= ~better & (damping > 1e6)
+        settled |= loss <= self.problem.exact
+        hopeless = np.zeros_like(settled)
+        if number >= PATIENCE and len(self.losses) > 1:
+            best = np.min(self.losses)
+            hopeless = better & (loss - best > HOPE * fall) & (loss > NEAR * best)
+            self.losses[going[hopeless]] = np.inf
+        self._go_on(~(settled | hopeless))
+
+    def _go_on(self, left: Mask) -> None:
+        if left.all():
+            return
+        self.going = self.going[left]
+        self.weights = None if self.weights is None else self.weights[left]
+        self.held, self.gradient, self.hessian = (
+            self.held[left],
+            self.gradient[left],
+            self.hessian[left],
+        )
+        self.problem = self.problem.of_starts(left)
+
+    def _step(self, damping: Array) -> Array:
+        """The damped step of the parameters that are not linear, the others following."""
+        if not self.moving.any():
+            return np.zeros_like(self.gradient)
+        size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
+        scaled = self.hessian / (size[:, :, None] * size[:, None, :])
+        pull = self.gradient / size
+        if self.held.any():  # what is on its bound stays there, instead of paying for others
+            scaled[self.held[:, :, None] | self.held[:, None, :]] = 0.0
+            diagonal(scaled)[...] += self.held
+            pull[self.held] = 0.0
+        diagonal(scaled)[...] += np.where(self.moving, damping[:, None], 1e-12) + 1e-14
+        if not np.isfinite(scaled).all() or not np.isfinite(pull).all():
+            scaled, pull = np.nan_to_num(scaled), np.nan_to_num(pull)
+            diagonal(scaled)[...] += 1e-14
+        step = solve_each(scaled, pull) / size
+        step = np.minimum(np.maximum(step, -self.longest), self.longest)
+        return np.where(self.moving, -step, 0.0)
+
+    def _solved(
+        self, free: Array, weights: Array | None
+    ) -> tuple[Array, Array, Mask, Near, Points, Turn]:
+        """Points with the linear parameters solved for: free numbers, parameters, what lies on a
+        bound, the model beside the data, and what derivatives are made of."""
+        problem = self.problem
+        theta, turn = turned(problem.transforms, free, second=False)
+        points = Points(problem, theta, 1)
+        held = np.zeros(free.shape, dtype=bool)
+        linear = problem.model.linear
+        if linear:
+            theta, held[:, linear] = solved(problem, points, theta, weights)
+            free = to_free(problem.transforms, theta)
+            if problem.transforms.others:  # bounds of others may have moved with the linear ones
+                theta, turn = turned(problem.transforms, free, second=False)
+                points = Points(problem, theta, 1)
+            else:
+                turn.slopes[:, linear] = 1.0
+                out = beyond(problem.transforms, free)
+                if out.any():  # the loss is that of the parameters which the free numbers stand for
+                    theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
+        near = problem.near(points.value(theta), self.objective)
+        return free, theta, held, near, points, turn
+
+    def _reweighted(self, near: Near) -> Array | None:
+        if self.objective.loss != "huber" or not self.problem.linear:
+            return None
+        return bend_of(near.residual, near.inside, self.objective, exact=False)
+
+
+def longest(problem: Problem) -> Array:
+    """The longest step of each free number."""
+    bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
+    return np.where(bounded, LONGEST, np.inf)
+
+
+def moving(problem: Problem) -> Mask:
+    """Which parameters the search moves: those that are not solved for."""
+    return ~np.isin(np.arange(problem.parameters), problem.linear)

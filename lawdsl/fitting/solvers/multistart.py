@@ -1,0 +1,221 @@
+"""The best parameters for a table: starts, their descents, more starts while few agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.build_problem import of_logarithms, with_solved_factors
+from lawdsl.fitting.diagnostics import diagnose
+from lawdsl.fitting.diagnostics.alternative_minima import predicts_alike
+from lawdsl.fitting.options import MOST_STARTS, is_whole
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result_parts import Agreement
+from lawdsl.fitting.solvers.descent import POLISHED, Descent, descend, finely, from_one, polish
+from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Starts = int | str | Mapping[str, float] | Array
+
+AUTO = "auto"
+ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
+ENOUGH = 5  # starts that agree on the best minimum
+FURTHER = 600  # evaluations of the best start, where it has not settled
+FLAT = 1e-12  # of the measurements: what moves them less has no effect
+LOGARITHMIC = 6  # starts for the logarithm of the law
+SAME = 1e-6  # relative difference of objectives that counts as the same minimum
+POLISH, POLISH_LONG = 12, 2  # steps at most
+LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best minimum that was found.
+
+    Attributes:
+        theta: the parameters, shape (parameters,).
+        free: the free numbers they come from.
+        loss: the objective there.
+        agreement: how many starts there were, and how many led there.
+        converged: whether it is a minimum.
+        reason: why the search stopped.
+        searched: what the starts have minimised: the fit, or a part of its rows, or without the
+            bounds that depend on other parameters.
+        reached: where each start led, in the free numbers of that.
+        outside: how many declared starts lie outside the domain.
+    """
+
+    theta: Array
+    free: Array
+    loss: float
+    agreement: Agreement
+    converged: bool
+    reason: str
+    searched: Problem
+    reached: tuple[Descent, ...]
+    outside: int = 0
+
+
+@np.errstate(all="ignore")  # a step may lead where a law overflows
+def optimum(
+    law: Law,
+    problem: Problem,
+    starts: Starts = AUTO,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Optimum:
+    """The best parameters.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        starts: how many, `auto` for as many as it takes until several agree, `declared`, or one;
+            as an array one that the engine has come to, which is put inside the domain.
+        seed: of the draws; the same seed gives the same optimum.
+        progress: called with how many starts are done, and of how many.
+
+    Raises:
+        LawdslError: the law has no value on the data at any start.
+    """
+    free = relaxed(problem.transforms)
+    if free is not None:
+        looser = replace(problem, transforms=free)
+        found = _optimum(law, looser, starts, seed, progress)
+        if keeps(problem.transforms, found.theta):
+            return replace(found, free=to_free(problem.transforms, found.theta[None])[0])
+    return _optimum(law, problem, starts, seed, progress)
+
+
+def _optimum(
+    law: Law,
+    problem: Problem,
+    starts: Starts,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> Optimum:
+    sample = problem.sample(LONG, seed)
+    outside = 0
+    if isinstance(starts, np.ndarray):
+        reached = [from_one(sample, to_free(sample.transforms, starts[None])[0])]
+    elif isinstance(starts, Mapping):
+        reached = [from_one(sample, given_start(law, sample, starts)[0])]
+    elif isinstance(starts, str) and starts == "declared":
+        free, outside = declared_starts(law, sample)
+        reached = descend(sample, free, progress)
+    else:
+        reached = _by_chosen(law, sample, _rounds(starts), seed, progress, starts == AUTO)
+    losses = np.array([d.loss for d in reached])
+    best = reached[int(np.argmin(losses))]
+    if not np.isfinite(best.loss):
+        message = "the law has no value on these data wherever the search goes"
+        help = "declare starts in the law, or domains that keep it defined"
+        raise LawdslError(Diagnostic("F0107", message, help=help))
+    agreement = Agreement(len(reached), _agreed(sample, reached))
+    if not best.converged:
+        best = _followed(sample, best)
+    if sample is not problem:
+        there, _, settled = finely(problem, best.free[None])
+        loss = problem.losses(there)
+        best = replace(best, free=there[0], loss=float(loss[0]), converged=bool(settled[0]))
+    best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
+    theta = to_parameters(problem.transforms, best.free[None])[0]
+    end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
+    return Optimum(theta, best.free, float(problem.losses_at(theta[None])[0]), *end)
+
+
+def _followed(problem: Problem, best: Descent) -> Descent:
+    """From where Newton's method ran out of steps: a trust region goes on along a curved valley."""
+    further = from_one(problem, best.free, FURTHER)
+    return further if further.loss <= best.loss else best
+
+
+def _polished(problem: Problem, best: Descent, steps: int) -> Descent:
+    """To the last digits, parameters that run off to a bound being put where rounding ends."""
+    polished = polish(problem, diagnose.on_bounds(problem, best.free, best.loss), steps)
+    loss = float(problem.losses(polished[None])[0])
+    if loss <= best.loss * (1 + POLISHED):
+        return replace(best, free=polished, loss=loss)
+    return best
+
+
+def _agreed(problem: Problem, reached: Sequence[Descent]) -> int:
+    """How many starts led to the best minimum: to its objective and to its predictions. Where the law
+    is flat in all its parameters a start shows nothing but itself."""
+    best = min(reached, key=lambda d: d.loss)
+    limit = best.loss + max(SAME * abs(best.loss), problem.exact)
+    equal = [d for d in reached if d.loss <= limit]
+    if not np.isfinite(best.loss) or _is_flat(problem, best.free):
+        return min(len(equal), 1)
+    ends = {id(d): d for d in equal}  # starts of one basin share their end
+    alike = predicts_alike(problem, best.free, np.stack([d.free for d in ends.values()]))
+    same = {number for number, one in zip(ends, alike, strict=True) if one}
+    return sum(id(d) in same for d in equal)
+
+
+def _is_flat(problem: Problem, free: Array) -> bool:
+    """Whether no parameter that is searched for moves the predictions at a point."""
+    moving = [i for i in range(problem.parameters) if i not in problem.linear]
+    if not moving:
+        return False
+    theta = to_parameters(problem.transforms, free[None])
+    slopes = problem.slopes(theta)[1][0][:, moving]
+    size = 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
+    unit = np.maximum(np.abs(theta[0, moving]), 1.0)
+    return not np.any(np.abs(slopes) * unit > FLAT * size)
+
+
+def _rounds(starts: Starts) -> tuple[int, ...]:
+    if isinstance(starts, str) and starts == AUTO:
+        return ROUNDS
+    if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
+        message = f"`{starts}` is not a valid number of starts"
+        help = f"give a number from 1 to {MOST_STARTS:,}, `auto`, `declared`, or values of the parameters"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    return (int(starts),)
+
+
+def _by_chosen(
+    law: Law,
+    problem: Problem,
+    rounds: tuple[int, ...],
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+    more: bool,
+) -> list[Descent]:
+    """Descents of starts that the engine chooses, until several of them agree; with more that the
+    logarithm of the law gives, where they cost nearly nothing."""
+    form = with_solved_factors(law, problem) or problem
+    reached: list[Descent] = []
+    for number, count in enumerate(rounds):
+        free = chosen_starts(law, form, count, seed + number)
+        if len(free):
+            reached += descend(form, free, progress)
+        if number == 0 and more:
+            reached += _by_logarithms(law, problem, seed)
+        if reached and _agreed(problem, reached) >= ENOUGH:
+            break
+    if not reached:
+        message = f"`{law.name}` has no value on these data at any start"
+        help = "declare starts in the law: `start A = 1, alpha = 0.5`"
+        raise LawdslError(Diagnostic("F0107", message, help=help))
+    return reached
+
+
+def _by_logarithms(law: Law, problem: Problem, seed: int) -> list[Descent]:
+    """Descents from where the logarithm of the law fits that of the data best: it is linear in more
+    parameters, and what is alike in logarithms is nearly so in the law."""
+    logs = of_logarithms(law, problem)
+    if logs is None:
+        return []
+    free = chosen_starts(law, logs, LOGARITHMIC, seed)
+    best = min(descend(logs, free), key=lambda d: d.loss, default=None) if len(free) else None
+    if best is None or not np.isfinite(best.loss):
+        return []
+    start = polish(logs, best.free)
+    return descend(problem, start[None]) if np.isfinite(problem.losses(start[None])[0]) else []

@@ -1,0 +1,245 @@
+"""The second stage of a search: from near the minima to them, to the last digit.
+
+Newton's method with exact second derivatives. After every step the linear parameters are solved for
+again, exactly: the valleys of these objectives are curved in them, and Huber's kinks hold up what
+does not follow the curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.problem import Near, Points, Problem, Quadratic
+from lawdsl.fitting.solvers.irls import ROUGH, longest, moving
+from lawdsl.fitting.solvers.variable_projection import refined
+from lawdsl.fitting.transforms import beyond, diagonal, to_free, to_parameters, turned
+from lawdsl.language.resolver import Objective
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+STEPS = 60
+ENOUGH = 1e-2  # of the fall foreseen: what the linear parameters may leave
+SETTLED = 1e-14  # relative fall that Newton's method foresees at the minimum
+AGAIN, WIDENED = 5, 3.0  # how often Huber's delta is widened, and how far
+NARROWED = 0.25  # of Huber's delta, from one step to the next
+STUCK = 1e4  # damping at which no step leads lower
+EXACTLY_SETTLED = 1e-9  # the same where the fit is exact, of the loss that is rounding
+NEARBY = 1e-5  # a step so short needs no second look where next to no fall is foreseen
+NOISE = 1e-14  # relative: of an objective summed from rounded residuals
+
+
+def finely(
+    problem: Problem,
+    free: Array,
+    fixed: Mask | None = None,
+    settled_at: float = SETTLED,
+) -> tuple[Array, Array, Mask]:
+    """To the minima.
+
+    Args:
+        problem: the fit.
+        free: starts near minima, shape (starts, parameters).
+        fixed: the free numbers that stay as they are, of the same shape.
+        settled_at: the relative fall of the loss that no longer matters.
+
+    Returns:
+        Free numbers, losses, and whether each start ended in a minimum.
+    """
+    fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
+    with np.errstate(all="ignore"):
+        free, losses, settled = _by_newton(problem, free, problem.objective, fixed, settled_at)
+        for _ in range(AGAIN if problem.objective.loss == "huber" else 1):
+            left = np.flatnonzero(~settled & np.isfinite(losses))
+            if not len(left):
+                break
+            wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
+            there, loss, done = _by_newton(
+                problem.of_starts(left), free[left], wide, fixed[left], settled_at
+            )
+            better = loss <= losses[left]
+            free[left[better]], losses[left[better]] = there[better], loss[better]
+            settled[left] = done & better
+    return free, losses, settled
+
+
+def _by_newton(
+    problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float
+) -> tuple[Array, Array, Mask]:
+    """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
+    search = _Fine(problem, free, now, fixed, settled_at)
+    for _ in range(STEPS):
+        if not search.step():
+            break
+    return search.free, search.losses, search.settled
+
+
+class _Fine:
+    """The state of the second stage: one row a start; some things only of those still going."""
+
+    def __init__(
+        self, problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float
+    ) -> None:
+        self.problem, self.now, self.settled_at = problem, now, settled_at
+        self.moving, self.longest = moving(problem), longest(problem)
+        self.fixed = fixed if fixed.any() else None
+        self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
+        self.going = np.arange(len(free))
+        there = _There(problem, free, self.fixed)
+        there.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
+        self.free, self.losses = there.free, there.near.loss
+        self.near, self.quadratic = there.near, there.quadratic()
+
+    def step(self) -> bool:
+        """One step of every start that is still going; whether any is."""
+        step, foreseen = newton_step(
+            self.quadratic, self.damping[self.going], self.longest, self.moving
+        )
+        narrowing = self.now.delta > self.problem.objective.delta
+        if not narrowing:
+            loss = self.quadratic.loss
+            tiny = foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.problem.exact
+            if tiny.any():
+                self._settle(tiny, step)
+                step, foreseen = step[~tiny], foreseen[~tiny]
+        going = self.going
+        if not len(going):
+            return False
+        there = _There(self.problem, self.free[going] + step, self.fixed)
+        there.follow(self.now, ENOUGH * foreseen, before=self.near)
+        better = there.near.loss <= self.quadratic.loss * (1 + NOISE)
+        kept = going[better]
+        self.free[kept], self.losses[kept] = there.free[better], there.near.loss[better]
+        damping = self.damping[going]
+        eased = np.where(damping < 1e-6, 0.0, damping * 0.1)
+        self.damping[going] = np.where(better, eased, np.maximum(damping * 10, 1e-4))
+        if narrowing:
+            self._narrow()
+            return True
+        if better.all():
+            self.near, self.quadratic = there.near, there.quadratic()
+        elif better.any():
+            self.near = self.near.where(better, there.near)
+            self.quadratic = self.quadratic.where(better, there.quadratic())
+        self._go_on(self.damping[going] <= STUCK)
+        return True
+
+    def _settle(self, tiny: Mask, step: Array) -> None:
+        """The last step of some starts, unless it is long and leads uphill."""
+        done, step = self.going[tiny], step[tiny]
+        step[~np.isfinite(step)] = 0.0
+        self.settled[done] = True
+        far = np.max(np.abs(step), axis=1) > NEARBY
+        if far.any():
+            to = self.free[done[far]] + step[far]
+            loss = self.problem.of_starts(np.flatnonzero(tiny)[far]).losses(to, self.now)
+            step[far] *= (loss <= self.losses[done[far]])[:, None]
+        self.free[done] += step
+        self._go_on(~tiny)
+
+    def _narrow(self) -> None:
+        """Huber's delta nearer to the problem's own."""
+        delta = max(self.now.delta * NARROWED, self.problem.objective.delta)
+        self.now = replace(self.now, delta=delta)
+        self.damping[:] = 0.0
+        there = _There(self.problem, self.free, self.fixed)
+        there.follow(self.now, np.zeros(len(self.free)))
+        self.free, self.losses = there.free, there.near.loss
+        self.near, self.quadratic = there.near, there.quadratic()
+
+    def _go_on(self, left: Mask) -> None:
+        if left.all():
+            return
+        self.going, self.quadratic = self.going[left], self.quadratic.of(left)
+        self.near = self.near.at(left)
+        self.problem = self.problem.of_starts(left)
+        self.fixed = None if self.fixed is None else self.fixed[left]
+
+
+class _There:
+    """Some points, and all that is known of them.
+
+    Args:
+        problem: the fit.
+        free: the points, shape (starts, parameters).
+        fixed: which free numbers stay as they are, of the same shape; None for none.
+    """
+
+    def __init__(self, problem: Problem, free: Array, fixed: Mask | None) -> None:
+        self.problem, self.free, self.fixed = problem, free, fixed
+        self.exact = problem.bends()
+        self.theta, self.turn = turned(problem.transforms, free, self.exact)
+        self.points = Points(problem, self.theta, 2 if self.exact else 1)
+        self.held = fixed
+        self.near: Near
+
+    def follow(
+        self, now: Objective, enough: Array, share: float = 0.0, before: Near | None = None
+    ) -> None:
+        """Take the linear parameters to the minimum, but for a fall that is enough, or a share."""
+        problem, places = self.problem, self.problem.model.linear
+        if not places:
+            self.near = problem.near(self.points.value(self.theta), now)
+            return
+        own = None if self.fixed is None else self.fixed[:, places]
+        self.theta, on_bound, self.near = refined(
+            problem, self.points, self.theta, now, enough, own, share, before
+        )
+        moved = to_free(problem.transforms, self.theta, inside=1e-16)
+        self.free = moved if self.fixed is None else np.where(self.fixed, self.free, moved)
+        if on_bound.any():
+            held = np.zeros(moved.shape, dtype=bool) if self.fixed is None else self.fixed.copy()
+            held[:, places] |= on_bound
+            self.held = held
+        if problem.transforms.others:  # bounds of others may have moved with the linear ones
+            self.theta, self.turn = turned(problem.transforms, self.free, self.exact)
+            self.points = Points(problem, self.theta, 2 if self.exact else 1)
+            self.near = problem.near(self.points.value(self.theta), now)
+        else:
+            out = beyond(problem.transforms, self.free)
+            if out.any():  # the loss is that of the parameters which the free numbers stand for
+                self.theta = np.where(
+                    out[:, None], to_parameters(problem.transforms, self.free), self.theta
+                )
+                self.near = problem.near(self.points.value(self.theta), now)
+            problem.transforms.turn_again(self.turn, self.theta, places)
+
+    def quadratic(self) -> Quadratic:
+        """The objective near the points, for steps that leave out what is held."""
+        found = self.problem.quadratic_at(self.points, self.theta, self.turn, self.near, self.exact)
+        return found if self.held is None else found.without(self.held)
+
+
+def newton_step(
+    near: Quadratic, damping: Array, longest: Array, moving: Mask
+) -> tuple[Array, Array]:
+    """A step that leads downhill wherever the second derivatives bend, and the fall it foresees.
+
+    Only the parameters that are moving are damped and kept from long steps: the linear ones are
+    solved for afterwards.
+    """
+    gradient, hessian = near.gradient, near.hessian
+    steep = np.abs(diagonal(hessian))
+    steep = np.maximum(steep, np.abs(gradient) / longest)  # where nothing bends: that far
+    size = np.sqrt(np.maximum(steep, 1e-14 * np.max(steep, axis=1, keepdims=True) + 1e-300))
+    scaled = hessian / (size[:, :, None] * size[:, None, :])
+    pull = gradient / size
+    if not (np.isfinite(scaled).all() and np.isfinite(pull).all()):
+        scaled[~np.isfinite(scaled)] = 0.0
+        pull[~np.isfinite(pull)] = 0.0
+    if damping.any():
+        diagonal(scaled)[...] += np.where(moving, damping[:, None], 0.0)
+    values, vectors = np.linalg.eigh(scaled)
+    pull = (pull[:, None] @ vectors)[:, 0]
+    stiff = np.abs(values)
+    stiff = np.maximum(stiff, 1e-10 * stiff.max(axis=1, keepdims=True) + 1e-300)
+    along = -pull / stiff
+    step = (vectors @ along[:, :, None])[:, :, 0] / size
+    if moving.any():
+        over = np.max(np.abs(step[:, moving]) / longest[moving], axis=1)
+        step /= np.maximum(1.0, over)[:, None]
+    step = np.minimum(np.maximum(step, -longest), longest)
+    return step, -np.add.reduce(along * pull, 1) / 2

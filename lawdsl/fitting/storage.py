@@ -1,0 +1,129 @@
+"""A fit as a file, and its law read again from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.files import write
+from lawdsl.fitting.fields import SCHEMA
+from lawdsl.fitting.result_parts import FittedLaw
+from lawdsl.language.parser import parse
+from lawdsl.language.resolver import Declarations, resolve
+from lawdsl.law.law import Law
+
+LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
+NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+"""What reading content of another form ends in."""
+
+Kept = TypeVar("Kept")
+
+
+def read(path: Path) -> str:
+    """The text of a file that may be a fit.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too large, or no UTF-8.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"larger than {LARGEST // 2**20} MiB")
+    return content.decode("utf-8")
+
+
+def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
+    """What the content of a file is built into.
+
+    Args:
+        path: of a file that `save` wrote.
+        build: plain data -> record; what it raises on data of another form is a user's mistake.
+
+    Raises:
+        LawdslError: no such file, or no fit.
+    """
+    try:
+        return build(json.loads(read(Path(path)), parse_constant=_refuse))
+    except LawdslError as error:
+        raise LawdslError([replace(d, place=str(path)) for d in error.diagnostics]) from None
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+    except NO_FIT as error:
+        reason = f"it is not a fit of schema {SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
+    help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
+    message = f"the fit cannot be read: {reason}"
+    raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help))
+
+
+def save(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write a fit as JSON, whole or not at all.
+
+    Raises:
+        LawdslError: the file cannot be written.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        write(Path(path), text)
+    except OSError as error:
+        message = f"the fit cannot be written: {error.strerror}"
+        help = "give the path of a file in a folder that you may write to"
+        raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
+
+
+def read_again(fitted: FittedLaw) -> Law:
+    """The law that was fitted, but for its labels: set, changed and held as it was then.
+
+    Raises:
+        LawdslError: its texts do not make that law.
+    """
+    law = Law(declarations(fitted))
+    if fitted.settings:
+        law = law.with_settings(**fitted.settings)
+    for bound in fitted.dropped:
+        law = law.without(bound)
+    for bound in fitted.added:
+        law = law.with_bound(bound)
+    return law.holding(fitted.held)
+
+
+def declarations(law: FittedLaw) -> Declarations:
+    """Read a law again from the texts that a fit carries; no other file is looked at.
+
+    Raises:
+        LawdslError: the texts do not make that law.
+    """
+    done: dict[str, Declarations] = {}
+    path: list[str] = []
+
+    def find(name: str) -> Declarations:
+        if name not in law.texts:
+            raise altered(f"it lacks the law `{name}`")
+        if name in path:
+            raise altered(f"its laws are built on each other: {' -> '.join([*path, name])}")
+        if name not in done:
+            path.append(name)
+            text = Text(f"{name} (kept in the fit)", law.texts[name])
+            document, mistakes = parse(text.text, text.name)
+            found, more = resolve(document, text, find)
+            if found is None or any(d.severity == "error" for d in (*mistakes, *more)):
+                raise LawdslError([*mistakes, *more])
+            done[name] = found
+            path.pop()
+        return done[name]
+
+    return find(law.name)
+
+
+def altered(why: str) -> LawdslError:
+    """The error of a fit whose parts do not belong together."""
+    help = "make the fit again: `lawdsl fit LAW DATA -o FIT.json`"
+    return LawdslError(Diagnostic("F0108", f"the fit has been altered: {why}", help=help))
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,231 @@
+"""Consistency checks of stored fits.
+
+A file is edited, cut and copied. Its parameters must lie in the domains of the law, its sums must
+agree with each other, and its predictions with the range of the rows it says it was made from. One
+check serves all that use a fit: predictions, questions, proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.build_problem import is_large, problem_of
+from lawdsl.fitting.fixed_parameters import held_values
+from lawdsl.fitting.storage import altered
+from lawdsl.law.law import Bound, Law, Quantity
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.result import Fit
+
+Array = NDArray[np.float64]
+
+AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
+SAME = 1e-6  # relative: two sums of the same residuals differ by less
+MOST_ROWS = 2**53  # whole numbers up to here are floats too
+EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
+
+
+def check_stored(fit: Fit, law: Law) -> None:
+    """Refuse a fit whose numbers contradict each other or its law.
+
+    Args:
+        fit: as read from a file.
+        law: its law, read again.
+
+    Raises:
+        LawdslError: F0108, with each contradiction.
+    """
+    found = [
+        *_domains(fit, law),
+        *_held(fit, law),
+        *_sums(fit, law),
+        *_ends(fit),
+        *_level(fit),
+    ]
+    if not found:
+        found = [*_predictions(fit, law)]
+    if found:
+        raise LawdslError([d for why in found for d in altered(why).diagnostics])
+
+
+def _domains(fit: Fit, law: Law) -> Iterator[str]:
+    """Parameters outside of the domains that the law declares."""
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    point = {s.symbol: s.value for s in law.settings if s.value is not None}
+    point |= {law.symbols[name]: x for name, x in values.items() if name in law.symbols}
+    for q in law.parameters:
+        value = values[q.name]
+        for bound in q.bounds:
+            limit = _limit(bound, point)
+            if limit is not None and not _keeps(bound, value, limit):
+                shown = "" if bound.limit.is_number else f" = {limit:.6g}"
+                yield f"{q.name} = {value:.6g} lies outside the law's domain, {_text(q, bound)}{shown}"
+
+
+def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
+    """A bound as a number; None where it has no value there."""
+    try:
+        limit = float(bound.limit.xreplace({s: sp.Float(x, 17) for s, x in point.items()}))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return limit if math.isfinite(limit) else None
+
+
+def _keeps(bound: Bound, value: float, limit: float) -> bool:
+    """Whether a value satisfies a bound, or lies on it up to rounding."""
+    inwards = value - limit if bound.lower else limit - value
+    if limit == 0 and bound.relation in (">", "<"):
+        return inwards > 0
+    return inwards >= -AT_BOUND * abs(limit)
+
+
+def _text(q: Quantity, bound: Bound) -> str:
+    return f"{q.name} {bound.relation} {bound.text}"
+
+
+def _held(fit: Fit, law: Law) -> Iterator[str]:
+    """Parameters that are held, at another value than the law holds them."""
+    if is_large(law):
+        return
+    for name, known in held_values(law, fit.values).items():
+        stored = fit.held.get(name)
+        if stored is None:
+            yield f"it has no value of {name}, which the law holds"
+        elif not math.isclose(stored.value, known.value, rel_tol=SAME, abs_tol=1e-300):
+            yield f"{name} = {stored.value:.6g}, but the law holds it at {known.value:.6g}"
+
+
+def _sums(fit: Fit, law: Law) -> Iterator[str]:
+    """Numbers about the residuals that contradict each other."""
+    objective, data = fit.objective, fit.data
+    for name, (low, high) in data.ranges.items():
+        if low > high:
+            yield f"the range of {name} is from {low:.6g} to {high:.6g}"
+    if (
+        not 1 <= data.rows <= MOST_ROWS
+        or data.dropped < 0
+        or not 0 <= fit.agreement.agreed <= fit.agreement.starts
+    ):
+        yield "its counts of rows or starts are impossible"
+    if data.rows > MOST_ROWS:
+        return
+    totals = (objective, objective.log, objective.raw)
+    if any(total.sum < 0 or total.mean < 0 for total in totals) or fit.metrics.mae < 0:
+        yield "a sum of losses is below 0"
+    if max(fit.metrics.r2, fit.metrics.r2_log, -math.inf) > 1 + EXACT:
+        yield "an R² is above 1"
+    own = objective.log if objective.of_logs else objective.raw
+    least = _rounding(fit, law)
+    if not _same(own.sum, objective.sum, least):
+        yield (
+            f"the objective is {objective.sum:.6g}, but that of its parameters is stored as "
+            f"{own.sum:.6g}"
+        )
+    if data.weights is None:
+        for total in totals:
+            if not _same(total.mean * data.rows, total.sum, least):
+                yield f"a mean of {total.mean:.6g} over {data.rows} rows contradicts a sum of {total.sum:.6g}"
+
+
+def _rounding(fit: Fit, law: Law) -> float:
+    """A sum of losses that is no more than rounding: by the size of the output, whatever the
+    variables are measured in."""
+    size = 1.0
+    if not fit.objective.of_logs:
+        size = max(map(abs, fit.data.ranges.get(law.output, (1.0, 1.0))))
+    return fit.data.rows * EXACT * max(size, size**2) * EXACT
+
+
+def _same(one: float, other: float, least: float) -> bool:
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return True  # it has no value, and so cannot contradict another
+    return abs(one - other) <= SAME * max(abs(one), abs(other)) + least
+
+
+def _ends(fit: Fit) -> Iterator[str]:
+    """Intervals that do not contain their parameter; those of resamples need not."""
+    known = fit.intervals
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    for name, (low, high) in known.ends.items():
+        value = values.get(name)
+        if value is None:
+            yield f"it has an interval of {name}, which is not a parameter"
+            continue
+        least = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
+        if low > high or (known.method != "bootstrap" and not low - least <= value <= high + least):
+            yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
+
+
+def _level(fit: Fit) -> Iterator[str]:
+    """A level of intervals that is none."""
+    if not 0 < fit.intervals.level < 1:
+        yield f"{fit.intervals.level:g} is no level of an interval"
+
+
+def _predictions(fit: Fit, law: Law) -> Iterator[str]:
+    """Parameters that cannot be those of rows with such ranges and errors.
+
+    No residual exceeds the mean absolute error times the rows. There is a row at each end of each
+    variable, so the prediction of a law of one variable is known there up to that error. With several
+    variables the rows lie anywhere within the ranges: the enclosure of the law on this box, by interval
+    arithmetic, must meet the range of the output widened by that error.
+    """
+    data, names = fit.data, [q.name for q in law.variables]
+    known = law.output in data.ranges and math.isfinite(fit.metrics.mae)
+    if data.weights is not None or not names or not known or is_large(law):
+        return
+    if any("[" in name for name in names):
+        return
+    ends = [data.ranges[name] for name in names]
+    low, high = data.ranges[law.output]
+    most = data.rows * fit.metrics.mae * (1 + SAME) + SAME * max(abs(low), abs(high))
+    if len(names) == 1:
+        worst = max(_at_ends(fit, law, ends[0]), key=lambda y: max(low - y, y - high))
+        wrong, made = worst > high + most or worst < low - most, f"= {worst:.6g}"
+    else:
+        least, largest = _bounds(fit, law, ends)
+        wrong = least > high + most or largest < low - most
+        made = f"from {least:.6g} to {largest:.6g}"
+    if wrong:
+        yield (
+            f"its parameters give {law.output} {made} in the range of its rows, which have "
+            f"{low:.6g} to {high:.6g} and a mean absolute error of {fit.metrics.mae:.3g}"
+        )
+
+
+@np.errstate(all="ignore")
+def _at_ends(fit: Fit, law: Law, ends: tuple[float, float]) -> list[float]:
+    """The predictions at both ends of the one variable, where they are finite."""
+    theta = np.array([[fit.values[q.name] for q in law.parameters]])
+    problem = problem_of(law, np.array([ends]), np.ones(2), law.objective)
+    found = [float(y) for y in problem.predictions(theta)[0]]
+    return found if all(map(math.isfinite, found)) else [math.nan]
+
+
+def _bounds(fit: Fit, law: Law, ends: list[tuple[float, float]]) -> tuple[float, float]:
+    """Bounds of the law on the box of its variables' ranges; infinite where none are known."""
+    from flint import arb
+
+    from lawdsl.compiling.interval_evaluation import Prepared
+    from lawdsl.compiling.intervals import Interval, NoInterval
+    from lawdsl.compiling.tape import compile_tape
+
+    fixed = {law.symbols[q.name]: fit.values[q.name] for q in law.parameters}
+    fixed |= {q.symbol: q.value for q in law.settings if q.value is not None}
+    variables = [q.symbol for q in law.variables]
+    boxes = [Interval(arb(low), arb(high)) for low, high in ends]
+    try:
+        tape = compile_tape([law.expression], [*variables, *fixed])
+        points = [Interval(arb(x), arb(x)) for x in fixed.values()]
+        known = dict(enumerate(points, start=len(variables)))
+        found = Prepared(tape, known).run([*boxes, *points])
+    except NoInterval:
+        return -math.inf, math.inf
+    return float(found.low), float(found.high)

@@ -1,0 +1,202 @@
+"""A parameter that is chosen before the others are fitted: c, where log(L - c) is nearest to linear.
+
+What is left of L = c + k*exp(t*r) without c has the logarithm log(k) + t*r, which is linear in r. So c
+is looked for where a regression leaves the smallest share of the variance of log(L - c) unexplained
+(for one variable: where the correlation is largest), and the rest is fitted with c held there
+(Ye et al. 2024, section 5, as released with the paper). A share it must be: the variance itself
+vanishes as c falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.symbolic_linearity import logarithm
+from lawdsl.language.symbols import Choice
+from lawdsl.law.algebra import bounded
+from lawdsl.law.law import Law, Quantity
+
+Array = NDArray[np.float64]
+
+SCANNED = 2000  # values, where the law does not say how many
+CLOSEST = 1e-9  # of the interval: how near to the smallest measurement they come
+EXACTLY = 1e-12  # relative: of the distance from the smallest measurement
+
+
+@dataclass(frozen=True)
+class Straightest:
+    """What a parameter is chosen by.
+
+    Attributes:
+        choice: which parameter, and among how many values.
+        number: of the parameter in the law.
+        lower: its lower bound.
+        closed: whether it may equal that.
+        target: the measured values, shape (rows,).
+        basis: what the regression is on, shape (rows, functions).
+        offset: what of the logarithm no parameter moves, shape (rows,).
+        weights: of the rows, shape (rows,).
+    """
+
+    choice: Choice
+    number: int
+    lower: float
+    closed: bool
+    target: Array
+    basis: Array
+    offset: Array
+    weights: Array
+
+    @property
+    def top(self) -> float:
+        """What the parameter stays below."""
+        return float(np.min(self.target))
+
+    @cached_property
+    def candidates(self) -> Array:
+        """The values that are looked at, ascending. Where the law does not say how many, they come
+        close together towards the smallest measurement, near to which the logarithm turns fast."""
+        if self.choice.count is not None:
+            found = np.linspace(self.lower, self.top, self.choice.count)[:-1]
+        else:
+            distances = (self.top - self.lower) * np.geomspace(1, CLOSEST, SCANNED)
+            found = self.top - distances
+            found[0] = self.lower
+        return found if self.closed else found[1:]
+
+    def value(self, weights: Array | None = None) -> float:
+        """The best value; with other weights of the rows if they are given.
+
+        Of a number of values it is one of them; else the best of the scan is refined between its
+        neighbours.
+        """
+        weights = self.weights if weights is None else weights
+        places = self.candidates
+        best = int(np.argmin(self.unexplained(places, weights)))
+        if self.choice.count is not None or best in (0, len(places) - 1):
+            return float(places[best])
+        ends = np.log(self.top - places[[best + 1, best - 1]])
+
+        def share(distance: float) -> float:
+            return float(self.unexplained(np.array([self.top - np.exp(distance)]), weights)[0])
+
+        found = minimize_scalar(share, bounds=ends, method="bounded", options={"xatol": EXACTLY})
+        return self.top - float(np.exp(found.x))
+
+    def unexplained(self, values: Array, weights: Array | None = None) -> Array:
+        """The share of the variance of log(L - c) that the regression leaves, shape (values,).
+
+        Args:
+            values: of the parameter, shape (values,).
+            weights: of the rows, in place of their own.
+        """
+        root = np.sqrt(self.weights if weights is None else weights)[:, None]
+        logs = np.log(self.target[:, None] - values)
+        explained, _ = np.linalg.qr(root * self.basis)
+        mean, _ = np.linalg.qr(root)
+        left = _left(explained, root * (logs - self.offset[:, None]))
+        return left / _left(mean, root * logs)
+
+    def findings(self, value: float) -> list[Diagnostic]:
+        """What there is to say of the value that was chosen."""
+        name, places = self.choice.name, self.candidates
+        if value == places[-1]:
+            message = f"log(L - {name}) is the straighter, the nearer {name} is to the smallest L"
+            help = "the rest of the law says little of these data: look at the smallest value"
+            return [Diagnostic("F0103", message, "warning", help=help)]
+        if value == places[0]:
+            message = f"{name} lies at its lower bound {self.lower:g}"
+            help = f"log(L - {name}) may be straighter below: question the bound, or the law"
+            return [Diagnostic("F0103", message, "warning", help=help)]
+        return []
+
+
+def straightest(law: Law, problem: Problem, choice: Choice) -> Straightest:
+    """What a parameter of a law is chosen by, on a table.
+
+    Args:
+        law: the law.
+        problem: its fit, with the parameter free.
+        choice: which parameter is chosen.
+
+    Raises:
+        LawdslError: a law, or a table, that leaves nothing to choose; F0124.
+    """
+    number = [q.name for q in law.parameters].index(choice.name)
+    lower = problem.transforms[number].lower
+    shown = f"log({law.output} - {choice.name})"
+    if lower is None or lower.formula is not None:
+        message = f"`{choice.name}` has no number as a lower bound, from which it could be chosen"
+        raise _refused(message, f"declare one: `parameter {choice.name} >= 0`")
+    smallest = float(np.min(problem.target))
+    if lower.number >= smallest:
+        message = (
+            f"{shown} has no value: `{choice.name}` is at least {lower.number:g}, and the smallest "
+            f"{law.output} is {smallest:g}"
+        )
+        raise _refused(message, f"lower the bound of `{choice.name}`, or look at the unit")
+    with bounded(law.declarations):
+        linear = _linear(law, law.parameters[number])
+    if linear is None:
+        message = (
+            f"{shown} is not linear: `{law.name}` is not {choice.name} plus a product of powers "
+            "and exponentials"
+        )
+        raise _refused(message, f"leave the choice out: `minimize squared({law.output})`")
+    tape = compile_tape(linear, [q.symbol for q in law.variables])
+    columns = evaluate(tape, list(problem.columns))
+    made = np.stack([np.broadcast_to(column, (problem.rows,)) for column in columns], axis=1)
+    if not np.all(np.isfinite(made)):
+        message = f"what {shown} is linear in has no value in some row"
+        raise _refused(message, "leave that row out with --where, as one where log(0) stands")
+    if problem.rows < made.shape[1]:
+        message = f"on {problem.rows} rows {shown} is straight for any {choice.name}"
+        raise _refused(message, "measure more, or fit a smaller law")
+    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    ends = (lower.number, lower.closed)
+    return Straightest(choice, number, *ends, problem.target, made[:, 1:], made[:, 0], weights)
+
+
+def _linear(law: Law, chosen: Quantity) -> Sequence[sp.Expr] | None:
+    """The logarithm of the law without the chosen parameter: what of it no parameter moves, and the
+    functions of the variables in which it is linear; None where it is in none."""
+    rest = sp.expand(law.expression) - chosen.symbol
+    if chosen.symbol in rest.free_symbols:
+        return None
+    of = logarithm(sp.factor_terms(rest))
+    if of is None:
+        return None
+    settings = {q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None}
+    variables = [q.symbol for q in law.variables]
+    offset, found = sp.S.Zero, dict[sp.Expr, None]()
+    for term in sp.Add.make_args(sp.expand(of.xreplace(settings))):
+        factor, function = term.as_independent(*variables, as_Add=False)
+        if not function.free_symbols <= set(variables):
+            return None
+        if factor.free_symbols:
+            found[function] = None
+        else:
+            offset += term
+    return [offset, *found]
+
+
+def _left(q: Array, columns: Array) -> Array:
+    """What orthonormal columns leave of the squares of others: shape (columns,)."""
+    once = columns - q @ (q.T @ columns)
+    left = once - q @ (q.T @ once)
+    return np.asarray(np.sum(left**2, axis=0), dtype=np.float64)
+
+
+def _refused(message: str, help: str) -> LawdslError:
+    return LawdslError(Diagnostic("F0124", message, help=help))

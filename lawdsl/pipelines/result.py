@@ -1,0 +1,165 @@
+"""What came of a pipeline: frozen records of its steps, the groups of each, and the last fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import plain
+from lawdsl.data.table import Table
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """The fit of one group of rows.
+
+    Attributes:
+        labels: column -> what the rows have in common there.
+        rows: how many there are.
+        parameters: name -> value, in the law's units; none where the group was left out.
+        at_bound: the parameters that lie on a bound.
+        predicted: the law at the point of the step, in its unit; None where there is no point.
+        error: its standard error; None where it is not known.
+        ends: of its interval, where the noise was drawn again through the whole pipeline.
+        left_out: why the group is not used; empty where it is.
+    """
+
+    labels: Mapping[str, str]
+    rows: int
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    at_bound: tuple[str, ...] = ()
+    predicted: float | None = None
+    error: float | None = None
+    ends: tuple[float, float] | None = None
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """One step.
+
+    Attributes:
+        law: the name of its law.
+        output: what the law predicts.
+        by: the columns in which the rows of a group are alike.
+        where: the conditions that rows met.
+        at: variable -> where it predicts, in the law's unit.
+        ranges: variable or output -> its smallest and largest value among the rows.
+        rows: how many rows met the conditions.
+        groups: its fits, in the order of their labels.
+        scatter: how many times more the rows scatter about the law than their errors say, the
+            groups taken together; None where the rows have no errors.
+        table: what it hands on; None where it predicts nothing.
+    """
+
+    law: str
+    output: str
+    by: tuple[str, ...]
+    where: tuple[str, ...]
+    at: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]]
+    rows: int
+    groups: tuple[Group, ...] = field(repr=False)
+    scatter: float | None = None
+    table: Table | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def left_out(self) -> tuple[Group, ...]:
+        """The groups that are not used."""
+        return tuple(g for g in self.groups if g.left_out)
+
+    def fits(self) -> dict[str, list[Any]]:
+        """The groups as plain columns: labels, rows, parameters, what is predicted, and why not."""
+        names = dict.fromkeys(name for group in self.groups for name in group.parameters)
+        labels = dict.fromkeys(name for group in self.groups for name in group.labels)
+        found: dict[str, list[Any]] = {c: [g.labels.get(c) for g in self.groups] for c in labels}
+        found["rows"] = [g.rows for g in self.groups]
+        found |= {name: [g.parameters.get(name) for g in self.groups] for name in names}
+        if self.at:
+            found[f"{self.output} predicted"] = [g.predicted for g in self.groups]
+            found[f"{self.output} error"] = [g.error for g in self.groups]
+        found["left out"] = [g.left_out for g in self.groups]
+        return found
+
+    def columns(self) -> dict[str, list[Any]]:
+        """What the step hands on as plain columns, units in their headers; none for no point."""
+        if self.table is None:
+            return {}
+        units = self.table.units
+        return {
+            f"{name} [{units[name]}]" if name in units else name: cells.to_pylist()
+            for name, cells in self.table.columns.items()
+        }
+
+
+@dataclass(frozen=True)
+class PipelineResult:
+    """What came of a pipeline.
+
+    Attributes:
+        name: of the pipeline.
+        data: the name of the table.
+        values: the givens and settings it was run with.
+        steps: its steps, in order.
+        fits: those of the last step, one a group that could be fitted; none where it has a point
+            and its predictions are the answer. Where noise was drawn again, their intervals are
+            those of the whole pipeline.
+        draws: how often noise was drawn.
+        failed: how many of these draws did not end in a minimum everywhere.
+        level: of the intervals, 0.95 for 95 %.
+        seed: of starts and draws.
+        diagnostics: what there is to say.
+        together: the same fits as those of one law with index sets, where it is one and its rows
+            are in no other groups.
+        drawn: for each of `fits` its parameters in every draw, shape (draws, parameters).
+    """
+
+    name: str
+    data: str
+    values: Mapping[str, float]
+    steps: tuple[StepResult, ...]
+    fits: tuple[Fit, ...] = field(repr=False)
+    draws: int
+    failed: int
+    level: float
+    seed: int
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    together: Fits | None = field(default=None, repr=False)
+    drawn: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no group was left out, and every last fit is trusted."""
+        trusted = all(fit.verdict != "not trusted" for fit in self.fits)
+        return trusted and not any(step.left_out for step in self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it but the draws as plain data; the keys are stable."""
+        steps = []
+        for step in self.steps:
+            shown = {
+                k: getattr(step, k) for k in ("law", "output", "by", "where", "rows", "scatter")
+            }
+            shown |= {"at": dict(step.at), "ranges": dict(step.ranges)}
+            shown |= {"groups": [asdict(g) for g in step.groups], "table": step.columns()}
+            steps.append(shown)
+        content = {
+            "schema": SCHEMA,
+            "pipeline": self.name,
+            "data": self.data,
+            "values": dict(self.values),
+            "steps": steps,
+            "fits": [fit.to_json() for fit in self.fits],
+            "draws": self.draws,
+            "failed": self.failed,
+            "level": self.level,
+            "seed": self.seed,
+        }
+        found: dict[str, Any] = plain(content)
+        return found

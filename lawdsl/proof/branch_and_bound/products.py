@@ -1,0 +1,295 @@
+"""Products and sums of positive parts, taken apart: what a piece of a box is later asked about.
+
+An interval knows nothing of what two parts have in common: x/(c + x) on [1, oo) would lie in
+[0, oo]. So a product is kept as exponents over the parts it is made of, which cancel exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.compiling.interval_evaluation import Prepared, exact_value
+from lawdsl.compiling.intervals import (
+    INFINITY,
+    MINUS_INFINITY,
+    ONE,
+    OPERATIONS,
+    ZERO,
+    Interval,
+    NoInterval,
+    add,
+    as_interval,
+    least,
+    most,
+    multiply,
+)
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.proof.box import Box
+from lawdsl.proof.signs.calculus import DEPTH, Signs
+from lawdsl.proof.signs.monomials import log_slope, powers
+from lawdsl.proof.signs.sign import Sign
+
+Piece = Mapping[sp.Symbol, Interval]
+Exponent = Fraction | Interval
+
+ANYTHING = Interval(MINUS_INFINITY, INFINITY)
+NOTHING = Interval(ZERO, ZERO)
+UNIT = Interval(ONE, ONE)
+
+
+class Enclosure:
+    """An expression that can be computed on pieces."""
+
+    def __init__(self, box: Box, e: sp.Expr) -> None:
+        self.inputs = sorted(e.free_symbols, key=str)
+        given = {
+            i: as_interval(box.settings[s]) for i, s in enumerate(self.inputs) if s in box.settings
+        }
+        try:
+            self.tape: Prepared | None = Prepared(compile_tape([e], self.inputs), given)
+        except NoInterval:
+            self.tape = None
+
+    def on(self, piece: Piece, *, bounded: bool = False) -> Interval | None:
+        """An interval that contains its values on a piece; None where it may have none.
+
+        `bounded`: and no part of it is infinite, as at an end that the domain lacks.
+        """
+        if self.tape is None:
+            return None
+        try:
+            return self.tape.run([piece.get(s) for s in self.inputs], bounded=bounded)
+        except NoInterval:
+            return None
+
+
+@dataclass(frozen=True)
+class Product:
+    """c·Π part^exponent, positive or 0: the logarithm of c, and exponents by the parts' numbers."""
+
+    scale: Interval
+    exponents: Mapping[int, Exponent]
+
+    def over(self, other: Product) -> Product:
+        """The ratio of two products; what both have in common is gone."""
+        exponents = dict(self.exponents)
+        for part, exponent in other.exponents.items():
+            exponents[part] = _difference(exponents.get(part, Fraction(0)), exponent)
+        kept = {k: x for k, x in exponents.items() if x != 0}
+        return Product(add(self.scale, negative(other.scale)), kept)
+
+
+@dataclass(frozen=True)
+class Shrinking:
+    """f(u)/u for u >= 0, which falls from 1 to 0, and its slope u·f'(u)/f(u) - 1, from 0 to -1.
+
+    With it 1 - exp(-u) is a product that vanishes with u, and not a difference.
+    """
+
+    value: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+
+    def log(self, u: Interval) -> Interval:
+        return Interval(self._log_at(u.high).lower(), self._log_at(u.low).upper())
+
+    def _log_at(self, u: Any) -> Any:
+        if u == 0:
+            return ZERO
+        return self.value(u).log() if u.is_finite() else MINUS_INFINITY
+
+    def slopes(self, u: Interval) -> Interval:
+        low, high = (self._slope_at(end) for end in (u.high, u.low))
+        return Interval(most([-ONE, low.lower()]), least([ZERO, high.upper()]))
+
+    def _slope_at(self, u: Any) -> Any:
+        if u == 0:
+            return ZERO
+        return self.slope(u) if u.is_finite() else -ONE
+
+
+DECAY = Shrinking(lambda u: -(-u).expm1() / u, lambda u: u / u.expm1() - 1)
+LOG = Shrinking(lambda u: u.log1p() / u, lambda u: u / ((1 + u) * u.log1p()) - 1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What products are made of: a symbol; exp of a product; a sum of products; what a product u
+    leaves of 1 - exp(-u) or log(1 + u) (`shrinking`); the modulus of anything else.
+
+    `slopes` are x·∂log(part)/∂x of anything else, by the symbols x in it.
+    """
+
+    symbol: sp.Symbol | None = None
+    inside: Product | None = None
+    shrinking: Shrinking | None = None
+    terms: tuple[Product, ...] = ()
+    value: Enclosure | None = None
+    slopes: Mapping[sp.Symbol, Enclosure] | None = None
+
+
+class Parts:
+    """The parts of all products on one box, each of them once."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.signs = Signs(box, valued=True, depth=DEPTH - 1)  # of what is plain to see
+        self.all: list[Part] = []
+        self.missing: dict[sp.Symbol, list[Any]] = {}  # ends of ranges that the box lacks
+        self._numbers: dict[sp.Expr, int] = {}
+
+    def moving(self, e: sp.Expr) -> list[sp.Symbol]:
+        return sorted(e.free_symbols - set(self.box.settings), key=str)
+
+    def split(self, term: sp.Expr) -> tuple[Product, Sign, sp.Expr]:
+        """A product as its positive part, the sign of its number, and what has no certain sign."""
+        number, exponents = sp.S.One, dict[int, Exponent]()
+        others: list[sp.Expr] = []
+        scale = NOTHING
+        for base, exponent in powers(term):
+            whole = sp.Pow(base, exponent)
+            if not self.moving(whole):
+                number *= whole
+            elif base is sp.E:
+                self._exponential(exponent, exponents, others)
+            elif self.moving(exponent) or not self._nonnegative(base, exponent):
+                if self.signs.sign(whole) == Sign.POSITIVE:
+                    collect(exponents, self._number(whole), Fraction(1))
+                else:
+                    others.append(whole)
+            else:
+                power = self._exponent(exponent)
+                inner = self._vanishing(base)
+                if inner is not None:
+                    for part, own in inner.exponents.items():
+                        collect(exponents, part, multiplied(own, power))
+                    scale = add(scale, scaled(power, inner.scale))
+                collect(exponents, self._number(base), power)
+        sign = self.signs.sign(number)
+        size = Enclosure(self.box, number).on({})
+        if not sign.definite or size is None:
+            return Product(scale, exponents), Sign.POSITIVE, sp.Mul(number, *others)
+        scale = add(scale, OPERATIONS["log"](OPERATIONS["abs"](size)))
+        return Product(scale, exponents), sign, sp.Mul(*others)
+
+    def with_modulus(self, product: Product, rest: sp.Expr) -> Product:
+        """A product with the modulus of something as one more part."""
+        modulus = sp.Abs(rest, evaluate=False)
+        if modulus not in self._numbers:
+            self._numbers[modulus] = len(self.all)
+            self.all.append(self._unknown(rest))
+        exponents = dict(product.exponents)
+        collect(exponents, self._numbers[modulus], Fraction(1))
+        return Product(product.scale, exponents)
+
+    def _nonnegative(self, base: sp.Expr, exponent: sp.Expr) -> bool:
+        under = self.signs.sign(base)
+        return under == Sign.POSITIVE or (
+            under.within(Sign.NONNEGATIVE) and self.signs.sign(exponent) == Sign.POSITIVE
+        )
+
+    def _exponential(
+        self, inner: sp.Expr, exponents: dict[int, Exponent], others: list[sp.Expr]
+    ) -> None:
+        """exp(a·M + b·M') as exp(M)^a·exp(M')^b."""
+        for term in sp.Add.make_args(sp.expand_mul(inner)):
+            parts = sp.Mul.make_args(term)
+            fixed = sp.Mul(*(p for p in parts if not self.moving(p)))
+            varied = sp.Mul(*(p for p in parts if self.moving(p)))
+            if varied == 1 or not self.signs.sign(varied).within(Sign.NONNEGATIVE):
+                others.append(sp.exp(term))
+            else:
+                collect(exponents, self._number(sp.exp(varied)), self._exponent(fixed))
+
+    def _exponent(self, e: sp.Expr) -> Exponent:
+        inputs = sorted(e.free_symbols, key=str)
+        values = [self.box.settings[s] for s in inputs]
+        exact = exact_value(compile_tape([e], inputs), values)
+        if exact is not None:
+            return exact
+        found = Enclosure(self.box, e).on({})
+        return ANYTHING if found is None else found
+
+    def _number(self, e: sp.Expr) -> int:
+        if e not in self._numbers:
+            part = self._part(e)
+            self._numbers[e] = len(self.all)
+            self.all.append(part)
+        return self._numbers[e]
+
+    def _vanishing(self, e: sp.Expr) -> Product | None:
+        """The product u, where an expression is 1 - exp(-u) or log(1 + u)."""
+        if isinstance(e, sp.log):
+            inner = e.args[0] - 1
+        elif e.is_Add and len(e.args) == 2 and sp.S.One in e.args:
+            decay = 1 - e
+            base, exponent = next(iter(powers(decay)))
+            whole = decay == sp.Pow(base, exponent)
+            inner = -exponent * sp.log(base) if whole and self.moving(exponent) else sp.S.Zero
+            inner = sp.expand_mul(inner) if isinstance(decay, sp.exp) else inner
+        else:
+            return None
+        if inner == 0 or not self.moving(inner):
+            return None
+        product, sign, rest = self.split(inner)
+        return product if rest == 1 and sign == Sign.POSITIVE else None
+
+    def _part(self, e: sp.Expr) -> Part:
+        if e.is_Symbol:
+            return Part(symbol=e)
+        inner = self._vanishing(e)
+        if inner is not None:
+            return Part(inside=inner, shrinking=LOG if isinstance(e, sp.log) else DECAY)
+        if isinstance(e, sp.exp):
+            inside, sign, rest = self.split(e.args[0])
+            if rest == 1 and sign == Sign.POSITIVE:
+                return Part(inside=inside)
+        if e.is_Add:
+            terms = [self.split(term) for term in e.args]
+            if all(rest == 1 and sign == Sign.POSITIVE for _, sign, rest in terms):
+                return Part(terms=tuple(product for product, _, _ in terms))
+        return self._unknown(e)
+
+    def _unknown(self, e: sp.Expr) -> Part:
+        slopes = {s: Enclosure(self.box, log_slope(self.signs, e, s)) for s in self.moving(e)}
+        return Part(value=Enclosure(self.box, e), slopes=slopes)
+
+
+def collect(exponents: dict[int, Exponent], number: int, exponent: Exponent) -> None:
+    """Add an exponent to that which a part has already."""
+    exponents[number] = _sum(exponents.get(number, Fraction(0)), exponent)
+
+
+def multiplied(x: Exponent, y: Exponent) -> Exponent:
+    """x·y, exact where both are fractions."""
+    if isinstance(x, Fraction) and isinstance(y, Fraction):
+        return x * y
+    return multiply(as_interval(x), as_interval(y))
+
+
+def scaled(exponent: Exponent, x: Interval) -> Interval:
+    """An interval multiplied by an exponent."""
+    if isinstance(exponent, Fraction):
+        if exponent == 1:
+            return x
+        if exponent == -1:
+            return negative(x)
+    return multiply(as_interval(exponent), x)
+
+
+def negative(x: Interval) -> Interval:
+    return Interval((-x.high).lower(), (-x.low).upper())  # also with fewer bits than its ends
+
+
+def _sum(x: Exponent, y: Exponent) -> Exponent:
+    if isinstance(x, Fraction) and isinstance(y, Fraction):
+        return x + y
+    return add(as_interval(x), as_interval(y))
+
+
+def _difference(x: Exponent, y: Exponent) -> Exponent:
+    return _sum(x, -y if isinstance(y, Fraction) else negative(y))

@@ -1,0 +1,278 @@
+"""The search for a counter-example: points of the domain, round ones first.
+
+Found in float64, then made rational and short, then verified on intervals: a witness that is shown
+is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.interval_evaluation import certain_text, exact_value, interval_sign
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.proof.box import Box, Relation
+from lawdsl.proof.sampling import draw_round, draw_wide
+from lawdsl.proof.signs.calculus import Signs
+
+POINTS = 4000  # a round of the search
+NOISE = 1e-12  # by which float64 may miss a closed end
+ZERO = 1e-13  # what float64 may make of a 0
+TRIED = 10  # of the points found, how many are verified
+DIGITS = 4  # of a value that is shown
+
+Point = dict[sp.Symbol, Fraction]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An expression and the signs (-1, 0, 1) that it is to have; `margin` is for float64 only."""
+
+    e: sp.Expr
+    signs: tuple[int, ...]
+    margin: float = 0.0
+
+    def seen(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        found = np.zeros(values.shape, dtype=bool)
+        for sign in self.signs:
+            found |= sign * values > self.margin if sign else np.abs(values) < ZERO
+        return found
+
+
+def find_point(
+    box: Box,
+    wanted: Sequence[Wanted],
+    *,
+    accept: Callable[[Point], bool] | None = None,
+    seed: int = 0,
+    near: Mapping[sp.Symbol, Fraction] | None = None,
+) -> Point | None:
+    """A rational point of the domain at which expressions have certain signs, verified.
+
+    Args:
+        box: the domain. Its lets are written out: a point is one of the law's own quantities.
+        wanted: the expressions and their signs; none for any point of the domain.
+        accept: what else a point must satisfy.
+        seed: of the search.
+        near: a point, in independent symbols, in whose place none is searched for.
+
+    Returns:
+        The point, with every quantity that decides whether it is one; or None.
+    """
+    try:
+        exact = _Verifier(box, wanted)
+        given = list(box.settings)
+        if exact.strange:
+            return None
+        looked_at = [w.e for w in exact.wanted] + [r.positive for r in exact.held]
+        tape = compile_tape([box.independent(e) for e in looked_at], [*exact.drawn, *given])
+    except LawdslError:
+        return None  # it has parts that cannot be computed
+    if near is not None:
+        return exact.first(near, accept)
+    numbers = [float(box.settings[s]) for s in given]
+    rng = np.random.default_rng(seed)
+    for draw in (draw_round, draw_wide):
+        columns = [draw(box, s, rng, POINTS) for s in exact.drawn]
+        _keep_to_simplexes(box, exact.drawn, columns)
+        found = np.ones(POINTS, dtype=bool)
+        values = evaluate(tape, [*columns, *numbers])
+        for w, seen in zip(exact.wanted, values, strict=False):
+            found &= w.seen(seen) & np.isfinite(seen)
+        for room in values[len(exact.wanted) :]:
+            found &= room > -NOISE
+        for i in _simplest(columns, found):
+            point = {s: Fraction(float(c[i])) for s, c in zip(exact.drawn, columns, strict=True)}
+            rational = exact.first(point, accept)
+            if rational is not None:
+                return rational
+    return None
+
+
+def _keep_to_simplexes(
+    box: Box, symbols: Sequence[sp.Symbol], columns: list[NDArray[np.float64]]
+) -> None:
+    """Make shares that sum to more than 1 smaller: of many, hardly any would sum to less."""
+    for formula in box.lets.values():
+        parts = formula.as_coefficients_dict()
+        shares = [s for s in parts if s != 1]
+        if parts[sp.S.One] != 1 or any(parts[s] != -1 or s not in symbols for s in shares):
+            continue
+        places = [symbols.index(s) for s in shares]
+        total = np.sum([columns[k] for k in places], axis=0)
+        for k in places:
+            columns[k] = columns[k] / np.maximum(1, np.ceil(total))
+
+
+def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
+    """The sign of an expression at a point, settings at their values; None where not certain."""
+    values = {**box.settings, **point}
+    inputs = sorted(values, key=str)
+    try:
+        return interval_sign(compile_tape([box.declared(e)], inputs), [values[s] for s in inputs])
+    except LawdslError:
+        return None
+
+
+def shown_value(box: Box, e: sp.Expr, point: Point) -> str:
+    """An expression at a point, as text of digits that are all certain; of its sign alone where
+    that is all that is known."""
+    values = {**box.settings, **point}
+    inputs = sorted(values, key=str)
+    tape = compile_tape([box.declared(e)], inputs)
+    return certain_text(tape, [values[s] for s in inputs], DIGITS)
+
+
+class _Verifier:
+    """Rational points near a float one, and what is certain there.
+
+    Attributes:
+        wanted: what is asked for, in the law's own quantities.
+        symbols: the quantities that a point has: those asked for, and those that decide whether
+            the point is one of the domain.
+        drawn: the independent symbols behind them.
+        held: the relations among them that hold in the domain.
+        strange: symbols that are no quantity of the law.
+    """
+
+    def __init__(self, box: Box, wanted: Sequence[Wanted]) -> None:
+        self.box = box
+        self.wanted = [Wanted(box.declared(w.e), w.signs, w.margin) for w in wanted]
+        stated = {
+            s: tuple(Relation(box.declared(r.positive), r.strict) for r in relations)
+            for s, relations in box.relations.items()
+        }
+        used: set[sp.Symbol] = set().union(*(w.e.free_symbols for w in self.wanted))
+        if not wanted:
+            used |= set(stated) - set(box.lets)
+        before: set[sp.Symbol] = set()
+        while used != before:
+            before = set(used)
+            for symbol, relations in stated.items():
+                if symbol in used or self._binding(symbol, relations):
+                    used |= {s for r in relations for s in r.positive.free_symbols}
+        used -= set(box.settings)
+        self.strange = used - set(stated)
+        self.symbols = [s for s in stated if s in used]
+        self.held = [
+            r for s, relations in stated.items() for r in relations if s in used or s in box.lets
+        ]
+        independent = {x for s in self.symbols for x in box.independent(s).free_symbols}
+        self.drawn = sorted(independent - set(box.settings), key=str)
+        inputs = [*self.symbols, *box.settings]
+        self.relations = [(r.strict, compile_tape([r.positive], inputs)) for r in self.held]
+        self.tapes = [(w.signs, compile_tape([w.e], inputs)) for w in self.wanted]
+
+    def _binding(self, symbol: sp.Symbol, relations: Sequence[Relation]) -> bool:
+        """Whether a quantity may have no value that goes with those of others.
+
+        One bound alone, or several on one side, leave room: a value far enough on the other side,
+        if the bounds have values themselves.
+        """
+        if symbol in self.box.lets:
+            return True
+        others = {s for r in relations for s in r.positive.free_symbols} - {symbol}
+        if not others - set(self.box.settings):
+            return False
+        if len({r.positive.coeff(symbol) for r in relations}) > 1:
+            return True
+        limits = [self.box.independent(r.positive.xreplace({symbol: sp.S.Zero})) for r in relations]
+        return not all(map(Signs(self.box).finite, limits))
+
+    def first(
+        self, point: Mapping[sp.Symbol, Fraction], accept: Callable[[Point], bool] | None
+    ) -> Point | None:
+        """The shortest rational point near a given one that is certainly as wanted."""
+        rng = np.random.default_rng(0)
+        missing = [s for s in self.drawn if s not in point]
+        given = {s: Fraction(float(draw_round(self.box, s, rng, 1)[0])) for s in missing}
+        for rational in self.near({**given, **point}):
+            if self.holds(rational) and (accept is None or accept(rational)):
+                return rational
+        return None
+
+    def near(self, point: Mapping[sp.Symbol, Fraction]) -> Iterator[Point]:
+        """The point with short numbers, then with longer ones."""
+        for digits in (3, 6, 12):
+            rounded = {s: _short(v, digits) for s, v in point.items() if s in self.symbols}
+            waiting = [s for s in self.symbols if s not in rounded]
+            while waiting:
+                ready = [s for s in waiting if not self.box.slack[s].free_symbols & set(waiting)]
+                for symbol in ready:
+                    value = self._beyond(symbol, {**self.box.settings, **point, **rounded}, digits)
+                    if value is None:
+                        return
+                    rounded[symbol] = value
+                    waiting.remove(symbol)
+                if not ready:
+                    return
+            yield rounded
+
+    def _beyond(
+        self, symbol: sp.Symbol, values: Mapping[sp.Symbol, Fraction], digits: int
+    ) -> Fraction | None:
+        """A coupled quantity: rounded away from its bound, unless it is on it or between two."""
+        formula = self.box.slack[symbol]
+        inputs = sorted(formula.free_symbols, key=str)
+        if any(s not in values for s in inputs):
+            return None
+        tape = compile_tape([formula], inputs)
+        s = next(s for s in inputs if s in self.box.meaning)
+        slack = formula.coeff(s) in (1, -1)
+        if values[s] == 0 or not slack:
+            exact = exact_value(tape, [values[s] for s in inputs])
+            if exact is not None and (values[s] in (0, 1) or exact.denominator <= 1000):
+                return exact
+        number = float(evaluate(tape, [float(values[s]) for s in inputs])[0])
+        if not np.isfinite(number):
+            return None
+        side = 1 if formula.coeff(s) == 1 else -1
+        return _short(Fraction(number), digits, side=side if slack else 0)
+
+    def _inputs(self, point: Point) -> list[Fraction]:
+        return [*(point[s] for s in self.symbols), *self.box.settings.values()]
+
+    def holds(self, point: Point) -> bool:
+        """Whether the point certainly lies in the domain and is as wanted."""
+        inputs = self._inputs(point)
+        for strict, tape in self.relations:
+            sign = interval_sign(tape, inputs)
+            if sign is None or sign < 0 or (sign == 0 and strict):
+                return False
+        return all(interval_sign(tape, inputs) in signs for signs, tape in self.tapes)
+
+
+def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
+    """A number of so many significant digits near a given one; small fractions stay as they are.
+
+    `side` says on which side of the number it must be: 1 above, -1 below, 0 either.
+    """
+    if number == 0 or (not side and number.denominator <= 1000 and abs(number.numerator) <= 10**6):
+        return number
+    shown = f"{float(number):.{digits - 1}e}"
+    rounded = Fraction(shown)
+    if side:
+        if (rounded - number) * side < 0:
+            rounded += side * Fraction(10) ** (int(shown.partition("e")[2]) - digits + 1)
+        return rounded
+    nearest = rounded.limit_denominator(100)
+    return nearest if abs(nearest - rounded) * 10**digits < abs(rounded) else rounded
+
+
+def _simplest(columns: list[NDArray[np.float64]], found: NDArray[np.bool_]) -> list[int]:
+    """The first few of the points found, those of the shortest numbers first."""
+    places = np.flatnonzero(found)
+    if not columns:
+        return [int(i) for i in places[:1]]
+    cost = np.zeros(len(places))
+    for column in columns:
+        size = np.abs(column[places])
+        cost += np.abs(np.log(np.where(size == 0, 1, size)))
+    return [int(i) for i in places[np.argsort(cost, kind="stable")][:TRIED]]

@@ -1,0 +1,291 @@
+"""Formulas for a direction that is known in numbers only, at any point one likes.
+
+They are guesses until they are verified: what a formula says, it says of a few points.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from flint import arb
+
+from lawdsl.compiling.balls import Ball, ball, value
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.proof.identifiability.null_space import Unclear, Vector, null_vectors
+from lawdsl.proof.identifiability.points import Numbers, Point
+
+Field = dict[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
+
+STEP = Fraction(33, 32)  # factor by which one parameter is changed to see what it does
+SPARE = 4  # rows, and equations, beyond what would be needed
+LONGEST = 10**9  # denominator of a coefficient
+UNKNOWNS = 80  # of an ansatz at most: its cost grows with the cube
+SUMS = 2  # of parameters, in an ansatz
+INVOLVED = 6  # parameters that an ansatz speaks of at most
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A direction without slope among some parameters, unique at each point but for its length.
+
+    Attributes:
+        numbers: the law.
+        support: which parameters have a part in it, in the law's order.
+        seed: of the places at which slopes are compared.
+        bits: the precision.
+    """
+
+    numbers: Numbers
+    support: tuple[int, ...]
+    seed: int
+    bits: int
+
+    @property
+    def symbols(self) -> list[sp.Symbol]:
+        return [self.numbers.law.parameters[i].symbol for i in self.support]
+
+    def at(self, theta: Point) -> list[Ball]:
+        """The direction at some parameters, the first entry being 1.
+
+        Raises:
+            Unclear, NoPoint: it is not known there.
+        """
+        rows = self.numbers.rows(theta, len(self.support) + SPARE, random.Random(self.seed))
+        found = null_vectors(rows, self.support, self.bits)
+        if len(found) != 1 or len(found[0]) != len(self.support):
+            raise Unclear
+        first = found[0][self.support[0]]
+        return [found[0][i] / first for i in self.support]
+
+
+def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[Field]:
+    """Fields that may be the direction, the plainest first."""
+    if len(direction.support) == 1:
+        yield {direction.symbols[0]: sp.S.One}
+        return
+    exponents = _monomials(direction, base)
+    if exponents is not None:
+        yield exponents
+    dictionaries: tuple[Callable[..., list[list[sp.Expr]]], ...] = (_affine, _quadratic)
+    for dictionary in dictionaries:
+        found = _spanned(direction, base, dictionary, rng)
+        if found is not None:
+            yield found
+    found = _of_parts(direction)
+    if found is not None:
+        yield found
+
+
+def _monomials(direction: Direction, base: Point) -> Field | None:
+    """Each entry as c·A^n·B^m·log(C): seen from what a change of one parameter does to it."""
+    law = direction.numbers.law
+    at = direction.at(base)
+    shapes: list[sp.Expr] = [sp.S.One] * len(at)
+    for k, q in enumerate(law.parameters):
+        changed = direction.at(_changed(base, k))
+        for i, (before, after) in enumerate(zip(at, changed, strict=True)):
+            shape = _shape(after / before, base[k], q.symbol)
+            if shape is None:
+                return None
+            shapes[i] *= shape
+    known = dict(zip(law.parameters, base, strict=True))
+    places = {q.symbol: x for q, x in known.items()}
+    field = {}
+    for symbol, entry, shape in zip(direction.symbols, at, shapes, strict=True):
+        number = _number(entry / _evaluated(shape, places), direction)
+        if number is None:
+            return None
+        field[symbol] = number * shape
+    return _tidy(field)
+
+
+def _changed(base: Point, k: int) -> Point:
+    return (*base[:k], base[k] * STEP, *base[k + 1 :])
+
+
+def _shape(ratio: Ball, before: Fraction, symbol: sp.Symbol) -> sp.Expr | None:
+    """x^n or x^n·log(x), where a value changes by a factor as x changes from one value to another."""
+    step = ball(STEP)
+    shapes = [(sp.S.One, arb(1))]
+    if before > 0 and before not in (1, 1 / STEP):
+        shapes.append((sp.log(symbol), ball(before * STEP).log() / ball(before).log()))
+    for shape, own in shapes:
+        left = ratio / own
+        if not left > 0:
+            continue
+        n = _fraction(2 * left.log() / step.log(), 1)
+        if n is not None and abs(n) <= 12:
+            return shape * symbol ** sp.Rational(n.numerator, 2)
+    return None
+
+
+def _spanned(
+    direction: Direction,
+    base: Point,
+    dictionary: Callable[[Sequence[sp.Symbol], Sequence[sp.Expr]], list[list[sp.Expr]]],
+    rng: random.Random,
+) -> Field | None:
+    """Each entry as a sum of terms of a dictionary with fixed coefficients."""
+    law = direction.numbers.law
+    involved = _involved(direction, base)
+    if len(involved) > INVOLVED:
+        return None
+    sums = [part for part in _own_parts(direction) if part.is_Add]
+    terms = dictionary(direction.symbols, [*involved, *sums[:SUMS]])
+    unknowns = [(i, term) for i, own in enumerate(terms) for term in own]
+    unknowns.sort(key=lambda known: known[1].count_ops() + len(known[1].free_symbols))
+    if len(unknowns) > UNKNOWNS:
+        return None
+    names = [q.symbol for q in law.parameters]
+    tapes = [compile_tape([term], names) for _, term in unknowns]
+    rows: list[list[Ball]] = []
+    while len(rows) < len(unknowns) + SPARE:
+        theta = direction.numbers.theta(rng)
+        at = direction.at(theta)
+        inputs = [ball(x) for x in theta]
+        values = [value(tape, inputs) for tape in tapes]
+        for j in range(1, len(at)):  # entry j is at[j] times the first one
+            row = [arb(0)] * len(unknowns)
+            for u, ((i, _), x) in enumerate(zip(unknowns, values, strict=True)):
+                row[u] = -x if i == j else x * at[j] if i == 0 else row[u]
+            rows.append(row)
+    found = null_vectors(rows, range(len(unknowns)), direction.bits, first=True)
+    return _combined(direction, unknowns, found[0]) if found else None
+
+
+def _combined(
+    direction: Direction, unknowns: Sequence[tuple[int, sp.Expr]], found: Vector
+) -> Field | None:
+    field: Field = dict.fromkeys(direction.symbols, sp.S.Zero)
+    for u, entry in found.items():
+        i, term = unknowns[u]
+        number = _number(entry, direction)
+        if number is None:
+            return None
+        field[direction.symbols[i]] += number * term
+    return None if any(e == 0 for e in field.values()) else _tidy(field)
+
+
+def _involved(direction: Direction, base: Point) -> list[sp.Symbol]:
+    """The parameters that have a part in the direction, or change it."""
+    at = direction.at(base)
+    found = []
+    for k, q in enumerate(direction.numbers.law.parameters):
+        moved = direction.at(_changed(base, k))
+        same = all((x - y).contains(0) for x, y in zip(at, moved, strict=True))
+        if k in direction.support or not same:
+            found.append(q.symbol)
+    return found
+
+
+def _affine(moved: Sequence[sp.Symbol], known: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
+    """1 and what is known, parameters and sums of them, alone and times what moves or a sum."""
+    sums = [e for e in known if e.is_Add]
+    by_sums = [x * e for x in known for e in sums]
+    return [[sp.S.One, *known, *(x * y for x in known if x.is_Symbol), *by_sums] for y in moved]
+
+
+def _quadratic(moved: Sequence[sp.Symbol], known: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
+    """Products of two parameters, and x·log(x)."""
+    symbols = [e for e in known if e.is_Symbol]
+    pairs = itertools.combinations_with_replacement(symbols, 2)
+    logs = [x * sp.log(x) for x in symbols if x.is_nonnegative]
+    common = [sp.S.One, *symbols, *(x * y for x, y in pairs), *logs]
+    return [common for _ in moved]
+
+
+def _of_parts(direction: Direction) -> Field | None:
+    """The direction that changes no part of the law that is made of parameters alone."""
+    slopes = [[sp.diff(part, s) for s in direction.symbols] for part in _own_parts(direction)]
+    slopes = [row for row in slopes if any(x != 0 for x in row)]
+    if not slopes:
+        return None
+    found = sp.Matrix(slopes).nullspace()
+    if len(found) != 1:
+        return None
+    entries = [sp.together(x) for x in found[0]]
+    below = sp.S.One
+    for x in entries:
+        below = sp.lcm(below, sp.fraction(x)[1])
+    field = {s: sp.cancel(x * below) for s, x in zip(direction.symbols, entries, strict=True)}
+    return None if any(e == 0 for e in field.values()) else _tidy(field)
+
+
+def _own_parts(direction: Direction) -> list[sp.Expr]:
+    own = {q.symbol for q in direction.numbers.law.parameters}
+    return sorted(_parts(direction.numbers.expression, own), key=str)
+
+
+def _parts(e: sp.Expr, own: set[sp.Symbol]) -> set[sp.Expr]:
+    """The largest parts of an expression that name parameters only; of sums and products also the
+    terms and factors that do, taken together."""
+    if not e.free_symbols & own:
+        return set()
+    if e.free_symbols <= own:
+        return {e}
+    found: set[sp.Expr] = set()
+    together = [x for x in e.args if x.free_symbols and x.free_symbols <= own]
+    if (e.is_Add or e.is_Mul) and len(together) > 1:
+        found.add(e.func(*together))
+    else:
+        found |= set(together)
+    for x in e.args:
+        if x not in together:
+            found |= _parts(x, own)
+    return found
+
+
+def _tidy(field: Field) -> Field:
+    """The same direction with whole coefficients, few signs and no common factors."""
+    terms = [term for e in field.values() for term in sp.Add.make_args(sp.expand(e))]
+    symbols = {s for term in terms for s in term.free_symbols}
+    common = sp.Mul(*(s ** min(_degree(term, s) for term in terms) for s in symbols))
+    numbers = [n for term in terms if (n := term.as_coeff_Mul()[0]).is_Rational]
+    scale = math.lcm(*(int(n.q) for n in numbers))
+    divisor = math.gcd(*(int(n * scale) for n in numbers)) or 1
+    minus = sum(1 if n < 0 else -1 for n in numbers)
+    sign = -1 if minus > 0 or minus == 0 and numbers and numbers[0] < 0 else 1
+    factor = sp.Rational(sign * scale, divisor) / common
+    return {s: sp.factor_terms(sp.expand(e * factor)) for s, e in field.items()}
+
+
+def _degree(term: sp.Expr, symbol: sp.Symbol) -> Any:
+    """The power of a symbol among the factors of a term."""
+    found = term.as_powers_dict().get(symbol, sp.S.Zero)
+    return found if found.is_Rational else sp.S.Zero
+
+
+def _number(x: Ball, direction: Direction) -> sp.Expr | None:
+    """A rational number, or one times a constant of the law such as log(10)."""
+    expression = direction.numbers.expression
+    constants = expression.atoms(sp.NumberSymbol)
+    constants |= {sp.log(p.base) for p in expression.atoms(sp.Pow) if p.base.is_positive}
+    constants |= expression.atoms(sp.log)
+    known = sorted((c for c in constants if c.is_number), key=str)
+    for constant in (sp.S.One, *known):
+        for unit in (constant, 1 / constant):
+            found = _fraction(x / _evaluated(unit, {}), LONGEST)
+            if found is not None:
+                return sp.Rational(found.numerator, found.denominator) * unit
+    return None
+
+
+def _fraction(x: Ball, longest: int) -> Fraction | None:
+    """The fraction that a number is, if it is one with so small a denominator."""
+    if not x.is_finite() or not x.rad() < arb(10) ** -40 or not abs(x) < arb(10) ** 12:
+        return None
+    mantissa, exponent = (int(n) for n in x.mid().man_exp())
+    found = (Fraction(mantissa) * Fraction(2) ** exponent).limit_denominator(longest)
+    return found if abs(ball(found) - x) < arb(10) ** -40 else None
+
+
+def _evaluated(e: sp.Expr, places: Mapping[sp.Symbol, Fraction]) -> Ball:
+    inputs = sorted(e.free_symbols, key=str)
+    return value(compile_tape([e], inputs), [ball(places[s]) for s in inputs])

@@ -1,0 +1,70 @@
+"""What is said to a user about the freedom of a law."""
+
+from __future__ import annotations
+
+from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.law.law import Law
+from lawdsl.proof.identifiability.result import Freedom, Symmetry
+
+IDENTIFY = "say in the law which are meant, `identify sum(t[i, j] for j) = 0`, or write fewer"
+"""What to do about elements of a law with index sets, which are fixed for all labels at once."""
+
+
+def findings(
+    law: Law, freedom: Freedom, severity: str = "warning", text: Text | None = None
+) -> list[Diagnostic]:
+    """A message for each direction that is lost, and one where more may be.
+
+    In a fit the last is not said: there the data show what is not determined.
+
+    Args:
+        law: the law.
+        freedom: what is lost.
+        severity: an error where the parameters are being fitted.
+        text: of the law, where that is what the message is about.
+    """
+    found = [
+        Diagnostic(
+            "F0114",
+            _message(law, symmetry),
+            severity,
+            text=text,
+            notes=_notes(symmetry),
+            help=IDENTIFY if "[" in symmetry.held else symmetry.fixing,
+        )
+        for symmetry in freedom.symmetries
+    ]
+    if not freedom.certain and severity == "warning":
+        found.append(_doubt(freedom, text))
+    return found
+
+
+def _doubt(freedom: Freedom, text: Text | None) -> Diagnostic:
+    more = "more of the parameters" if freedom.symmetries else "all parameters"
+    return Diagnostic(
+        "F0114",
+        f"whether data can tell {more} apart is not certain",
+        "warning",
+        text=text,
+        notes=("the time was used up, or the law has pieces that differ in what they depend on",),
+        help="fit it: a fit says what its data determine",
+    )
+
+
+def _message(law: Law, symmetry: Symmetry) -> str:
+    names = list(symmetry.parameters)
+    if not names[1:]:
+        return f"{names[0]} has no effect on {law.output}: no data determine it"
+    listed = " and ".join([", ".join(names[:-1]), names[-1]])
+    said = f"no data can tell {listed} apart"
+    if symmetry.transformation is None:
+        return f"{said}: in one direction among them no prediction changes"
+    return f"{said}: {symmetry.transformation} changes no prediction"
+
+
+def _notes(symmetry: Symmetry) -> tuple[str, ...]:
+    if not symmetry.field:
+        return ("no formula for the direction was found",)
+    if not symmetry.proved:
+        return (f"{symmetry.equation}, seen at random points to 100 digits",)
+    return (symmetry.equation,)

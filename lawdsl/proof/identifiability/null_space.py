@@ -1,0 +1,104 @@
+"""Directions in which slopes vanish: the null space of a matrix of balls, exactly as far as certain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flint import arb
+
+from lawdsl.compiling.balls import Ball
+
+Vector = dict[int, Ball]  # column -> entry that is not 0
+
+
+class Unclear(Exception):
+    """An entry may be 0 or not: more digits are needed."""
+
+
+def null_vectors(
+    rows: Sequence[Sequence[Ball]], order: Sequence[int], bits: int, *, first: bool = False
+) -> list[Vector]:
+    """Vectors that all rows are orthogonal to: a basis of them.
+
+    Columns that come first in the order stand for those that depend on them; so each vector has
+    one column of its own, with the entry 1, and is as short as the order allows. What is found to
+    be independent is so for certain; an entry is taken for 0 where its first digits, two thirds
+    of `bits`, are.
+
+    Args:
+        rows: shape (rows, columns).
+        order: the columns to look at, each once.
+        bits: the precision of the numbers.
+        first: stop at the first vector.
+
+    Raises:
+        Unclear: the digits do not suffice.
+    """
+    left = [_scaled({c: row[c] for c in order}) for row in rows]
+    done: list[tuple[int, Vector]] = []
+    found: list[Vector] = []
+    for c in order:
+        if _eliminated(left, done, c, bits):
+            continue
+        own = {p: -row[c] for p, row in done if not _is_zero(row[c], bits)}
+        found.append({**own, c: arb(1)})
+        if first:
+            break
+    return found
+
+
+def shortened(vectors: Sequence[Vector], order: Sequence[int], bits: int) -> list[Vector]:
+    """Other vectors that span the same, each with a column of its own; the first in the order.
+
+    Raises:
+        Unclear: the digits do not suffice.
+    """
+    left = [_scaled({c: vector.get(c, arb(0)) for c in order}) for vector in vectors]
+    done: list[tuple[int, Vector]] = []
+    for c in order:
+        _eliminated(left, done, c, bits)
+    return [{c: x for c, x in row.items() if not _is_zero(x, bits)} for _, row in done]
+
+
+def _eliminated(left: list[Vector], done: list[tuple[int, Vector]], c: int, bits: int) -> bool:
+    """Take a column out of all rows but one, which goes to those done; False where it is 0."""
+    pivot = _largest(left, c, bits)
+    if pivot is None:
+        return False
+    row = left.pop(pivot)
+    row = {k: x / row[c] for k, x in row.items()}
+    row[c] = arb(1)
+    for other in (*left, *(r for _, r in done)):
+        factor = other[c]
+        if not factor == 0:
+            for k, x in row.items():
+                other[k] = other[k] - factor * x
+            other[c] = arb(0)
+    done.append((c, row))
+    return True
+
+
+def _scaled(row: Vector) -> Vector:
+    size = max((abs(x.mid()) for x in row.values()), default=arb(0))
+    return row if size == 0 else {k: x / size for k, x in row.items()}
+
+
+def _largest(rows: list[Vector], c: int, bits: int) -> int | None:
+    """The row with the largest entry in a column; None where all of them are 0."""
+    best, size = None, arb(0)
+    for i, row in enumerate(rows):
+        if row[c] != 0:
+            if best is None or abs(row[c].mid()) > size:
+                best, size = i, abs(row[c].mid())
+    if best is None:
+        for row in rows:
+            _is_zero(row[c], bits)
+    return best
+
+
+def _is_zero(x: Ball, bits: int) -> bool:
+    if x != 0:
+        return False
+    if not x.rad() < arb(2) ** (-2 * bits // 3):
+        raise Unclear
+    return True

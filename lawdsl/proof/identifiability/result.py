@@ -1,0 +1,103 @@
+"""What is found: symmetries, and the freedom of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.law.text import text
+from lawdsl.proof.identifiability.orbits import Flow
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """A way to change parameters that changes no prediction, whatever the variables are.
+
+    Attributes:
+        parameters: those that move, in the law's order.
+        field: parameter -> how fast it moves; Σ field·∂L/∂parameter = 0. Empty where a direction
+            is lost and no formula for it was found.
+        equation: that identity as text.
+        proved: by algebra; else it is seen at random points, to 100 digits.
+        flow: where they go, as far as one likes; None where that was not found.
+        held: one of them that may be fixed without loss.
+        value: at which; None where that depends on the others.
+    """
+
+    parameters: tuple[str, ...]
+    field: Mapping[str, sp.Expr]
+    equation: str
+    proved: bool
+    flow: Flow | None
+    held: str
+    value: float | None
+
+    @property
+    def transformation(self) -> str | None:
+        """Where the parameters go as text: `w1 -> s*w1, F -> s^mu*F`."""
+        return self.flow.text if self.flow else None
+
+    @property
+    def fixing(self) -> str:
+        """What to do about it."""
+        if len(self.parameters) == 1:
+            return f"leave {self.held} out of the law"
+        if self.value is not None:
+            at = f"{self.value:g}"
+            setting = f"`setting {self.held} = {at}` in the law"
+            return f"fix one of them: --fix {self.held}={at}, or {setting}"
+        kept = self._kept
+        if kept is not None:
+            return f"write {kept} as one parameter"
+        return f"fix one of them, such as {self.held}, or write the law without it"
+
+    @property
+    def _kept(self) -> str | None:
+        """What two parameters that are shifted together keep: a + b."""
+        if len(self.field) != 2 or not all(e.is_number for e in self.field.values()):
+            return None
+        (a, by_a), (b, by_b) = self.field.items()
+        kept = sp.Symbol(a) * abs(by_b) - sp.Symbol(b) * by_a * sp.sign(by_b)
+        return text(kept)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "parameters": list(self.parameters),
+            "field": {name: text(e) for name, e in self.field.items()} or None,
+            "equation": self.equation or None,
+            "proved": self.proved,
+            "transformation": self.transformation,
+            "fixing": self.fixing,
+        }
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """What no data can determine about the parameters of a law.
+
+    Attributes:
+        symmetries: one for each direction that is lost, those with a formula first.
+        certain: whether it is certain that no more are lost.
+    """
+
+    symmetries: tuple[Symmetry, ...] = ()
+    certain: bool = True
+
+    @property
+    def lost(self) -> int:
+        """How many directions are lost at almost all parameters."""
+        return len(self.symmetries)
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that have a part in them."""
+        return frozenset(name for s in self.symmetries for name in s.parameters)
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Parameters that leave no freedom when they are held, one for each direction."""
+        return frozenset(s.held for s in self.symmetries)

@@ -1,0 +1,221 @@
+"""Sums whose sign is that of their values elsewhere: at the ends of a range, in each of some cases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from lawdsl.core.functions import ROWS
+from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.text import text
+from lawdsl.proof.box import End
+from lawdsl.proof.rules.scaling import by_scaling
+from lawdsl.proof.signs.boundary import faces_of
+from lawdsl.proof.signs.limits import at_infinity
+from lawdsl.proof.signs.monomials import merged, powers
+from lawdsl.proof.signs.sign import Sign
+
+if TYPE_CHECKING:
+    from lawdsl.proof.signs.calculus import Signs
+
+
+def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
+    """If e is affine in a symbol with two finite ends, it lies between its values there."""
+    for symbol in signs.movable(e):
+        domain = signs.box.range(symbol)
+        if domain.lower is None or domain.upper is None:
+            continue
+        if symbol in derivative(e, symbol).free_symbols:
+            continue
+        ends = [signs.at(e, symbol, x) for x in (domain.lower, domain.upper)]
+        one, other = (Sign.UNKNOWN if end is None else signs.sign(end) for end in ends)
+        found = _between(one, other, domain.lower.closed, domain.upper.closed)
+        if found is not None:
+            return found
+    return None
+
+
+def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The same where e is affine in a bounded function: 1 - tanh(x), 2 + sin(x)."""
+    for part in sorted(e.atoms(*_BOUNDED), key=str):
+        row = ROWS[type(part)]
+        value = sp.Dummy(real=True)
+        replaced = e.xreplace({part: value})
+        if value in sp.diff(replaced, value).free_symbols:
+            continue
+        one, other = (signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in row.range)
+        found = _between(one, other, row.reached, row.reached)
+        if found is not None:
+            return found
+    return None
+
+
+_BOUNDED = tuple(known_as for known_as, row in ROWS.items() if None not in row.range)
+
+
+def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Sign | None:
+    """The sign of what lies between two values, each of which is only taken at a closed end."""
+    if one == other == Sign.ZERO:
+        return Sign.ZERO
+    if one.within(Sign.NONPOSITIVE) and other.within(Sign.NONPOSITIVE):
+        found = _between(-one, -other, one_closed, other_closed)
+        return None if found is None else -found
+    if not (one.within(Sign.NONNEGATIVE) and other.within(Sign.NONNEGATIVE)):
+        return None
+    strict = Sign.POSITIVE in (one, other)
+    strict = strict and (one == Sign.POSITIVE or not one_closed)
+    strict = strict and (other == Sign.POSITIVE or not other_closed)
+    return Sign.POSITIVE if strict else Sign.NONNEGATIVE
+
+
+def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
+    """What all terms have in common is a factor: N·x - N·y has the sign of x - y, for N > 0."""
+    common: set[tuple[sp.Expr, sp.Expr]] | None = None
+    for term in e.args:
+        own = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
+        common = own if common is None else common & own
+    factors = [sp.Pow(b, x) for b, x in common or ()]
+    factor = sp.Mul(*(f for f in factors if signs.sign(f) == Sign.POSITIVE))
+    if factor == 1:
+        return None
+    return signs.sign(sp.Add(*(merge_powers(term / factor) for term in e.args)))
+
+
+def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
+    """A difference of two positive terms has the sign of the difference of their logarithms."""
+    if len(e.args) != 2:
+        return None
+    good = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
+    bad = [-t for t in e.args if signs.sign(t) == Sign.NEGATIVE]
+    if len(good) != 1 or len(bad) != 1:
+        return None
+    logarithm = []
+    for base, exponent in powers(merged(signs, good[0] / bad[0])):
+        if signs.sign(base) != Sign.POSITIVE:
+            return None
+        logarithm.append(exponent * sp.log(base))
+    difference = sp.expand_mul(sp.Add(*logarithm))
+    if e.has(sp.log) or not any(x.free_symbols for _, x in powers(good[0] / bad[0])):
+        return None  # no simpler
+    found = signs.sign(difference)
+    return None if Sign.REAL.within(found) else found
+
+
+def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
+    """A sum of logarithms has the sign of the product of what they are of, less 1.
+
+    Any other term x is the logarithm of exp(x).
+    """
+    above, below = sp.S.One, sp.S.One
+    if not any(isinstance(term.as_coeff_Mul()[1], sp.log) for term in e.args):
+        return None
+    for term in e.args:
+        number, rest = term.as_coeff_Mul()
+        positive = number > 0
+        if isinstance(rest, sp.log) and signs.sign(rest.args[0]) == Sign.POSITIVE:
+            factor = rest.args[0] ** abs(number)
+        elif rest.has(sp.log) or not signs.finite(rest):
+            return None
+        else:
+            factor = sp.exp(abs(number) * rest)
+        above, below = (above * factor, below) if positive else (above, below * factor)
+    found = signs.sign(sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below)))
+    return None if Sign.REAL.within(found) else found
+
+
+def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The sign of the same thing in units in which some symbols are 1."""
+    smaller = by_scaling(signs, e)
+    if smaller is None or smaller == e:
+        return None
+    found = signs.sign(smaller)
+    return None if Sign.REAL.within(found) else found
+
+
+def by_end_points_of_one(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The same where only one symbol can be moved: then it is the first thing to try."""
+    return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
+
+
+def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
+    """If e only falls (or only rises) as one symbol moves, its value at an end bounds it.
+
+    e is continuous, its terms being defined everywhere, and a range has no gaps; so one sign of the
+    slope is enough. Where the slope is never 0 and the end is open, the bound is not reached.
+    """
+    for symbol in signs.movable(e):
+        change = derivative(e, symbol)
+        slope = signs.sign(change)
+        domain = signs.box.range(symbol)
+        if slope.within(Sign.NONNEGATIVE):
+            least, most = domain.lower, domain.upper
+        elif slope.within(Sign.NONPOSITIVE):
+            least, most = domain.upper, domain.lower
+        else:
+            continue
+        rising = slope.within(Sign.NONNEGATIVE)
+        strict = slope.definite or _changes(signs, change, symbol)
+        low = _at_end(signs, e, symbol, least, -1 if rising else 1)
+        if low.within(Sign.NONNEGATIVE):
+            _tell(signs, e, symbol, least, "rises" if rising else "falls", "least")
+            return _beyond(low, strict and _open(least))
+        high = _at_end(signs, e, symbol, most, 1 if rising else -1)
+        if high.within(Sign.NONPOSITIVE):
+            _tell(signs, e, symbol, most, "rises" if rising else "falls", "greatest")
+            return -_beyond(-high, strict and _open(most))
+    return None
+
+
+def _changes(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
+    """Whether a slope is 0 at the ends of the symbol's range at most, or at isolated places: then it
+    changes all the way."""
+    if isolated_zeros(signs, slope, symbol):
+        return True
+    ends = [face for face in faces_of(signs.box, symbol) if face.symbol == symbol]
+    return bool(ends) and signs.off(ends).sign(slope).definite
+
+
+def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
+    """Whether an expression in one symbol is analytic on the whole line and not 0 everywhere."""
+    if e.free_symbols != {symbol} or not _analytic(e):
+        return False
+    samples = (sp.S.One, sp.Rational(1, 3))
+    return any(signs.sign(e.xreplace({symbol: at})).definite for at in samples)
+
+
+def _analytic(e: sp.Expr) -> bool:
+    """Whether an expression is analytic on the whole real line, by its form alone."""
+    if not e.args:
+        return True
+    plain = e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer and e.exp.is_positive)
+    return bool((plain or isinstance(e, _ANALYTIC)) and all(map(_analytic, e.args)))
+
+
+_ANALYTIC = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.atan)
+
+
+def _open(end: End | None) -> bool:
+    return end is None or not end.closed
+
+
+def _beyond(limit: Sign, strictly: bool) -> Sign:
+    """The sign of what is at least (strictly: more than) a nonnegative limit."""
+    return Sign.POSITIVE if strictly or limit == Sign.POSITIVE else Sign.NONNEGATIVE
+
+
+def _at_end(signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, direction: int) -> Sign:
+    """The sign of e where the symbol reaches an end of its range; None is the infinite one."""
+    if end is None:
+        value = at_infinity(signs, e, symbol, direction)
+    else:
+        value = signs.at(e, symbol, end)
+    return Sign.UNKNOWN if value is None else signs.sign(value)
+
+
+def _tell(
+    signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, way: str, bound: str
+) -> None:
+    if e in signs.telling:
+        at = f"where {symbol} has no bound" if end is None else f"at {symbol} = {text(end.at)}"
+        signs.notes.append(f"{text(e)} {way} with {symbol}: it is {bound} {at}")

@@ -1,0 +1,369 @@
+"""Sums that are polynomials in some parts: their sign by exact algebra, whatever the parts' values.
+
+A part is a symbol, a root of one, or what is no rational expression: exp(x), x^alpha, log(x). Parts
+are numbers of known sign or range, and any others are allowed than those that occur: what holds for
+all of them holds for those. Shares that sum to 1 are the exception: a polynomial in them is made
+homogeneous with their sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING
+
+import sympy as sp
+from flint import fmpq
+
+from lawdsl.law.text import text
+from lawdsl.proof.rules.orderings import Orthant, Polynomial, context, sign_on
+from lawdsl.proof.signs.sign import Sign, multiply
+
+if TYPE_CHECKING:
+    from lawdsl.proof.box import Box, Range
+    from lawdsl.proof.signs.calculus import Signs
+
+DEPTH = 2  # of rules within rules down to which shares are looked at
+PARTS = 7  # of one sum
+LONG = 150  # operations of one sum
+DEGREE = 16  # in one part
+TERMS = 300  # of a polynomial
+SIDES = 3  # parts that may have either sign
+
+
+class _NoPolynomial(Exception):
+    """The expression is not rational in few parts, or it is too large."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a part is on the orthant: above/below, `below` being positive.
+
+    `group`: parts whose denominators are one and the same: shares.
+    """
+
+    above: Polynomial
+    below: Polynomial
+    group: int
+
+
+@dataclass
+class _Parts:
+    """The parts of a sum, and how they appear: part -> the least common denominator of its powers."""
+
+    signs: Signs
+    roots: dict[sp.Expr, int] = field(default_factory=dict)
+
+    def collect(self, e: sp.Expr) -> None:
+        """Find the parts of an expression."""
+        if e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer and e.base.is_Add):
+            for part in e.args[:1] if e.is_Pow else e.args:
+                self.collect(part)
+            return
+        for part, exponent in self.split(e):
+            self.roots[part] = math.lcm(self.roots.get(part, 1), int(exponent.q))
+            if len(self.roots) > PARTS:
+                raise _NoPolynomial
+
+    def split(self, e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Rational]]:
+        """A factor as parts and their rational powers: x^(alpha + 2) as x^alpha and x^2."""
+        if e.is_Rational:
+            return
+        base, exponent = (e.base, e.exp) if e.is_Pow else (e, sp.S.One)
+        if isinstance(e, sp.exp):
+            base, exponent = sp.E, e.args[0]
+        for term in sp.Add.make_args(exponent):
+            number, rest = term.as_coeff_Mul()
+            part = sp.Pow(base, rest)
+            if not number.is_Rational or part.is_Rational:
+                raise _NoPolynomial
+            if (not number.is_Integer or rest != 1) and self.signs.sign(base) != Sign.POSITIVE:
+                yield sp.Pow(base, term), sp.S.One
+            else:
+                yield part, number
+
+
+def by_orders(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The sign of the numerator of a rational expression in its parts, over its denominator's."""
+    if e.count_ops() > LONG:
+        return None
+    try:
+        return _Algebra(signs, e).sign()
+    except _NoPolynomial:
+        return None
+
+
+def by_shares(signs: Signs, e: sp.Expr) -> Sign | None:
+    """The sign of a sum with shares; tried first, because a box overestimates their range."""
+    if signs.moving or signs.depth > DEPTH or not shares_of(signs.box, e):
+        return None
+    return by_orders(signs, e)
+
+
+class _Algebra:
+    """One sum as a fraction of polynomials in its parts."""
+
+    def __init__(self, signs: Signs, e: sp.Expr) -> None:
+        self.signs = signs
+        self.e, self.groups = (e, []) if signs.moving else _with_shares(signs, e)
+        self.parts = _Parts(signs)
+        self.parts.collect(self.e)
+        for group in self.groups:
+            for share in group:
+                self.parts.roots.setdefault(share, 1)
+        self.names = sorted(self.parts.roots, key=str)
+        if not self.names or len(self.names) > PARTS:
+            raise _NoPolynomial
+        if not all(signs.sign(part).within(Sign.REAL) for part in self.names):
+            raise _NoPolynomial  # it may have no value
+        self.ring = context(len(self.names))
+        self.number = {part: i for i, part in enumerate(self.names)}
+
+    def sign(self) -> Sign | None:
+        fraction = self._fraction(self.e)
+        whole = Sign.NONE
+        orders = 0
+        for sides in self._sides(*fraction):
+            orthant, places = self._places(sides)
+            below, _ = self._of(fraction[1], orthant, places)
+            above, cones = self._of(fraction[0], orthant, places)
+            if not below.definite:
+                return None
+            whole |= multiply(above, below)
+            orders += cones
+            if Sign.REAL.within(whole):
+                return None
+        for part in self.names:
+            for s in part.free_symbols:
+                self.signs.use(s)
+        if self.e in self.signs.telling or orders:
+            self._tell(orders)
+        return whole
+
+    def _tell(self, orders: int) -> None:
+        shown = [text(part.xreplace(self.signs.box.meaning)) for part in self.names]
+        how = "no term has the other sign"
+        if orders:
+            how = f"in each of {orders} orders of these and 1, no coefficient of the differences"
+            how += " has the other sign"
+        self.signs.notes.append(f"a polynomial in {', '.join(shown)}: {how}")
+
+    # From an expression to a polynomial
+
+    def _fraction(self, e: sp.Expr) -> tuple[Polynomial, Polynomial]:
+        one = self.ring.constant(1)
+        if e.is_Rational:
+            return self.ring.constant(fmpq(int(e.p), int(e.q))), one
+        if e.is_Add:
+            above, below = self.ring.constant(0), one
+            for term in e.args:
+                a, b = self._fraction(term)
+                common = below.gcd(b)
+                above = above * (b / common) + a * (below / common)
+                below = below * (b / common)
+                _small(above, below)
+            return above, below
+        if e.is_Mul:
+            above, below = one, one
+            for factor in e.args:
+                a, b = self._fraction(factor)
+                above, below = above * a, below * b
+                _small(above, below)
+            return above, below
+        if e.is_Pow and e.exp.is_Integer and e.base.is_Add:
+            a, b = self._fraction(e.base)
+            power = int(e.exp)
+            if abs(power) > DEGREE or len(a) ** abs(power) > TERMS**2:
+                raise _NoPolynomial
+            return (a**power, b**power) if power > 0 else (b**-power, a**-power)
+        above, below = one, one
+        for part, exponent in self.parts.split(e):
+            power = int(exponent * self.parts.roots[part])
+            if abs(power) > DEGREE:
+                raise _NoPolynomial
+            gen = self.ring.gens()[self.number[part]]
+            above, below = (
+                (above * gen**power, below) if power > 0 else (above, below * gen**-power)
+            )
+        return above, below
+
+    # From a polynomial in parts to one on an orthant
+
+    def _sides(self, above: Polynomial, below: Polynomial) -> Iterator[dict[sp.Expr, int]]:
+        """For each part that may have either sign, both: once where only even powers appear above
+        and below the line."""
+        degrees = [*above.monoms(), *below.monoms()]
+        both = []
+        for part, i in self.number.items():
+            if self.signs.sign(part).within(Sign.NONNEGATIVE) or self._ends(part) is not None:
+                continue
+            if self.signs.sign(part).within(Sign.NONPOSITIVE) or self._group(part) is not None:
+                continue
+            odd = any(int(m[i]) % 2 for m in degrees)
+            both.append((part, (1, -1) if odd else (1,)))
+        if len(both) > SIDES:
+            raise _NoPolynomial
+        for chosen in product(*(sides for _, sides in both)):
+            yield {part: side for (part, _), side in zip(both, chosen, strict=True)}
+
+    def _ends(self, part: sp.Expr) -> tuple[fmpq | None, fmpq | None] | None:
+        """The range of a symbol, if it has an end that is a number other than 0."""
+        if not part.is_Symbol or self.parts.roots[part] != 1 or part in self.signs.box.settings:
+            return None
+        found = self.signs.box.range(part)
+        ends = [end.at if end is not None else None for end in (found.lower, found.upper)]
+        if not all(at is None or at.is_Rational for at in ends) or not any(ends):
+            return None
+        self.signs.use(part)
+        low, high = (None if at is None else fmpq(int(at.p), int(at.q)) for at in ends)
+        return low, high
+
+    def _group(self, part: sp.Expr) -> int | None:
+        found = [k for k, group in enumerate(self.groups) if part in group]
+        return found[0] if found else None
+
+    def _places(self, sides: Mapping[sp.Expr, int]) -> tuple[Orthant, dict[sp.Expr, _Place]]:
+        size = len(self.names) + sum(
+            ends is not None and None not in ends for ends in map(self._ends, self.names)
+        )
+        ring = context(size)
+        gens = list(ring.gens())
+        one, spare = ring.constant(1), len(self.names)
+        positive: set[int] = set()
+        groups = [frozenset(self.number[share] for share in group) for group in self.groups]
+        places: dict[sp.Expr, _Place] = {}
+        for part, i in self.number.items():
+            x, sign, ends = gens[i], self.signs.sign(part), self._ends(part)
+            own, group = len(self.groups) + i, self._group(part)
+            if group is not None:
+                total = sum((gens[k] for k in groups[group]), start=ring.constant(0))
+                places[part] = _Place(x, total, group)
+            elif ends is not None:
+                low, high = ends
+                open_low, open_high = _open_ends(self.signs.box.range(part))
+                if low is not None and high is not None:  # (low·y + high·x)/(x + y)
+                    y = gens[spare]
+                    places[part] = _Place(low * y + high * x, x + y, own)
+                    groups.append(frozenset({i, spare}))
+                    positive |= ({i} if open_low else set()) | ({spare} if open_high else set())
+                    spare += 1
+                else:
+                    positive |= {i} if open_low or open_high else set()
+                    places[part] = _Place(low + x if low is not None else high - x, one, own)
+            else:
+                side = sides.get(part, -1 if sign.within(Sign.NONPOSITIVE) else 1)
+                positive |= {i} if sign.definite else set()
+                places[part] = _Place(side * x, one, own)
+        return Orthant(size, frozenset(positive), tuple(groups)), places
+
+    def _of(
+        self, p: Polynomial, orthant: Orthant, places: Mapping[sp.Expr, _Place]
+    ) -> tuple[Sign, int]:
+        """The sign of a polynomial in the parts, by those of its factors on the orthant."""
+        moved = self._moved(p, orthant, places)
+        if moved.is_zero():
+            return Sign.ZERO, 0
+        number, factors = moved.factor()
+        found = Sign.POSITIVE if number > 0 else Sign.NEGATIVE
+        total = 0
+        for factor, power in factors:
+            sign, orders = sign_on(*_shrunk(orthant, factor))
+            total += orders
+            if power % 2 == 0:
+                sign = Sign.POSITIVE if sign.definite else Sign.NONNEGATIVE
+            found = multiply(found, sign)
+        return found, total
+
+    def _moved(
+        self, p: Polynomial, orthant: Orthant, places: Mapping[sp.Expr, _Place]
+    ) -> Polynomial:
+        """Parts at their places, times a power of each denominator."""
+        degree: dict[int, int] = {}
+        terms = [(tuple(map(int, m)), c) for m, c in p.terms()]
+        for m, _ in terms:
+            own: dict[int, int] = {}
+            for part, i in self.number.items():
+                own[places[part].group] = own.get(places[part].group, 0) + m[i]
+            for group, power in own.items():
+                degree[group] = max(degree.get(group, 0), power)
+        total = context(orthant.size).constant(0)
+        for m, c in terms:
+            left, term = dict(degree), context(orthant.size).constant(c)
+            for part, i in self.number.items():
+                term *= places[part].above ** m[i]
+                left[places[part].group] -= m[i]
+            for group, below in {
+                places[part].group: places[part].below for part in self.number
+            }.items():
+                term *= below ** left[group]
+            total += term
+            _small(total)
+        return total
+
+
+def _shrunk(orthant: Orthant, p: Polynomial) -> tuple[Orthant, Polynomial]:
+    """The orthant and the polynomial without the variables that do not occur in it.
+
+    A group that loses one of them is no longer known not to vanish.
+    """
+    used = [i for i, degree in enumerate(p.degrees()) if degree]
+    place = {i: k for k, i in enumerate(used)}
+    even = [i for i in used if all(int(m[i]) % 2 == 0 for m in p.monoms())]
+    terms = {tuple(int(m[i]) // (2 if i in even else 1) for i in used): c for m, c in p.terms()}
+    positive = frozenset(place[i] for i in orthant.positive if i in place)
+    groups = tuple(
+        frozenset(place[i] for i in group) for group in orthant.groups if group <= place.keys()
+    )
+    return Orthant(len(used), positive, groups), context(len(used)).from_dict(terms)
+
+
+def _open_ends(domain: Range) -> tuple[bool, bool]:
+    """Whether there is a lower end, and an upper one, that the range does not contain."""
+    low, high = (end is not None and not end.closed for end in (domain.lower, domain.upper))
+    return low, high
+
+
+def _small(*polynomials: Polynomial) -> None:
+    for p in polynomials:
+        if len(p) > TERMS or max(p.degrees(), default=0) > 3 * DEGREE:
+            raise _NoPolynomial
+
+
+def shares_of(box: Box, e: sp.Expr) -> list[tuple[sp.Symbol, ...]]:
+    """The shares that sum to 1, of each simplex that an expression has quantities of."""
+    groups = []
+    for last, formula in box.lets.items():
+        others = tuple(sorted(formula.free_symbols, key=str))
+        inner = {s for t in others for s in box.slack.get(t, t).free_symbols} | {last}
+        if last in box.fresh or not others or not e.free_symbols & inner:
+            continue
+        sums = sp.expand(formula - 1 + sp.Add(*others)) == 0
+        if sums and all(_not_negative(box, s) for s in (*others, last)):
+            groups.append((*others, last))
+    return groups
+
+
+def _with_shares(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, list[tuple[sp.Symbol, ...]]]:
+    """The expression in shares that sum to 1, as the law has them, and these shares.
+
+    A box has all but one as quantities of their own; the last is a let, 1 minus the others. It may
+    also write one of them as what the others leave of a bound.
+    """
+    box = signs.box
+    groups = shares_of(box, e)
+    taken = [s for group in groups for s in group]
+    if len(set(taken)) < len(taken):
+        return e, []
+    own = {s: box.meaning[s] for s in e.free_symbols & set(box.meaning)}
+    own = {s: meaning for s, meaning in own.items() if meaning.free_symbols & set(taken)}
+    if own:
+        e = sp.expand(e.xreplace(own))
+    return e, groups
+
+
+def _not_negative(box: Box, symbol: sp.Symbol) -> bool:
+    """Whether a domain says of a share that it is not negative."""
+    stated = [r.positive for r in box.relations.get(symbol, ())]
+    return any(p in (symbol, box.lets.get(symbol)) for p in stated)

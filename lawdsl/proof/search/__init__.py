@@ -1,1 +1,0 @@
-"""The search for a point that contradicts a claim, and its verification."""

@@ -1,0 +1,47 @@
+"""A first look at a sum before anything is proved of it: does it have both signs? It only saves time."""
+
+from __future__ import annotations
+
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+
+from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.interval_evaluation import interval_sign
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.proof.box import Box
+from lawdsl.proof.sampling import Column, draw_wide
+
+NOISE = 1e-9  # of the terms' sum, below which a float64 difference says nothing
+POINTS = 48
+
+
+class Glance:
+    """Random points of one box, the same for every sum that is looked at."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self._columns: dict[sp.Symbol, Column] = {}
+
+    def both_signs(self, e: sp.Expr) -> bool:
+        """Whether a sum is certainly positive at one of the points and negative at another."""
+        inputs = sorted(e.free_symbols, key=str)
+        for s in inputs:
+            if s not in self._columns:
+                rng = np.random.default_rng(zlib.crc32(s.name.encode()))
+                self._columns[s] = draw_wide(self.box, s, rng, POINTS)
+        try:
+            tape = compile_tape([e, *e.args], inputs)
+        except LawdslError:
+            return False
+        value, *terms = evaluate(tape, [self._columns[s] for s in inputs])
+        with np.errstate(all="ignore"):
+            share = np.nan_to_num(value / sum(np.abs(term) for term in terms))
+        places = int(np.argmin(share)), int(np.argmax(share))
+        if not share[places[0]] < -NOISE or not share[places[1]] > NOISE:
+            return False
+        points = [[Fraction(float(self._columns[s][i])) for s in inputs] for i in places]
+        return [interval_sign(tape, point) for point in points] == [-1, 1]

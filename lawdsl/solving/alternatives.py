@@ -1,0 +1,71 @@
+"""Another choice beside the answer: how much worse it is, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import sympy as sp
+
+from lawdsl.compiling.autodiff import Slopes
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.solving.formulate.problem import Posed
+from lawdsl.solving.result import Answer, Compared
+from lawdsl.solving.uncertainty import Noise, interval
+
+KEPT = 1e-9  # a constraint is kept within rounding
+
+
+def compared(
+    posed: Posed,
+    answer: Answer,
+    point: Mapping[str, float],
+    values: Mapping[sp.Symbol, float],
+) -> Compared:
+    """A choice of the unknowns beside the answer, by the fits' own predictions.
+
+    The two share the noise of the fits, so the interval of the difference is narrower than those
+    of both.
+
+    Args:
+        posed: the question.
+        answer: its answer.
+        point: unknown -> value.
+        values: of all other symbols.
+
+    Raises:
+        LawdslError: an unknown without a value, or a name that is none.
+    """
+    names = [u.name for u in posed.unknowns]
+    wrong = [n for n in names if n not in point] + [n for n in point if n not in names]
+    if wrong:
+        message = f"a choice has a value for each of {', '.join(names[:8])}; see `{wrong[0]}`"
+        raise LawdslError(Diagnostic("F0502", message, help=f"write --at {names[0]}=VALUE,…"))
+    noise = Noise.of(posed.sources)
+    outputs = [posed.goal, *(c.margin for c in posed.conditions)]
+    free = set().union(*(e.free_symbols for e in outputs)) - set(noise.symbols)
+    others = sorted(free, key=str)
+    slopes = Slopes(compile_tape(outputs, [*noise.symbols, *others]))
+    best = {u.name: u.value for u in answer.unknowns} or dict(point)
+    places = [{**values, **{u.symbol: at[u.name] for u in posed.unknowns}} for at in (point, best)]
+    inputs = np.array([[at[s] for at in places] for s in (*noise.symbols, *others)])
+    found, gradients = slopes.values_and_gradients(inputs)
+    by_parameters = gradients[0, : len(noise.symbols)]
+    behind = float(found[0, 0] - found[0, 1])
+    halves = noise.half_widths(by_parameters, answer.level)
+    between = noise.half_widths(by_parameters[:, :1] - by_parameters[:, 1:], answer.level)
+    goal = posed.sign * float(found[0, 0])
+    broken = [
+        c.text
+        for c, margin in zip(posed.conditions, found[1:, 0], strict=True)
+        if not (abs(margin) <= KEPT if c.equality else margin >= -KEPT)
+    ]
+    return Compared(
+        dict(point),
+        goal,
+        interval(goal, float(halves[0])),
+        behind,
+        interval(behind, float(between[0])),
+        tuple(broken),
+    )

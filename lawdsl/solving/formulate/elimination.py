@@ -1,0 +1,83 @@
+"""Equations among unknowns, solved for all but one of them: what is left has one unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+
+from lawdsl.solving.formulate.closed_form import flat, only_root
+from lawdsl.solving.formulate.problem import Condition, Posed, Unknown
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A question in the unknowns that equations leave.
+
+    Attributes:
+        unknowns: those that are left.
+        goal: what is made smallest, in them.
+        conditions: what they are subject to.
+        follow: the other unknowns as formulas of these.
+    """
+
+    unknowns: tuple[Unknown, ...]
+    goal: sp.Expr
+    conditions: tuple[Condition, ...]
+    follow: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    @property
+    def single(self) -> Unknown | None:
+        """The unknown, where one is left."""
+        return self.unknowns[0] if len(self.unknowns) == 1 else None
+
+
+def reduced(posed: Posed) -> Reduced:
+    """The question with one unknown, where its equations give the others as formulas of it."""
+    whole = Reduced(posed.unknowns, posed.goal, posed.conditions)
+    equations = [c for c in posed.conditions if c.equality]
+    if len(posed.unknowns) - len(equations) > 1:
+        return whole
+    found: Reduced | None = whole
+    for equation in equations:
+        if found is None or len(found.unknowns) == 1:
+            break
+        found = _without(found, equation, posed.question.name)
+    return whole if found is None or found.single is None else found
+
+
+def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | None:
+    """One unknown fewer; of several that an equation gives, the last that was declared. Its own
+    domain becomes conditions, of the question that has the name `asked`."""
+    margin = equation.margin.xreplace(dict(problem.follow))
+    for unknown in reversed(problem.unknowns):
+        root = only_root(margin, unknown.symbol)
+        if root is None:
+            continue
+        formula, needs = root
+        at = {unknown.symbol: formula}
+        bounds = tuple(
+            _as_condition(unknown, r, limit, formula, asked) for r, limit in unknown.bounds
+        )
+        bounds += tuple(
+            Condition(equation.text, equation.doc, own, law=asked, of_unknowns=True)
+            for own in needs
+        )
+        others = tuple(c for c in problem.conditions if c != equation)
+        left = (replace(c, margin=c.margin.xreplace(at)) for c in (*others, *bounds))
+        return Reduced(
+            tuple(u for u in problem.unknowns if u != unknown),
+            flat(problem.goal.xreplace(at)),
+            tuple(replace(c, margin=flat(c.margin)) for c in left if not c.plain),
+            {**{s: f.xreplace(at) for s, f in problem.follow.items()}, unknown.symbol: formula},
+        )
+    return None
+
+
+def _as_condition(
+    unknown: Unknown, relation: str, limit: sp.Expr, formula: sp.Expr, asked: str
+) -> Condition:
+    margin = formula - limit if relation.startswith(">") else limit - formula
+    text = f"{unknown.name} {relation} {limit}"
+    return Condition(text, None, margin, strict=relation in "<>", law=asked, of_unknowns=True)

@@ -1,0 +1,155 @@
+"""A question in algebra: frozen records of its unknowns, its goal and its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+
+from lawdsl.compiling.autodiff import values as computed
+from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.questions import Question
+from lawdsl.law.quantities import Quantity
+from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.result import Answer
+
+Relation = tuple[str, sp.Expr]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is asked for.
+
+    `bounds` are its domain, in givens and settings.
+    """
+
+    name: str
+    symbol: sp.Symbol
+    bounds: tuple[Relation, ...]
+    unit: str
+    doc: str | None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What an answer is subject to: that `margin` is not below 0, or equal to it.
+
+    Attributes:
+        text: as it was written, at its label.
+        doc: what it is for.
+        margin: the distance from its bound, in the units of the formula.
+        equality: whether the margin is 0.
+        strict: whether the margin is above 0.
+        law: the use, or the question, whose domain it is; empty for a line that was asked.
+        of_unknowns: whether it was written with unknowns, which may cancel in the margin.
+    """
+
+    text: str
+    doc: str | None
+    margin: sp.Expr
+    equality: bool = False
+    strict: bool = False
+    law: str = ""
+    of_unknowns: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a reader calls it."""
+        return self.doc or self.text
+
+    @property
+    def plain(self) -> bool:
+        """Whether it holds whatever the unknowns are, as the signs of all names tell."""
+        kept = self.margin.is_positive or (self.margin.is_nonnegative and not self.strict)
+        return bool(kept and not self.equality)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A variable of a fitted law, and what it is in the question, in the law's unit."""
+
+    source: Source
+    quantity: Quantity
+    at: sp.Expr
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question about fitted laws.
+
+    Attributes:
+        question: as declared.
+        labels: set -> its labels.
+        unknowns: what is asked for.
+        goal: what is made smallest; what the question makes largest has its sign changed.
+        conditions: what an answer is subject to.
+        givens: name, at its label, -> symbol; `bounds` their domains.
+        settings: name, at its label, -> symbol, of the question and of the laws.
+        known: symbol -> value of settings and fitted parameters.
+        sources: the fits, one a label where those have fits of their own.
+        taken: where the laws are taken.
+    """
+
+    question: Question
+    labels: Mapping[str, tuple[str, ...]]
+    unknowns: tuple[Unknown, ...]
+    goal: sp.Expr
+    conditions: tuple[Condition, ...]
+    givens: Mapping[str, sp.Symbol]
+    bounds: Mapping[str, tuple[Relation, ...]]
+    settings: Mapping[str, sp.Symbol]
+    known: Mapping[sp.Symbol, float]
+    sources: tuple[Source, ...]
+    taken: tuple[Taken, ...] = field(repr=False)
+
+    @property
+    def names(self) -> dict[str, sp.Symbol]:
+        """Givens and settings."""
+        return {**self.givens, **self.settings}
+
+    @property
+    def sign(self) -> int:
+        """What turns the goal into what the question means: -1 where that is made largest."""
+        return -1 if self.question.maximize else 1
+
+    def blank(self, status: str, values: Mapping[sp.Symbol, float], level: float) -> Answer:
+        """An answer that says what was asked and no more."""
+        fits = {s.use: s.law.name for s in self.sources}
+        given = {name: values[s] for name, s in self.names.items()}
+        return Answer(self.question.name, self.question.title, fits, given, status, level=level)
+
+    def without(self, nothing: Iterable[sp.Symbol]) -> Posed:
+        """The question with some symbols at 0.
+
+        Raises:
+            LawdslError: something is divided by them.
+        """
+        at = dict.fromkeys(nothing, sp.S.Zero)
+        kept = tuple(replace(c, margin=c.margin.xreplace(at)) for c in self.conditions)
+        kept = tuple(c for c in kept if not c.plain)
+        found = replace(self, goal=self.goal.xreplace(at), conditions=kept)
+        if any(e.has(sp.nan, sp.zoo) for e in (found.goal, *(c.margin for c in kept))):
+            names = ", ".join(sorted(s.name for s in at)[:4])
+            message = f"with 0 for {names} the question has no value"
+            help = "give one of them another value"
+            raise LawdslError(Diagnostic("F0503", message, help=help))
+        return found
+
+    @cached_property
+    def _places(self) -> tuple[Tape, list[sp.Symbol]]:
+        symbols = sorted(set().union(*(t.at.free_symbols for t in self.taken)), key=str)
+        return compile_tape([t.at for t in self.taken], symbols), symbols
+
+    def places(self, values: Mapping[sp.Symbol, float]) -> list[float]:
+        """The variables of the laws where they are taken, in the order of `taken`; nan of those
+        that depend on what has no value."""
+        if not self.taken:
+            return []
+        tape, symbols = self._places
+        inputs = np.array([[values.get(s, np.nan)] for s in symbols], dtype=np.float64)
+        found: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
+        return found

@@ -1,0 +1,298 @@
+"""The fits that a question is about: their laws, values and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import size_and_dimension
+from lawdsl.fitting.build_problem import rest_shares
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.storage import altered
+from lawdsl.language.instances.instance import indicator, row_indices
+from lawdsl.language.questions import Question
+from lawdsl.language.symbols import Declarations
+from lawdsl.law.law import Law
+from lawdsl.law.quantities import Quantity, unit_text
+
+ROUNDING = 1e-9  # relative: so far a fitted value may lie beyond a bound
+
+
+@dataclass(frozen=True)
+class Source:
+    """A fit, or that of one label, or values of a law's parameters.
+
+    Attributes:
+        use: what the question calls it.
+        law: the fitted law.
+        values: of its parameters, in its units.
+        fit: where the values are from; None where they were given as numbers.
+        at: index -> label, where the labels have fits of their own.
+        rows: the indices of the law's rows, in their order.
+        measured: variable -> label -> value, where the law measures it.
+    """
+
+    use: str
+    law: Law
+    values: Mapping[str, float]
+    fit: Fit | None = field(default=None, repr=False)
+    at: Mapping[str, str] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Of its rows; empty where there are no others."""
+        return ", ".join(self.at.values())
+
+    @cached_property
+    def symbols(self) -> dict[str, sp.Symbol]:
+        """Parameter -> its symbol in the question."""
+        return {q.name: self._own(q) for q in self.law.parameters}
+
+    @cached_property
+    def settings(self) -> dict[sp.Symbol, float]:
+        """The law's settings as symbols of the question, and their values."""
+        return {self._own(q): q.value for q in self.law.settings if q.value is not None}
+
+    def _own(self, quantity: Quantity) -> sp.Symbol:
+        return sp.Symbol(f"{self.use}.{quantity.name}", **quantity.symbol.assumptions0)
+
+    def replacing(self, at: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+        """What the law's symbols become in the question, its variables being given."""
+        own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
+        return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
+
+    def unprefixed(self, expression: sp.Expr) -> sp.Expr:
+        """An expression of the question with parameters and settings called as the law does."""
+        prefix = f"{self.use}."
+        return expression.xreplace(
+            {
+                s: sp.Symbol(s.name.removeprefix(prefix), **s.assumptions0)
+                for s in expression.free_symbols
+                if s.name.startswith(prefix)
+            }
+        )
+
+    @cached_property
+    def rests(self) -> tuple[str, ...]:
+        """Shares that the law writes as 1 minus the others: a question has a name for them too."""
+        return tuple(rest_shares(self.law))
+
+    def expression(self, at: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+        """The law at values of its variables, and of the shares that are left."""
+        formula = self.law.declarations.output.formula
+        assert formula is not None
+        own = self.law.to_sympy(formula, self.rests) if self.rests else self.law.expression
+        return own.xreplace(self.replacing(at))
+
+    def is_of(self, labels: Sequence[str]) -> bool:
+        """Whether it is the fit of rows with these labels."""
+        return all(
+            self.at.get(index, label) == label
+            for index, label in zip(self.rows, labels, strict=True)
+        )
+
+    def constant(self, variable: str, labels: Sequence[str]) -> float | None:
+        """The value of a variable that the labels alone determine; None of any other."""
+        places = dict(zip(self.rows, labels, strict=True))
+        for index, label in places.items():
+            if variable.startswith(f"[{index} = "):
+                return float(variable == indicator(index, label))
+        name, _, rest = variable.partition("[")
+        if name in self.measured:
+            label = rest.rstrip("]")
+            return self.measured[name][places.get(label, label)]
+        return None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All fits of a question, and the labels of its sets."""
+
+    sources: tuple[Source, ...]
+    labels: Mapping[str, tuple[str, ...]]
+
+
+def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
+    """The fits that a question uses.
+
+    Raises:
+        LawdslError: one is missing, or has other labels than another.
+    """
+    missing = [use for use in question.uses if use not in fits]
+    if missing:
+        names = ", ".join(f"`{use}`" for use in missing)
+        law = question.uses[missing[0]].name
+        message = f"the question has no fit for {names}"
+        help = f"give it a fit of {law}: {missing[0]}=FIT.json"
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    labels = {s.over: s.labels for s in question.indices.values() if s.labels is not None}
+    found: list[Source] = []
+    for use, declared in question.uses.items():
+        fit = fits[use]
+        if isinstance(fit, Fits):
+            found += _of_labels(use, fit)
+            _merge(labels, fit.labels, use)
+        elif isinstance(fit, Fit):
+            found.append(_of_fit(use, fit))
+        elif isinstance(fit, Mapping):
+            found.append(_of_numbers(use, declared, fit))
+        else:
+            message = f"what is given for `{use}` is no fit: {type(fit).__name__}"
+            help = "give a fit, the path of one, or parameter -> value"
+            raise LawdslError(Diagnostic("F0501", message, help=help))
+        if len(found[-1].rows) != len(row_indices(declared)):
+            message = f"`{use}` is a fit of {found[-1].law.name}, whose rows have other labels than those of {declared.name}"
+            help = f"give it a fit of {declared.name}: {use}=FIT.json"
+            raise LawdslError(Diagnostic("F0501", message, help=help))
+    lacking = [s.over for s in question.indices.values() if s.over not in labels]
+    if lacking:
+        message = f"no fit of the question has the labels of {lacking[0]}"
+        help = "give it fits of laws with index sets"
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    return Sources(tuple(found), labels)
+
+
+def _of_fit(use: str, fit: Fit, **labels: Any) -> Source:
+    """A fit, or that of one label; a parameter that was chosen before the others, and whose errors
+    are known, is one like these."""
+    law = fit.read_law() if fit.spread is None else fit.law_of_spread()
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    _check_fitted(law, values)
+    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
+
+
+def _check_fitted(law: Law, values: Mapping[str, float]) -> None:
+    """Refuse fitted values outside the domains that the law declares by numbers.
+
+    Raises:
+        LawdslError: the fit has been altered.
+    """
+    settings = {q.symbol: sp.Float(q.value) for q in law.settings}
+    for quantity in law.parameters:
+        for bound in quantity.bounds:
+            limit = bound.limit.xreplace(settings)
+            if not limit.is_number:
+                continue
+            beyond = float(limit) - values[quantity.name]
+            beyond = beyond if bound.lower else -beyond
+            if beyond > ROUNDING * max(1.0, abs(float(limit))):
+                raise altered(f"`{quantity.name}` lies outside its domain")
+
+
+def _of_labels(use: str, fits: Fits) -> list[Source]:
+    law = fits.read_law().declarations
+    rows = (*law.output.indices, *law.output.rows)
+    measured = fits.measured.values if fits.measured else {}
+    found = []
+    for part in fits.parts:
+        at = dict(part.law.instance.at) if part.law.instance else {}
+        found.append(_of_fit(use, part, at=at, rows=rows, measured=measured))
+    return found
+
+
+def _merge(
+    labels: dict[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]], use: str
+) -> None:
+    """Add the labels of a fit; those of one set are the same in all fits."""
+    for over, own in more.items():
+        if over in labels and set(labels[over]) != set(own):
+            message = f"`{use}` was fitted for other labels of {over} than those before it"
+            note = f"{', '.join(own)}; before it {', '.join(labels[over])}"
+            help = "give fits of the same domains"
+            raise LawdslError(Diagnostic("F0501", message, notes=(note,), help=help))
+        labels.setdefault(over, own)
+
+
+def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) -> Source:
+    """A law with parameters that somebody printed."""
+    law = Law(declared)
+    if law.indexed:
+        message = f"`{use}` is a law with index sets: its values come from a fit"
+        raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
+    numbers = {name: number_of(f"{use}.{name}", value) for name, value in values.items()}
+    settings = {n: v for n, v in numbers.items() if n in {q.name for q in law.settings}}
+    law = law.with_settings(**settings) if settings else law
+    names = [q.name for q in law.parameters]
+    unknown = [name for name in values if name not in names and name not in settings]
+    lacking = [name for name in names if name not in values]
+    if unknown or lacking:
+        message = f"`{law.name}` has no parameter `{unknown[0]}`" if unknown else ""
+        message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
+        help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    for bound in _check_domains(use, law, numbers):
+        law = law.without(bound)
+    return Source(use, law, {name: numbers[name] for name in names})
+
+
+def number_of(name: str, value: object) -> float:
+    """A value that somebody gave as a number.
+
+    Raises:
+        LawdslError: it is none, or is not finite.
+    """
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, (bool, str)) or not math.isfinite(number):
+        message = f"`{name}` is {value!r}, which is no number"
+        raise LawdslError(Diagnostic("F0502", message, help=f"write {name}=2.5"))
+    return number
+
+
+def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]:
+    """Report parameters outside the domains that the law declares.
+
+    Returns:
+        The bounds by other parameters that they do not keep, which a law may do without: C > C0.
+    """
+    known = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
+    known |= {q.symbol: sp.Float(q.value) for q in law.settings}
+    mistakes, without = [], []
+    for quantity in law.parameters:
+        for bound in quantity.bounds:
+            value, limit = known[quantity.symbol], bound.limit.xreplace(known)
+            if sp.Rel(value, limit, bound.relation) != sp.false:
+                continue
+            text = f"{quantity.name} {bound.relation} {bound.text}"
+            if bound.limit.free_symbols & {q.symbol for q in law.parameters}:
+                without.append(text)
+                continue
+            message = f"`{use}.{quantity.name}` is {float(value):g}, and its domain is {text}"
+            help = f"correct the value, or give {use}=FIT.json"
+            mistakes.append(Diagnostic("F0503", message, help=help))
+    if mistakes:
+        raise LawdslError(mistakes)
+    return without
+
+
+def factor_between(
+    unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: Source
+) -> sp.Expr:
+    """What a value in the unit of the question's law is times in that of the fitted one.
+
+    Raises:
+        LawdslError: units of two kinds.
+    """
+    if unit is None or quantity.unit is None or unit == quantity.unit:
+        return sp.S.One
+    size, dimension = size_and_dimension(unit)
+    own, other = size_and_dimension(quantity.unit)
+    if dimension != other:
+        message = (
+            f"`{quantity.name}` of `{source.law.name}` is in {unit_text(quantity.unit)}, "
+            f"that of the question in {unit_text(unit)}"
+        )
+        help = "use a fit of the law that the question names"
+        raise LawdslError(Diagnostic("F0501", message, help=help))
+    return sp.Rational(repr(size)) / sp.Rational(repr(own))

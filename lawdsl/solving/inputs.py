@@ -1,0 +1,171 @@
+"""The numbers that a question is asked with: each known, inside its domain, one for each label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import sympy as sp
+
+from lawdsl.compiling.autodiff import values as computed
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.keywords import nearest
+from lawdsl.proof.decide import RELATIONS
+from lawdsl.solving.formulate.problem import Condition, Posed, Unknown
+from lawdsl.solving.formulate.sources import number_of
+
+EQUAL_SIDES = "both sides are equal, and the inequality is strict"
+EQUAL = 1e-12  # of its terms: by so much an equation of numbers may be off
+
+Given = Mapping[str, "float | Mapping[str, float]"]
+
+
+def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:
+    """The values of all symbols but the unknowns.
+
+    Args:
+        posed: the question.
+        given: name -> number, or label -> number; a number alone is that of every label. Settings
+            of the question and, as `use.name`, of its laws may be given others.
+
+    Raises:
+        LawdslError: a given without a value, a name that is none, or a value outside its domain.
+    """
+    names = posed.names
+    found: dict[str, float] = {}
+    mistakes: list[Diagnostic] = []
+    for name, value in sorted(given.items(), key=lambda pair: pair[0] in names):  # a label is last
+        own = [n for n in names if n == name or n.startswith(f"{name}[")]
+        at = dict.fromkeys(own, value)
+        if not own:
+            mistakes.append(_unknown(posed, name, names))
+        elif isinstance(value, Mapping):
+            at = {f"{name}[{label}]": number for label, number in value.items()}
+            mistakes += [_unknown(posed, text, names) for text in at if text not in own]
+        found |= {text: _number(text, number, mistakes) for text, number in at.items()}
+    lacking = [name for name in posed.givens if name not in found]
+    if lacking and not mistakes:
+        message = f"the question needs a value of {', '.join(lacking)}"
+        help = f"write {lacking[0]}=VALUE"
+        mistakes.append(Diagnostic("F0502", message, help=help))
+    if mistakes:
+        raise LawdslError(list(dict.fromkeys(mistakes)))
+    values = {**posed.known, **{names[n]: v for n, v in found.items()}}
+    _check_domains(posed, values)
+    return values
+
+
+def _number(name: str, value: object, mistakes: list[Diagnostic]) -> float:
+    try:
+        return number_of(name, value)
+    except LawdslError as error:
+        mistakes += error.diagnostics
+        return math.nan
+
+
+def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnostic:
+    alike = nearest(name, [*names, *posed.question.uses])
+    help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(list(names)[:12])}"
+    message = f"`{posed.question.name}` has no given or setting `{name}`"
+    if any(name == u.name or u.name.startswith(f"{name}[") for u in posed.unknowns):
+        message = f"`{name}` is what the question asks for"
+        help = "leave it out"
+    return Diagnostic("F0502", message, help=help)
+
+
+def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
+    mistakes = [*_outside(posed, values), *_empty(posed, values)]
+    if mistakes:
+        raise LawdslError(mistakes)
+
+
+def _outside(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+    """Givens outside their domains; one that declares none has that of the law's variable."""
+    for name, symbol in posed.givens.items():
+        value = values[symbol]
+        bounds = [(relation, evaluated(limit, values)) for relation, limit in posed.bounds[name]]
+        if not bounds and symbol.is_nonnegative:
+            bounds = [(">" if symbol.is_positive else ">=", 0.0)]
+        for relation, end in bounds:
+            if not RELATIONS[relation](value, end):
+                message = f"`{name}` is {value:g}, and its domain is {name} {relation} {end:g}"
+                help = "correct the value, or its unit"
+                yield Diagnostic("F0503", message, help=help)
+    for name, symbol in posed.settings.items():
+        if symbol.is_positive and values[symbol] < 0:  # as the formulas take it to be
+            message = f"`{name}` is {values[symbol]:g}, and the question has a number above 0 there"
+            yield Diagnostic("F0503", message, help="give it a value from 0 on")
+
+
+def _empty(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+    """Unknowns to which their bounds leave nothing."""
+    for unknown in posed.unknowns:
+        ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
+        lower = [end for end in ends if end[0].startswith(">")]
+        upper = [end for end in ends if end[0].startswith("<")]
+        for (above, low), (below, high) in product(lower, upper):
+            if not (low < high or (low == high and (above, below) == (">=", "<="))):
+                message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
+                help = "correct the values that it is made of"
+                yield Diagnostic("F0503", message, help=help)
+
+
+def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
+    """Refuse values that break a condition of givens alone.
+
+    Raises:
+        LawdslError: each that is broken.
+    """
+    mistakes = []
+    for condition, margin in broken(posed.unknowns, posed.conditions, values):
+        if not condition.of_unknowns:
+            message = f"{condition.text} does not hold: {shortfall(condition, margin)}"
+            if condition.law:
+                why = f"is left by {-margin:.4g}" if margin else f"is left: {EQUAL_SIDES}"
+                message = f"{condition.text}, the domain of `{condition.law}`, {why}"
+            mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
+    if mistakes:
+        raise LawdslError(mistakes)
+
+
+def shortfall(condition: Condition, margin: float) -> str:
+    """By how much a condition does not hold, in words."""
+    if margin == 0 and condition.strict:
+        return EQUAL_SIDES
+    return f"it is off by {abs(margin):.4g}"
+
+
+def broken(
+    unknowns: Sequence[Unknown],
+    conditions: Sequence[Condition],
+    values: Mapping[sp.Symbol, float],
+) -> Iterator[tuple[Condition, float]]:
+    """The conditions in which no unknown is left and which do not hold, each with its margin."""
+    free = {u.symbol for u in unknowns}
+    for condition in conditions:
+        if condition.margin.free_symbols & free:
+            continue
+        margin, *terms = computed_at(
+            [condition.margin, *sp.Add.make_args(condition.margin)], values
+        )
+        kept = margin > 0 if condition.strict else margin >= 0
+        if condition.equality:
+            kept = abs(margin) <= EQUAL * sum(map(abs, terms))
+        if not kept:
+            yield condition, margin
+
+
+def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float]) -> list[float]:
+    """Expressions at values of their symbols; nan of those that have none."""
+    symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+    inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
+    found: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()
+    return found
+
+
+def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:
+    """An expression at values of its symbols; nan where it has none."""
+    return computed_at([expression], values)[0]

@@ -1,0 +1,350 @@
+"""What is certain of a problem: affine rows, and at a point its constraints and the duality gap.
+
+Float64 finds a point and its multipliers. Sums that cancel can make its values and slopes wrong by
+any amount, so what is said of the point is computed here anew, in Arb intervals that contain the
+exact values: one evaluation of the tape, and one backwards for the slopes of the Lagrangian. Affine
+rows, from which bounds of the unknowns follow, are evaluated in the same way, once forwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from lawdsl.compiling.interval_evaluation import BITS, evaluate
+from lawdsl.compiling.intervals import (
+    OPERATIONS,
+    Interval,
+    NoInterval,
+    add,
+    multiply,
+    precision,
+    sign_of,
+)
+from lawdsl.compiling.tape import Instruction, Tape
+
+if TYPE_CHECKING:
+    from lawdsl.solving.nlp.problem import Problem
+
+Array = NDArray[np.float64]
+
+ROOM = 1e-6  # of its range: float64 has tightened a bound to within much less
+NARROW = 60  # bits: an interval as narrow as this part of its size has one float64
+KINKED = ("abs", "min", "max")
+ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
+
+
+def certain_violations(problem: Problem, x: Array) -> Array:
+    """The most by which each constraint is violated, shape (constraints,); inf where that is not
+    known.
+
+    Args:
+        problem: the problem, in any units.
+        x: the unknowns, shape (n,), in the units of the expressions.
+    """
+    whole = problem.original or problem
+    tape = whole.functions.tape
+    with precision(BITS):
+        results = evaluate(tape, _inputs(whole, x))
+        found = [results[k] for k in tape.outputs[1:]]
+        return np.array(
+            [
+                _violation(own, equality)
+                for own, equality in zip(found, whole.equality.tolist(), strict=True)
+            ],
+            dtype=np.float64,
+        )
+
+
+def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
+    """An upper bound of how much the objective at x exceeds its least value, for a convex problem.
+
+    A convex Lagrangian f + m·c lies above its tangents, and m·c <= 0 wherever the constraints hold,
+    so that its tangent at x is bounded over the box of the unknowns (the bound of Frank and Wolfe,
+    by duality). It holds for any m with the right signs.
+
+    Args:
+        problem: a convex problem, in any units.
+        x: the unknowns, shape (n,), in the units of the expressions.
+        multipliers: of the constraints, in these units; those of inequalities are >= 0.
+
+    Returns:
+        None where there is no finite bound.
+    """
+    whole = problem.original or problem
+    tape = whole.functions.tape
+    with precision(BITS):
+        inputs = _inputs(whole, x)
+        results = evaluate(tape, inputs)
+        weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
+        try:
+            terms = [
+                multiply(w, _known(results[k]))
+                for w, k in zip(weights, tape.outputs, strict=True)
+                if w != ZERO
+            ]
+            slopes = _slopes(tape, results, weights, len(x))
+        except NoInterval:
+            return None
+        low, high = _box(whole)
+        bound = ZERO
+        for own in terms:
+            bound = add(bound, own)
+        for slope, at, a, b in zip(slopes, inputs, low, high, strict=False):
+            way = Interval((arb(a) - at.low).lower(), (arb(b) - at.low).upper())
+            bound = add(bound, multiply(slope, way))
+        value = _known(results[tape.outputs[0]])
+        gap = (value.high - bound.low).upper()
+        return max(float(gap), 0.0) if gap.is_finite() else None
+
+
+def affine_rows(
+    tape: Tape, rows: Sequence[int], inputs: Sequence[float], count: int
+) -> list[tuple[Array, float] | None]:
+    """Slopes and offsets of affine outputs, correctly rounded to float64.
+
+    For each instruction the slopes by the unknowns on which it depends are kept (forward
+    accumulation): their number is that of the coefficients that are not 0.
+
+    Args:
+        tape: what is computed.
+        rows: numbers of outputs that are affine in the first inputs.
+        inputs: a point, the unknowns first.
+        count: of the unknowns.
+
+    Returns:
+        For each row its slopes, shape (count,), and its offset; None where they are not known to
+        float64's precision at that point, as where a part has a kink.
+    """
+    slopes: dict[int, dict[int, Interval]] = {}
+    found: list[tuple[Array, float] | None] = []
+    with precision(BITS):
+        exact = [Interval(arb(value), arb(value)) for value in inputs]
+        results = evaluate(tape, exact)
+        for output in (tape.outputs[row] for row in rows):
+            try:
+                parts = _ancestors(tape, output)
+                for i in (i for i in parts if i not in slopes):
+                    slopes[i] = _forward(tape.instructions[i], _known(results[i]), results, slopes)
+                    slopes[i] = {k: slope for k, slope in slopes[i].items() if k < count}
+                values = [_known(results[i]) for i in parts]
+                found.append(_rounded_row(values, slopes[output], exact, count))
+            except NoInterval:
+                found.append(None)
+    return found
+
+
+def _ancestors(tape: Tape, output: int) -> list[int]:
+    """The instructions on which one depends, and itself, in the order of the tape."""
+    found, waiting = {output}, [output]
+    while waiting:
+        new = set(tape.instructions[waiting.pop()].arguments) - found
+        found |= new
+        waiting += new
+    return sorted(found)
+
+
+def _forward(
+    step: Instruction,
+    result: Interval,
+    results: list[Interval | None],
+    slopes: Mapping[int, Mapping[int, Interval]],
+) -> dict[int, Interval]:
+    """The slopes of an instruction by the inputs, from those of its arguments.
+
+    Raises:
+        NoInterval: it has no certain slope there.
+    """
+    if step.op == "input":
+        return {int(step.value): ONE}  # type: ignore[arg-type]
+    found: dict[int, Interval] = {}
+    for place, k in enumerate(step.arguments):
+        if not slopes[k]:
+            continue
+        if step.op in KINKED and _at_kink(step.op, [_known(results[j]) for j in step.arguments]):
+            raise NoInterval
+        own = _partial(step, place, results, result)
+        for number, slope in slopes[k].items():
+            found[number] = add(found.get(number, ZERO), multiply(own, slope))
+    return found
+
+
+def _rounded_row(
+    parts: Sequence[Interval], slopes: Mapping[int, Interval], at: Sequence[Interval], count: int
+) -> tuple[Array, float] | None:
+    """Slopes and offset of an affine function; None of wide intervals.
+
+    Args:
+        parts: values at a point, the last of them that of the function.
+        slopes: those that are not 0.
+        at: the point.
+        count: of the unknowns.
+    """
+    found, value = np.zeros(count), parts[-1]
+    for k, slope in slopes.items():
+        value = add(value, _negative(multiply(slope, at[k])))
+        found[k] = _rounded(slope)
+    offset = _rounded(value)
+    if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
+        size = max(abs(end) for part in parts for end in part if end.is_finite())
+        offset = 0.0 if value.high - value.low <= size * arb(2) ** -NARROW else float("nan")
+    return (found, offset) if np.isfinite(found).all() and np.isfinite(offset) else None
+
+
+def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
+    """Whether a modulus, maximum or minimum may have a kink at a point."""
+    if op == "abs":
+        return sign_of(arguments[0]) not in (1, -1)
+    chosen = arguments[_chosen(op, arguments)]
+    return any(
+        other.low <= chosen.high and chosen.low <= other.high
+        for other in arguments
+        if other is not chosen
+    )
+
+
+def _rounded(x: Interval) -> float:
+    """The float64 in the middle of a narrow interval; nan of one that is wider than rounding."""
+    if x.low == x.high:
+        return float(x.low)
+    middle = ((x.low + x.high) / 2).mid()
+    narrow = x.high - x.low <= abs(middle) * arb(2) ** -NARROW
+    return float(middle) if narrow else float("nan")
+
+
+def _inputs(problem: Problem, x: Array) -> list[Interval]:
+    own = [*x.tolist(), *problem.values.values()]
+    return [Interval(arb(value), arb(value)) for value in own]
+
+
+def _box(problem: Problem) -> tuple[list[float], list[float]]:
+    """Bounds that follow from all conditions, widened by more than the rounding of their own
+    computation: the duality bound stays valid on a larger box."""
+    low, high = problem.polytope.tightened
+    between = np.isfinite(low) & np.isfinite(high)
+    with np.errstate(invalid="ignore"):
+        size = np.where(between, high - low, np.maximum(np.abs(low), np.abs(high)))
+    room = ROOM * np.where(np.isfinite(size), size, 0.0)
+    return np.maximum(problem.low, low - room).tolist(), np.minimum(
+        problem.high, high + room
+    ).tolist()
+
+
+def _violation(value: Interval | None, equality: bool) -> float:
+    if value is None:
+        return float("inf")
+    most = max(float(value.high), -float(value.low)) if equality else float(value.high)
+    return max(most, 0.0) if most == most else float("inf")
+
+
+def _known(value: Interval | None) -> Interval:
+    if value is None:
+        raise NoInterval
+    return value
+
+
+def _slopes(
+    tape: Tape, results: list[Interval | None], weights: Sequence[Interval], count: int
+) -> list[Interval]:
+    """The slopes of the weighted sum of the outputs by the first inputs (reverse accumulation).
+
+    Raises:
+        NoInterval: an operation without a certain slope.
+    """
+    pulls = [ZERO] * len(tape.instructions)
+    for weight, k in zip(weights, tape.outputs, strict=True):
+        pulls[k] = add(pulls[k], weight)
+    slopes = [ZERO] * count
+    moving = _moving(tape, count)
+    for i in range(len(tape.instructions) - 1, -1, -1):
+        step, pull = tape.instructions[i], pulls[i]
+        if pull == ZERO or not moving[i]:
+            continue
+        if step.op == "input":
+            number = int(step.value)  # type: ignore[arg-type]
+            slopes[number] = add(slopes[number], pull)
+            continue
+        for place, k in enumerate(step.arguments):
+            if moving[k]:
+                own = _partial(step, place, results, _known(results[i]))
+                pulls[k] = add(pulls[k], multiply(pull, own))
+    return slopes
+
+
+def _moving(tape: Tape, count: int) -> list[bool]:
+    """For each instruction whether it depends on one of the first inputs."""
+    found: list[bool] = []
+    for step in tape.instructions:
+        own = step.op == "input" and int(step.value) < count  # type: ignore[arg-type]
+        found.append(own or any(found[k] for k in step.arguments))
+    return found
+
+
+def _partial(
+    step: Instruction, place: int, results: list[Interval | None], result: Interval
+) -> Interval:
+    """The derivative of an operation by one of its arguments."""
+    if step.op == "add":
+        return ONE
+    arguments = [_known(results[k]) for k in step.arguments]
+    if step.op == "multiply":
+        product = ONE
+        for k, factor in enumerate(arguments):
+            product = multiply(product, factor) if k != place else product
+        return product
+    if step.op == "power":
+        base, exponent = arguments
+        if place == 0:
+            less = add(exponent, Interval(arb(-1), arb(-1)))
+            return multiply(exponent, OPERATIONS["power"](base, less))
+        return multiply(result, OPERATIONS["log"](base))
+    if step.op in ("min", "max"):
+        return ONE if place == _chosen(step.op, arguments) else ZERO
+    if step.op in PARTIALS:
+        return PARTIALS[step.op](arguments[0], result)
+    raise NoInterval
+
+
+def _chosen(op: str, arguments: Sequence[Interval]) -> int:
+    """The first argument that is the minimum or the maximum, for certain."""
+    for k, own in enumerate(arguments):
+        if op == "max" and all(own.low >= other.high for other in arguments if other is not own):
+            return k
+        if op == "min" and all(own.high <= other.low for other in arguments if other is not own):
+            return k
+    raise NoInterval
+
+
+def _inverse(x: Interval) -> Interval:
+    return OPERATIONS["power"](x, Interval(arb(-1), arb(-1)))
+
+
+def _square(x: Interval) -> Interval:
+    return OPERATIONS["power"](x, Interval(arb(2), arb(2)))
+
+
+def _negative(x: Interval) -> Interval:
+    return Interval(-x.high, -x.low)
+
+
+def _side(x: Interval) -> Interval:
+    sign = sign_of(x)
+    if sign is None:
+        raise NoInterval
+    return Interval(arb(sign), arb(sign))
+
+
+PARTIALS: dict[str, Callable[[Interval, Interval], Interval]] = {
+    "exp": lambda x, y: y,
+    "log": lambda x, y: _inverse(x),
+    "sin": lambda x, y: OPERATIONS["cos"](x),
+    "cos": lambda x, y: _negative(OPERATIONS["sin"](x)),
+    "tan": lambda x, y: add(ONE, _square(y)),
+    "atan": lambda x, y: _inverse(add(ONE, _square(x))),
+    "tanh": lambda x, y: add(ONE, _negative(_square(y))),
+    "abs": lambda x, y: _side(x),
+}

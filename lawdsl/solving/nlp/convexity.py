@@ -1,0 +1,110 @@
+"""Whether expressions are convex or concave on a box, by how they are composed.
+
+What is known of each part follows from where the values of its arguments lie (certain intervals),
+and from whether these are convex, concave, both (affine) or log-convex. A convex function may be
++oo at an end of the box, a concave one -oo. No answer says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+import sympy as sp
+from flint import arb
+
+from lawdsl.compiling.interval_evaluation import BITS, apply, constant
+from lawdsl.compiling.intervals import (
+    Interval,
+    precision,
+)
+from lawdsl.compiling.tape import Instruction, Tape, compile_tape
+from lawdsl.solving.nlp.dcp_rules import RULES, Known
+
+Curvature = Literal["affine", "convex", "concave"]
+
+
+def curvatures(
+    expressions: Sequence[sp.Expr],
+    unknowns: Mapping[sp.Symbol, tuple[float, float]],
+    values: Mapping[sp.Symbol, float] | None = None,
+) -> list[Curvature | None]:
+    """What each of some expressions is in all unknowns together, on a box.
+
+    Equal parts are looked at once.
+
+    Args:
+        expressions: the expressions.
+        unknowns: their least and greatest values, which may be infinite.
+        values: those of the other symbols.
+
+    Returns:
+        For each affine, convex or concave, all certain; None where the rules do not tell.
+
+    Raises:
+        LawdslError: an expression without a real value, or a symbol without a value.
+    """
+    return [_curvature(known) for known in _all_known(expressions, unknowns, values or {})]
+
+
+def ranges(
+    expressions: Sequence[sp.Expr],
+    unknowns: Mapping[sp.Symbol, tuple[float, float]],
+    values: Mapping[sp.Symbol, float],
+) -> list[Interval | None]:
+    """Where the values of some expressions lie on a box, for certain; None where that is not known,
+    or an expression has no value somewhere.
+
+    The arguments are those of `curvatures`.
+    """
+    return [known.range for known in _all_known(expressions, unknowns, values)]
+
+
+def _all_known(
+    expressions: Sequence[sp.Expr],
+    unknowns: Mapping[sp.Symbol, tuple[float, float]],
+    given: Mapping[sp.Symbol, float],
+) -> list[Known]:
+    tape = _compiled(tuple(expressions), (*unknowns, *given))
+    with precision(BITS):
+        boxes = [Interval(arb(low), arb(high)) for low, high in unknowns.values()]
+        boxes += [Interval(arb(value), arb(value)) for value in given.values()]
+        found: list[Known] = []
+        for step in tape.instructions:
+            found.append(_known(step, boxes, [found[k] for k in step.arguments]))
+    return [found[k] for k in tape.outputs]
+
+
+@lru_cache(maxsize=32)
+def _compiled(expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
+    return compile_tape(expressions, inputs)
+
+
+def _curvature(found: Known) -> Curvature | None:
+    if found.affine:
+        return "affine"
+    return "convex" if found.convex else "concave" if found.concave else None
+
+
+def _known(step: Instruction, boxes: Sequence[Interval], arguments: list[Known]) -> Known:
+    if step.op == "input":
+        return _leaf(boxes[step.value])  # type: ignore[index]
+    if step.op == "constant":
+        return _fixed(constant(step.value))
+    within = apply(step.op, [x.range for x in arguments])
+    if within is None:
+        return Known(None)
+    if within.low == within.high or all(x.fixed for x in arguments):
+        return _fixed(within)
+    return RULES[step.op](within, arguments)
+
+
+def _leaf(within: Interval) -> Known:
+    if within.low == within.high:
+        return _fixed(within)
+    return Known(within, convex=True, concave=True)
+
+
+def _fixed(within: Interval) -> Known:
+    return Known(within, convex=True, concave=True, log_convex=bool(within.low > 0), fixed=True)

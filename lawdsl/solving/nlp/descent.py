@@ -1,0 +1,154 @@
+"""A search for a local optimum: in which coordinates it goes, and where it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from lawdsl.solving.nlp.problem import Problem
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
+PRECISION = 1e-15  # of the objective, relative to its slopes: where a search ends
+TRIALS = 4  # evaluations for each step: a search that needs more gets nowhere
+
+
+@dataclass(frozen=True)
+class _Coordinates:
+    """What a search moves: x/span between two ends, log x of an unknown that goes over decades, and
+    from or to an open end what is as x/span near the other one, or near 0, and as a logarithm far
+    away: log(1 + (x - low)/span), and the inverse of sinh.
+    """
+
+    logs: Mask
+    spans: Array
+    low: Array
+    high: Array
+
+    @property
+    def _open(self) -> tuple[Mask, Mask, Mask]:
+        """Which unknowns are open above only, below only, and on both sides."""
+        above, below = np.isinf(self.high) & ~self.logs, np.isinf(self.low)
+        return above & ~below, below & ~above, above & below
+
+    def of(self, x: Array) -> Array:
+        up, down, both = self._open
+        u = np.where(self.logs, np.log(np.where(self.logs, x, 1.0)), x / self.spans)
+        u = np.where(up, np.log1p(np.where(up, x - self.low, 0.0) / self.spans), u)
+        u = np.where(down, -np.log1p(np.where(down, self.high - x, 0.0) / self.spans), u)
+        return np.where(both, np.arcsinh(x / self.spans), u)
+
+    def back(self, u: Array) -> Array:
+        up, down, both = self._open
+        x = np.where(self.logs, np.exp(np.where(self.logs, u, 0.0)), u * self.spans)
+        x = np.where(up, self.low + self.spans * np.expm1(np.where(up, u, 0.0)), x)
+        x = np.where(down, self.high - self.spans * np.expm1(np.where(down, -u, 0.0)), x)
+        return np.where(both, self.spans * np.sinh(np.where(both, u, 0.0)), x)
+
+    def slopes(self, x: Array) -> Array:
+        """How x changes with u."""
+        up, down, both = self._open
+        found = np.where(self.logs, x, self.spans)
+        found = np.where(up, self.spans + np.where(up, x - self.low, 0.0), found)
+        found = np.where(down, self.spans + np.where(down, self.high - x, 0.0), found)
+        return np.where(both, np.hypot(self.spans, x), found)
+
+
+class _Exhausted(Exception):
+    """A search has used up its evaluations."""
+
+
+def searched_from(
+    problem: Problem, start: Array, length: int, *, by_factors: bool = False
+) -> tuple[Array, bool] | None:
+    """The end of a search by sequential quadratic programming, and whether it was stopped by its
+    limit of evaluations; None where the objective or a constraint has no value at the start.
+
+    SLSQP tries up to ten points for each step. Where values are rounding, or the constraints
+    contradict each other, it does so at every step, so evaluations are counted too.
+
+    Args:
+        problem: in units that suit the start.
+        start: the unknowns, shape (n,).
+        length: steps at most.
+        by_factors: whether unknowns from 0 upwards are moved by their logarithms, where they start
+            above 0.
+    """
+    low, high = problem.polytope.tightened
+    inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
+    low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
+    x = np.clip(start, low, high)
+    logs = problem.decades
+    if by_factors:
+        logs = logs | ((problem.low == 0) & (x > 0))
+    to = _Coordinates(logs, problem.spans, low, high)
+    values, slopes = problem.functions.at(x)
+    if not np.isfinite(values).all():
+        return None
+    lengths = np.abs(slopes * to.slopes(x))
+    scale = _usable(float(np.median(lengths[0])) or float(np.max(lengths[0])))
+
+    begin = to.of(x)
+    reached, trials, given_up = begin, 0, False
+
+    def objective(u: Array) -> tuple[float, Array]:
+        nonlocal trials
+        trials += 1
+        if trials > TRIALS * length:
+            raise _Exhausted
+        there = to.back(u)
+        values, slopes = problem.functions.at(there)
+        return float(values[0]) / scale, slopes[0] * to.slopes(there) / scale
+
+    rows = [_usable(float(np.max(row))) for row in lengths[1:]]
+
+    def stepped(u: Array) -> None:
+        nonlocal reached
+        reached = u.copy()
+
+    try:
+        reached = scipy.optimize.minimize(
+            objective,
+            begin,
+            jac=True,
+            method="SLSQP",
+            bounds=scipy.optimize.Bounds(to.of(low), to.of(high)),
+            constraints=_conditions(problem, to, np.array(rows)),
+            callback=stepped,
+            options={"maxiter": length, "ftol": PRECISION},
+        ).x
+    except _Exhausted:
+        given_up = True
+    x = np.clip(to.back(reached), low, high)
+    return (x, given_up) if np.isfinite(x).all() else None
+
+
+def _usable(scale: float) -> float:
+    return scale if 0 < scale < np.inf else 1.0
+
+
+def _conditions(problem: Problem, to: _Coordinates, scales: Array) -> list[dict[str, Any]]:
+    """The constraints that are no bounds, as SciPy takes them."""
+    kept = np.ones(len(problem.constraints), dtype=bool)
+    kept[problem.polytope.rows[~problem.polytope.several]] = False
+    found = []
+    for kind, sign, rows in (("eq", 1, problem.equality), ("ineq", -1, ~problem.equality)):
+        number = np.flatnonzero(rows & kept)
+        if len(number):
+            factor = sign / scales[number]
+
+            def values(u: Array, number: Any = number, factor: Array = factor) -> Array:
+                return factor * problem.functions.at(to.back(u))[0][1 + number]
+
+            def slopes(u: Array, number: Any = number, factor: Array = factor) -> Array:
+                x = to.back(u)
+                return factor[:, None] * problem.functions.at(x)[1][1 + number] * to.slopes(x)
+
+            found.append({"type": kind, "fun": values, "jac": slopes})
+    return found

@@ -1,0 +1,152 @@
+"""Whether affine conditions contradict each other, for certain: multipliers of Farkas in exact numbers.
+
+If a sum of conditions c <= 0 with weights that are not negative, and of equations c = 0 with any, is
+above 0 on the whole box of the unknowns, then no point keeps them all. A linear programme proposes
+the weights in float64. Here coefficients are fractions, so that unknowns without an end cancel
+exactly, and the rest is summed up in Arb intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from flint import arb
+from numpy.typing import NDArray
+
+from lawdsl.compiling.interval_evaluation import BITS, evaluate
+from lawdsl.compiling.intervals import Interval, as_interval, precision
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.solving.nlp.problem import Problem
+
+Array = NDArray[np.float64]
+Ends = list[tuple[float, float]]
+
+TINY = 1e-12  # of the largest share: a smaller one is rounding
+
+
+def contradictory(
+    problem: Problem, rows: Sequence[int], weights: Array, sizes: Array | None = None
+) -> bool:
+    """Whether a weighted sum of affine constraints proves that no point keeps them.
+
+    Args:
+        problem: in the units of its expressions.
+        rows: numbers of constraints that are affine.
+        weights: one for each, about; those of inequalities are >= 0.
+        sizes: of the terms of each, by which its weight is judged; 1 if not given.
+
+    Returns:
+        False says nothing.
+    """
+    shares = np.abs(weights) * (1.0 if sizes is None else sizes)
+    largest = float(np.max(shares, initial=0.0))
+    if not 0 < largest < np.inf:
+        return False
+    used = [k for k in range(len(rows)) if shares[k] > TINY * largest]
+    numbers = [rows[k] for k in used]
+    exact = [Fraction(float(weights[k])) for k in used]
+    unknowns = list(problem.unknowns)
+    slopes = [_slopes(problem, number, unknowns) for number in numbers]
+    if any(slope is None for row in slopes for slope in row):
+        return False
+    matrix = [[slope for slope in row if slope is not None] for row in slopes]
+    ends = list(problem.unknowns.values())
+    balanced = _balanced(matrix, exact, ends)
+    signs = [problem.constraints[number].equality for number in numbers]
+    if balanced is None or any(
+        w < 0 and not equal for w, equal in zip(balanced, signs, strict=True)
+    ):
+        return False
+    return _least(problem, numbers, matrix, balanced, ends) > 0
+
+
+def _slopes(problem: Problem, number: int, unknowns: Sequence[sp.Symbol]) -> list[Fraction | None]:
+    """The coefficients of an affine constraint; None of one that is no fraction."""
+    given = {s: sp.Rational(v) for s, v in problem.values.items() if np.isfinite(v)}
+    expression = problem.constraints[number].expression
+    found: list[Fraction | None] = []
+    for unknown in unknowns:
+        slope = sp.expand(sp.diff(expression, unknown).xreplace(given))
+        found.append(Fraction(int(slope.p), int(slope.q)) if slope.is_Rational else None)
+    return found
+
+
+def _balanced(
+    matrix: list[list[Fraction]], weights: list[Fraction], ends: Ends
+) -> list[Fraction] | None:
+    """Weights near those given with which no unknown moves the sum towards an end that it does not
+    have; None where there are none."""
+    endless: list[int] = []
+    for _ in range(len(ends) + 1):
+        more = [i for i in _unbounded(matrix, weights, ends) if i not in endless]
+        if not more:
+            return None if _unbounded(matrix, weights, ends) else weights
+        endless += more
+        system = sp.Matrix([[_rational(row[i]) for row in matrix] for i in endless])
+        reduced, pivots = system.rref()
+        moved = list(weights)
+        for place, pivot in enumerate(pivots):
+            free = (k for k in range(len(weights)) if k not in pivots)
+            moved[pivot] = -sum(
+                (_fraction(reduced[place, k]) * weights[k] for k in free), Fraction(0)
+            )
+        weights = moved
+    return None
+
+
+def _unbounded(matrix: list[list[Fraction]], weights: list[Fraction], ends: Ends) -> list[int]:
+    """The unknowns along which the weighted sum has no lower bound."""
+    found = []
+    for i, (low, high) in enumerate(ends):
+        slope = sum((w * row[i] for w, row in zip(weights, matrix, strict=True)), Fraction(0))
+        if (slope > 0 and np.isinf(low)) or (slope < 0 and np.isinf(high)):
+            found.append(i)
+    return found
+
+
+def _least(
+    problem: Problem,
+    numbers: Sequence[int],
+    matrix: list[list[Fraction]],
+    weights: list[Fraction],
+    ends: Ends,
+) -> Any:
+    """A lower bound of the weighted sum on the box; -1 where none is known."""
+    unknowns = list(problem.unknowns)
+    start = [Fraction(min(max(0.0, low), high)) for low, high in ends]
+    inputs = [*start, *(Fraction(v) for v in problem.values.values())]
+    tape = compile_tape(
+        [problem.constraints[k].expression for k in numbers], [*unknowns, *problem.values]
+    )
+    with precision(BITS):
+        results = evaluate(tape, [as_interval(value) for value in inputs])
+        total: Any = arb(0)
+        for weight, place in zip(weights, tape.outputs, strict=True):
+            value = results[place]
+            if value is None:
+                return arb(-1)
+            own = as_interval(weight)
+            total += _least_product(own, value)
+        for i, (low, high) in enumerate(ends):
+            slope = sum((w * row[i] for w, row in zip(weights, matrix, strict=True)), Fraction(0))
+            if slope:
+                way = Fraction(low if slope > 0 else high) - start[i]
+                total += as_interval(slope * way).low
+        return total.lower()
+
+
+def _least_product(weight: Interval, value: Interval) -> Any:
+    """A lower bound of a product."""
+    return min((a * b).lower() for a in weight for b in value)
+
+
+def _rational(value: Fraction) -> sp.Rational:
+    return sp.Rational(value.numerator, value.denominator)
+
+
+def _fraction(value: sp.Rational) -> Fraction:
+    return Fraction(int(value.p), int(value.q))

@@ -1,0 +1,220 @@
+"""Problems without a feasible point: what excludes what, and what would have to give way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.solving.nlp.exclusion import no_point
+from lawdsl.solving.nlp.farkas import contradictory
+from lawdsl.solving.nlp.kkt import over, sizes, violations
+from lawdsl.solving.nlp.polytope import NOTHING, Polytope, least_shift
+from lawdsl.solving.nlp.problem import Constraint, Problem, Shortfall, Solution, middle
+from lawdsl.solving.nlp.starts import cloud, repaired
+
+Array = NDArray[np.float64]
+Best = Callable[..., Solution | None]
+ROUNDING = 1e-9  # of the size of a constraint: a smaller violation is none
+FEW = 4  # searches for the nearest point of conditions that exclude each other for certain
+Part = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
+
+
+def explained(problem: Problem, best: Best, seed: int = 0) -> Solution:
+    """Why nothing is feasible, or the best that follows from a feasible point that is found now.
+
+    Args:
+        problem: a problem for which no feasible point was found.
+        best: what solves problems, with further points to start at.
+        seed: of the draws of the starts.
+    """
+    crossed = np.flatnonzero(problem.low > problem.high)
+    if len(crossed):
+        return _crossed(problem, crossed)
+    if problem.linear or problem.polytope.centre is None:
+        return _of_polytope(problem)
+    return _of_functions(problem, best, seed)
+
+
+def _nothing_met(
+    problem: Problem,
+    x: Array,
+    conflict: list[Part],
+    found: list[Shortfall],
+    by: float,
+    excluded: bool,
+    gap: float | None = None,
+) -> Solution:
+    n, m = len(x), len(problem.constraints)
+    value = float(problem.functions.at(x)[0][0])
+    nothing = np.zeros(m), np.zeros(n), np.zeros(n)
+    names = tuple(dict.fromkeys(_name(problem, c) for c in conflict))
+    solution = Solution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
+    return replace(solution, shortfalls=tuple(found), agreed=0, excluded=excluded, gap=gap)
+
+
+def _name(problem: Problem, condition: Part) -> str:
+    kind, number = condition
+    if kind == "constraint":
+        return problem.constraints[number].name
+    symbol, (low, high) = list(problem.unknowns.items())[number]
+    return f"{symbol.name} >= {low:.6g}" if kind == "low" else f"{symbol.name} <= {high:.6g}"
+
+
+def _shortfall(problem: Problem, condition: Part, by: float) -> Shortfall:
+    kind, number = condition
+    symbols = list(problem.unknowns)
+    name = problem.constraints[number].name if kind == "constraint" else symbols[number].name
+    return Shortfall(name, kind, by)
+
+
+def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
+    """Bounds that leave nothing between them."""
+    gaps = problem.low - problem.high
+    conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
+    alone = conflict if len(crossed) == 1 else []
+    signs = {"low": -1.0, "high": 1.0}
+    found = [_shortfall(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
+    x = middle(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
+    return _nothing_met(problem, x, conflict, found, float(np.max(gaps)), True, 0.0)
+
+
+def _of_polytope(problem: Problem) -> Solution:
+    """Affine conditions that exclude each other."""
+    polytope = problem.polytope
+    shift = least_shift(polytope)
+    if shift is None:
+        return _unexplained(problem)
+    x, shares, weights, ends = shift
+    rows = np.flatnonzero(shares > NOTHING)
+    conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
+        (e, int(i)) for e, i in ends
+    ]
+    found = [
+        _shortfall(problem, ("constraint", int(polytope.rows[k])), by)
+        for k in rows
+        for by in _row_alone(polytope, int(k))
+    ]
+    found += [
+        _shortfall(problem, (kind, i), by)
+        for kind, i in ends
+        for by in _end_alone(polytope, kind, i)
+    ]
+    there = problem.in_units_at(x)
+    assert there.units is not None
+    least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
+    numbers = polytope.rows.tolist()
+    excluded = least > ROUNDING and contradictory(problem, numbers, weights, polytope.sizes)
+    return _nothing_met(problem, x, conflict, found, _by(problem, x), excluded, 0.0)
+
+
+def _unexplained(problem: Problem) -> Solution:
+    """Affine conditions for which the linear programme of the least violation has no solution."""
+    x = middle(*problem.polytope.tightened)
+    by = _by(problem, x)
+    return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, no_point(problem))
+
+
+def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:
+    """What a row becomes at least where the others are met; nothing where they cannot be."""
+    rest = polytope.without(row=k)
+    least = rest.linprog(polytope.slopes[k])
+    if least.status == 0 and least.fun + polytope.offsets[k] > 0:
+        yield float(least.fun + polytope.offsets[k])
+    elif least.status in (0, 3) and polytope.equality[k]:
+        most = rest.linprog(-polytope.slopes[k])
+        if most.status == 0:
+            yield float(-most.fun + polytope.offsets[k])
+
+
+def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
+    """By how much a bound moves until the other conditions are met."""
+    sign = 1.0 if kind == "high" else -1.0
+    rest = polytope.without(high=i) if kind == "high" else polytope.without(low=i)
+    found = rest.linprog(sign * np.eye(len(polytope.low))[i])
+    if found.status == 0:
+        bound = polytope.high[i] if kind == "high" else polytope.low[i]
+        yield float(sign * found.fun - bound)
+
+
+def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
+    """Conditions that are not all affine: the least violation is a problem of its own."""
+    x, size = _nearest(problem, seed)
+    excluded = no_point(problem)
+    t = sp.Dummy("t", nonnegative=True)
+    loose = []
+    for number, c in enumerate(problem.constraints):
+        signs = (1, -1) if c.equality else (1,)
+        room = sp.Float(size[number]) * t
+        loose += [(number, Constraint(c.name, sign * c.expression - room)) for sign in signs]
+    wider = {**problem.unknowns, t: (0.0, np.inf)}
+    violated = Problem(t, wider, [c for _, c in loose], problem.values)
+    start = np.append(x, 2 * _missed(problem, x, size))
+    starts = FEW if excluded else None  # it is known that none is feasible: only how near one comes
+    also = [start] if np.isfinite(start).all() else []
+    found = best(violated, starts, seed, also)
+    if found is None:
+        by = _by(problem, x)
+        return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, excluded)
+    x = found.x[:-1]
+    if found.value <= ROUNDING and not excluded:  # a violation of 0 is none
+        again = best(problem, seed=seed, also=[x])
+        if again is not None:
+            return again
+    shares = found.multipliers * size[[k for k, _ in loose]]
+    held = np.flatnonzero(shares > NOTHING)
+    conflict: list[Part] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
+    lengths = problem.lengths(x)
+    conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > NOTHING)]
+    conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > NOTHING)]
+    relaxed = [r for c in conflict for r in _alone(problem, c, best, starts)]
+    excluded |= found.gap is not None and found.value - found.gap > ROUNDING
+    share = found.gap / found.value if found.gap is not None and found.value > 0 else None
+    return _nothing_met(problem, x, conflict, relaxed, _by(problem, x), excluded, share)
+
+
+def _by(problem: Problem, x: Array) -> float:
+    """The largest violation of a constraint, in its own unit."""
+    return float(np.max(over(problem, problem.functions.at(x)[0]), initial=0.0))
+
+
+def _nearest(problem: Problem, seed: int) -> tuple[Array, Array]:
+    """A point that violates the constraints little, and the sizes of these there."""
+    points = cloud(problem, seed)
+    x = repaired(problem, points.points[:, points.order()[0]])
+    there = problem.in_units_at(x)
+    assert there.units is not None
+    size = sizes(there, x / there.units.unknowns) * there.units.constraints
+    return x, np.where(np.isfinite(size) & (size > 0), size, there.units.constraints)
+
+
+def _missed(problem: Problem, x: Array, size: Array) -> float:
+    return float(np.max(over(problem, problem.functions.at(x)[0]) / size, initial=0.0))
+
+
+def _alone(
+    problem: Problem, condition: Part, best: Best, starts: int | None
+) -> Iterator[Shortfall]:
+    """How far one condition is from being met where all others are."""
+    kind, number = condition
+    symbol, (low, high) = list(problem.unknowns.items())[number if kind != "constraint" else 0]
+    if kind == "constraint":
+        wanted = problem.constraints[number]
+        others = [c for k, c in enumerate(problem.constraints) if k != number]
+        signs = (1, -1) if wanted.equality else (1,)
+        tried = [
+            Problem(s * wanted.expression, problem.unknowns, others, problem.values) for s in signs
+        ]
+    else:
+        wider = (-np.inf, high) if kind == "low" else (low, np.inf)
+        goal, signs = (symbol - high, (1,)) if kind == "high" else (low - symbol, (-1,))
+        unknowns = {**problem.unknowns, symbol: wider}
+        tried = [Problem(goal, unknowns, problem.constraints, problem.values)]
+    for sign, other in zip(signs, tried, strict=True):
+        found = best(other, starts)
+        if found is not None and found.value > 0:
+            yield _shortfall(problem, condition, sign * found.value)
+            return

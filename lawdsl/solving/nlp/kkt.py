@@ -1,0 +1,205 @@
+"""The conditions of Karush, Kuhn and Tucker at a point: multipliers, what is left, what that proves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from lawdsl.solving.nlp.certificates import certain_gap
+from lawdsl.solving.nlp.polytope import Polytope
+from lawdsl.solving.nlp.problem import Problem
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NEAR = 1e-8  # of the terms of a condition: so near it is active
+NEGLIGIBLE = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
+WEAK = 1e-10  # a multiplier so small, in units that suit the place, is rounding
+EXACT = 1e-7  # of its length: a smaller unknown is not known to as many digits as others
+AT = 1e-12  # of what an unknown may go: so near to a bound it is there
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a problem and its multipliers, as in `Solution`.
+
+    Attributes:
+        x: the unknowns.
+        values: the objective and the constraints there.
+        slopes: shape (1 + constraints, n).
+        multipliers: of the constraints.
+        low, high: those of the bounds.
+        residual: the largest slope that they leave, relative to those of the objective, both over
+            the lengths of the unknowns.
+        violation: the largest of a constraint, relative to its size (`sizes`).
+    """
+
+    x: Array
+    values: Array
+    slopes: Array
+    multipliers: Array
+    low: Array
+    high: Array
+    residual: float
+    violation: float
+
+    @property
+    def wrong(self) -> float:
+        """How far it is from meeting the conditions."""
+        return max(self.residual, self.violation)
+
+    @property
+    def weights(self) -> Array:
+        """Those of the objective and the constraints in the Lagrangian."""
+        return np.append(1.0, self.multipliers)
+
+
+def violations(problem: Problem, x: Array) -> Array:
+    """By how much each constraint is violated, relative to its size."""
+    return relative(over(problem, problem.functions.at(x)[0]), sizes(problem, x))
+
+
+def relative(violation: Array, size: Array) -> Array:
+    """Violations over the sizes of their constraints: 0 where there is none, inf of one without a
+    size."""
+    shares = np.divide(violation, size, out=np.full(len(size), np.inf), where=size > 0)
+    return np.where(violation == 0, 0.0, shares)
+
+
+def over(problem: Problem, values: Array) -> Array:
+    """By how much each constraint is violated."""
+    return np.where(problem.equality, np.abs(values[1:]), np.maximum(values[1:], 0.0))
+
+
+def sizes(problem: Problem, x: Array) -> Array:
+    """The sizes of the constraints at a point: violations and rounding are relative to them.
+
+    The size is the sum of the absolute terms of a constraint, or what it changes by as the unknowns
+    double, if that is more. Another unit of a constraint, or of an unknown, changes no violation over
+    its size. Curvature is left out on purpose: (x - y)^2 + 1 has a large one where x and y are large,
+    and is never 0.
+
+    Args:
+        problem: in units that suit the point.
+        x: the unknowns, shape (n,).
+    """
+    terms = problem.terms_on(x[:, None])[:, 0]
+    return np.maximum(np.where(np.isfinite(terms), terms, 0.0), changes(problem, x))
+
+
+def changes(problem: Problem, x: Array) -> Array:
+    """What each constraint changes by, to first order, as the unknowns double; where they are 0, or
+    nearly, over a small part of their lengths, to which searches are exact."""
+    slopes = problem.functions.at(x)[1][1:]
+    finite = np.abs(np.where(np.isfinite(slopes), slopes, 0.0))
+    return np.asarray(finite @ np.maximum(np.abs(x), EXACT))
+
+
+def at_bounds(problem: Problem, x: Array) -> tuple[Mask, Mask]:
+    """Which unknowns are at their low and at their high bound."""
+    low, high = problem.inner
+    near_low, near_high = (np.where(steep, 0.0, AT * problem.spans) for steep in problem.steep)
+    return x - low <= near_low, high - x <= near_high
+
+
+def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
+    """A point with the multipliers that fit best, of the conditions that are active there; the
+    slopes by unknowns that stand apart are not looked at."""
+    values, slopes = problem.functions.at(x)
+    active = ~problem.equality & (values[1:] >= -NEAR * sizes(problem, x))
+    at_low, at_high = at_bounds(problem, x)
+    walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
+    used = ~walled if apart is None else ~(walled | apart)
+    m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
+    if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
+        lengths = problem.lengths(x)[used]
+        ends = at_low[used], at_high[used]
+        fitted = _fitted(slopes[:, used] * lengths, problem.equality, active, *ends)
+        m, low[used], high[used] = fitted[0], fitted[1] / lengths, fitted[2] / lengths
+        slope = np.append(1.0, m) @ slopes
+        low[walled & at_low], high[walled & at_high] = (
+            slope[walled & at_low],
+            -slope[walled & at_high],
+        )
+        scale = max(
+            float(np.max(np.abs(slopes[0, used]) * lengths, initial=0.0)), problem.reference
+        )
+        residual = fitted[3] / (scale or 1.0)
+        residual = residual if np.all(low >= 0) and np.all(high >= 0) else np.inf
+    worst = float(np.max(violations(problem, x), initial=0.0))
+    worst = worst if np.isfinite(worst) else np.inf
+    return Point(x, values, slopes, m, low, high, residual, worst)
+
+
+def _fitted(
+    slopes: Array, equality: Mask, active: Mask, at_low: Mask, at_high: Mask
+) -> tuple[Array, Array, Array, float]:
+    """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be, and the largest
+    difference; l, h and those of inequalities are not negative."""
+    goal, rows = slopes[0], slopes[1:]
+    eye, free = np.eye(len(goal)), rows[equality]
+    signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])
+    found = np.zeros(len(signed))
+    room = scipy.linalg.null_space(free) if len(free) else eye
+    if len(signed) and room.shape[1]:
+        size = np.maximum(np.linalg.norm(signed, axis=1), 1e-300)
+        found = scipy.optimize.nnls(room.T @ (signed / size[:, None]).T, -(room.T @ goal))[0] / size
+    left = goal + found @ signed
+    m, low, high = np.zeros(len(rows)), np.zeros(len(goal)), np.zeros(len(goal))
+    if len(free):
+        m[equality] = np.linalg.lstsq(free.T, -left, rcond=None)[0]
+        left = left + m[equality] @ free
+    m[active], low[at_low], high[at_high] = np.split(found, np.cumsum([active.sum(), at_low.sum()]))
+    return m, low, high, float(np.max(np.abs(left), initial=0.0))
+
+
+def held(problem: Problem, here: Point) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of the constraints that hold, and of the unknowns that are not at a bound."""
+    rows = np.flatnonzero(problem.equality | (here.multipliers > WEAK))
+    at_low, at_high = at_bounds(problem, here.x)
+    return rows, np.flatnonzero(~(at_low | at_high))
+
+
+def gap(problem: Problem, here: Point) -> float | None:
+    """By how much at most the value of a point exceeds the least one, for certain, if the problem
+    is convex; None where no bound is known.
+
+    The bound holds for any multipliers of the right signs; those of the problem with all functions
+    replaced by their tangents are tried too.
+    """
+    if not (np.isfinite(here.values).all() and np.isfinite(here.slopes).all()):
+        return None
+    found = _gap(problem, here, here.multipliers)
+    if found is None or found > NEGLIGIBLE:
+        other = _gap(problem, here, _linear_multipliers(problem, here))
+        found = min((g for g in (found, other) if g is not None), default=None)
+    return found
+
+
+def _gap(problem: Problem, here: Point, multipliers: Array) -> float | None:
+    """The certain gap, in the units of the problem."""
+    units = problem.units
+    signed = np.where(problem.equality, multipliers, np.maximum(multipliers, 0.0))
+    if units is None:
+        return certain_gap(problem, here.x, signed)
+    own = signed * units.goal / units.constraints
+    found = certain_gap(problem, here.x * units.unknowns, own)
+    return None if found is None else found / units.goal
+
+
+def _linear_multipliers(problem: Problem, here: Point) -> Array:
+    """Multipliers of the problem with all functions replaced by their tangents."""
+    low, high = problem.polytope.tightened
+    offsets = here.values[1:] - here.slopes[1:] @ here.x
+    rows = np.arange(len(offsets))
+    tangents = Polytope(low, high, here.slopes[1:], offsets, problem.equality, rows)
+    found = tangents.linprog(here.slopes[0])
+    multipliers = np.zeros(len(rows))
+    if found.status == 0:
+        multipliers[~problem.equality] = np.maximum(-found.ineqlin.marginals, 0.0)
+        multipliers[problem.equality] = -found.eqlin.marginals
+    return multipliers

@@ -1,0 +1,124 @@
+"""Positive unknowns without an upper end, in logarithms.
+
+Model sizes and tokens go over decades, and laws are sums of their powers. In logarithms these are
+convex, and a bound on a product, 6*N*D <= C, is linear: so most allocations are proved (geometric
+programming), and no search is lost among numbers of ten digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from lawdsl.solving.formulate.closed_form import flat
+from lawdsl.solving.formulate.problem import Condition
+
+LOWEST, HIGHEST = math.log(1e-20), math.log(1e40)  # as far as a logarithm is looked for
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How an unknown is searched.
+
+    Attributes:
+        unknown: its symbol.
+        searched: that of what is moved: its logarithm, or itself.
+        low, high: its range.
+    """
+
+    unknown: sp.Symbol
+    searched: sp.Symbol
+    low: float
+    high: float
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether its logarithm is moved."""
+        return bool(self.searched != self.unknown)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of what is moved."""
+        if not self.logarithmic:
+            return self.low, self.high
+        return (math.log(self.low) if self.low > 0 else LOWEST), HIGHEST
+
+    def value(self, moved: float) -> float:
+        """The unknown."""
+        return math.exp(moved) if self.logarithmic else moved
+
+    def slope(self, moved: float) -> float:
+        """How the unknown changes with what is moved."""
+        return self.value(moved) if self.logarithmic else 1.0
+
+    def is_endless(self, moved: float) -> bool:
+        """Whether the search has ended where nothing but it has an end."""
+        reach = 1e-3 * (HIGHEST - LOWEST)
+        above = moved > HIGHEST - reach
+        return self.logarithmic and (above or (self.low == 0 and moved < LOWEST + reach))
+
+
+def scale_of(unknown: sp.Symbol, low: float, high: float, *, positive: bool) -> Scale:
+    """In logarithms where it is above 0 without an upper end: one that may be 0 has no logarithm."""
+    if positive and math.isinf(high):
+        return Scale(unknown, sp.Symbol(f"log {unknown.name}", real=True), low, high)
+    return Scale(unknown, unknown, low, high)
+
+
+def in_scale(expression: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """An expression in what is moved, powers of one base merged."""
+    if not expression.free_symbols & set(places):
+        return expression
+    return sp.expand_log(flat(expression.xreplace(dict(places))))
+
+
+Ratio = tuple[sp.Expr, sp.Expr]
+
+
+def ratio_of(condition: Condition) -> Ratio | None:
+    """The two positive terms of which a margin is the difference; None of any other margin."""
+    terms = sp.Add.make_args(condition.margin)
+    over = [t for t in terms if t.is_positive]
+    under = [-t for t in terms if t.is_negative]
+    return (over[0], under[0]) if len(terms) == 2 and len(over) == len(under) == 1 else None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Goal and conditions of a question in what is moved.
+
+    Attributes:
+        goal: what is made smallest: the goal, or the logarithm of one that is a positive term.
+        margins: those of the conditions: of two positive terms the logarithm of their ratio, which
+            has the sign of their difference.
+        product: whether the goal's logarithm is meant.
+        ratios: the two terms of each condition that is meant so, else None.
+    """
+
+    goal: sp.Expr
+    margins: tuple[sp.Expr, ...]
+    product: bool
+    ratios: tuple[Ratio | None, ...]
+
+
+def searched(goal: sp.Expr, conditions: Sequence[Condition], scales: Sequence[Scale]) -> Searched:
+    """A question in what is moved."""
+    places = {s.unknown: sp.exp(s.searched) for s in scales if s.logarithmic}
+    if not places:
+        return Searched(goal, tuple(c.margin for c in conditions), False, (None,) * len(conditions))
+    ratios = tuple(map(ratio_of, conditions))
+    margins = [
+        in_scale(c.margin if ratio is None else _log(ratio[0]) - _log(ratio[1]), places)
+        for c, ratio in zip(conditions, ratios, strict=True)
+    ]
+    product = bool(goal.is_positive) and not goal.is_Add
+    return Searched(
+        in_scale(_log(goal) if product else goal, places), tuple(margins), product, ratios
+    )
+
+
+def _log(term: sp.Expr) -> sp.Expr:
+    return sp.expand_log(sp.log(term), force=True)

@@ -1,0 +1,289 @@
+"""What bounds and affine constraints leave: its middle, points inside, and what excludes what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from lawdsl.solving.nlp.scaling import power_of_two
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROUNDS = 3  # of tightening bounds by constraints
+NOTHING = 1e-9  # a multiplier below it is rounding
+INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme's ends
+LARGEST = float(np.finfo(np.float64).max)
+FEW = 64  # terms of a row, each of which is bounded by a sum of its own of the others
+EPS = float(np.finfo(float).eps)
+WIDER = 16  # times the room of one bound: what bounds that follow from each other add up to
+CROSSED = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
+
+
+@dataclass(frozen=True)
+class Polytope:
+    """low <= x <= high, slopes x + offsets <= 0, = 0 for equalities.
+
+    Attributes:
+        low, high: the bounds, shape (n,), which may be infinite.
+        slopes: shape (rows, n).
+        offsets: shape (rows,).
+        equality: whether a row is one, shape (rows,).
+        rows: which constraints of the problem the rows are.
+    """
+
+    low: Array
+    high: Array
+    slopes: Array
+    offsets: Array
+    equality: Mask
+    rows: NDArray[np.int64]
+
+    def in_units(self, columns: Array, rows: Array) -> Polytope:
+        """The polytope with each unknown, and each constraint of the problem, in another unit.
+
+        Args:
+            columns: the units of the unknowns, shape (n,).
+            rows: those of all constraints of the problem, shape (constraints,).
+        """
+        own = rows[self.rows]
+        return Polytope(
+            self.low / columns,
+            self.high / columns,
+            self.slopes * columns / own[:, None],
+            self.offsets / own,
+            self.equality,
+            self.rows,
+        )
+
+    @property
+    def tightened(self) -> tuple[Array, Array]:
+        """Bounds that follow from all conditions together; a low one above a high one says that
+        nothing is left. They are no wider than those declared."""
+        return self._implied[:2]
+
+    @property
+    def rounding(self) -> Array:
+        """How far apart the tightened bounds of each unknown may be by rounding alone, shape (n,)."""
+        return WIDER * self._implied[2]
+
+    @cached_property
+    def _implied(self) -> tuple[Array, Array, Array]:
+        """The tightened bounds, and the largest room that was left for rounding in those of each
+        unknown."""
+        low, high, slack = self.low.copy(), self.high.copy(), np.zeros(len(self.low))
+        for _ in range(ROUNDS):
+            for row, offset, equal in zip(self.slopes, self.offsets, self.equality, strict=True):
+                _tighten(low, high, slack, row, offset)
+                if equal:
+                    _tighten(low, high, slack, -row, -offset)
+        return low, high, slack
+
+    @cached_property
+    def sizes(self) -> Array:
+        """How large the terms of each row may be, 1 for a row without any: violations are relative
+        to them."""
+        ends = np.maximum(np.abs(self.low), np.abs(self.high))
+        ends = np.where(np.isfinite(ends), ends, self.natural[0])
+        found = np.abs(self.offsets) + np.abs(self.slopes) @ ends
+        return np.where((found > 0) & np.isfinite(found), found, 1.0)
+
+    @cached_property
+    def several(self) -> Mask:
+        """The rows that are no mere bound of one unknown."""
+        return np.asarray((self.slopes != 0).sum(axis=1) != 1)
+
+    @cached_property
+    def natural(self) -> tuple[Array, Array]:
+        """Units in which lengths and slopes are about 1, of unknowns and rows: a linear programme is
+        solved to absolute tolerances."""
+        low, high = self.tightened
+        if np.any(low > high):  # contradictions are as large as the rows, not as the unknowns
+            low, high = self.low, self.high
+        ends = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
+        with np.errstate(all="ignore"):
+            reach = np.abs(self.offsets[:, None] / self.slopes)
+        reach = np.max(reach, axis=0, initial=0.0, where=np.isfinite(reach))
+        between = np.isfinite(high - low) & (high > low)
+        with np.errstate(invalid="ignore"):
+            columns = power_of_two(np.where(between, high - low, np.maximum(ends, reach)))
+        return columns, power_of_two(np.max(np.abs(self.slopes * columns), axis=1, initial=0.0))
+
+    def linprog(self, objective: Array, extra: Array | None = None) -> Any:
+        """The least of a linear objective, as SciPy says it; `extra` is a column of a further
+        unknown t >= 0, which is the objective's last."""
+        columns, rows = self.natural
+        if extra is not None:
+            columns = np.append(columns, 1.0)
+        a = self.slopes if extra is None else np.column_stack([self.slopes, extra])
+        a = a * columns / rows[:, None]
+        b = -self.offsets / rows
+        bounds = np.column_stack([self.low, self.high])
+        if extra is not None:
+            bounds = np.vstack([bounds, [0.0, np.inf]])
+        cost = objective * columns
+        size = float(power_of_two(np.array([np.max(np.abs(cost), initial=0.0)]))[0])
+        le, eq = ~self.equality, self.equality
+        bounds = bounds / columns[:, None]
+        found = _least(cost / size, a[le], b[le], a[eq], b[eq], bounds)
+        if found.status == 0:
+            found.x, found.fun = found.x * columns, found.fun * size
+            found.ineqlin.marginals = found.ineqlin.marginals * size / rows[le]
+            found.eqlin.marginals = found.eqlin.marginals * size / rows[eq]
+            found.lower.marginals = found.lower.marginals * size / columns
+            found.upper.marginals = found.upper.marginals * size / columns
+        return found
+
+    @cached_property
+    def centre(self) -> Array | None:
+        """A point as far as possible from all ends; None where nothing is left.
+
+        Where the numbers are too far apart for a linear programme, a point between the bounds.
+        """
+        low, high = self.tightened
+        if np.any(low - high > CROSSED * self._reach):
+            return None
+        columns, rows = self.natural
+        a = self.slopes * columns / rows[:, None]
+        b = -self.offsets / rows
+        below, above = np.isfinite(low), np.isfinite(high)
+        low, high = low / columns, high / columns
+        with np.errstate(invalid="ignore"):
+            width = np.where(below & above, np.maximum(high - low, 0.0), 1.0)
+        use = self.several & ~self.equality
+        n = len(low)
+        eye, column = np.eye(n), width[:, None]
+        matrix = np.vstack(
+            [
+                np.hstack([a[use], (np.abs(a[use]) @ width)[:, None]]),
+                np.hstack([-eye, column])[below],
+                np.hstack([eye, column])[above],
+            ]
+        )
+        right = np.concatenate([b[use], -low[below], high[above]])
+        equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
+        bounds = np.array([(-np.inf, np.inf)] * n + [(0.0, 0.5)])
+        cost = np.append(np.zeros(n), -1.0)
+        found = _least(cost, matrix, right, equal, b[self.equality], bounds)
+        if found.status in (INFEASIBLE, UNBOUNDED):
+            return None
+        x = found.x[:n] if found.status == 0 else _between(low, high)
+        return np.asarray(np.clip(x, low, np.maximum(low, high)) * columns)
+
+    @cached_property
+    def _reach(self) -> Array:
+        """How large each unknown may be: rounding of its bounds is relative to it."""
+        ends = np.abs([self.low, self.high, *self.tightened])
+        return np.asarray(np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends)))
+
+    def corners(self, count: int, rng: np.random.Generator) -> list[Array]:
+        """Corners in random directions."""
+        low, high = self.tightened
+        inside = Polytope(low, high, self.slopes, self.offsets, self.equality, self.rows)
+        found = (inside.linprog(rng.normal(size=len(low))) for _ in range(count))
+        return [f.x for f in found if f.status == 0]
+
+    def without(
+        self, row: int | None = None, low: int | None = None, high: int | None = None
+    ) -> Polytope:
+        """The polytope without one of its rows, or without a bound of one unknown."""
+        kept = np.arange(len(self.rows)) != row
+        lows, highs = self.low.copy(), self.high.copy()
+        if low is not None:
+            lows[low] = -np.inf
+        if high is not None:
+            highs[high] = np.inf
+        left = self.slopes[kept], self.offsets[kept], self.equality[kept], self.rows[kept]
+        return Polytope(lows, highs, *left)
+
+
+def _least(
+    cost: Array, a: Array, b: Array, equal: Array, to: Array, bounds: Array
+) -> scipy.optimize.OptimizeResult:
+    """The least of cost·x with a·x <= b, equal·x = to and bounds, shape (n, 2), as SciPy says it.
+
+    A row whose offset is infinite in its unit says nothing, or excludes all; SciPy takes no such.
+    """
+    b, to = np.clip(b, -LARGEST, LARGEST), np.clip(to, -LARGEST, LARGEST)
+    usable = all(np.isfinite(part).all() for part in (cost, a, b, equal, to))
+    if not usable or np.isnan(bounds).any():
+        return scipy.optimize.OptimizeResult(status=UNSOLVED)
+    return scipy.optimize.linprog(cost, a, b, equal, to, bounds=bounds, method="highs-ds")
+
+
+def _between(low: Array, high: Array) -> Array:
+    """A point between bounds, near the one that is finite, or near 0."""
+    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, -1.0))
+    high = np.where(np.isfinite(high), high, low + 2.0)
+    return np.asarray(low / 2 + high / 2)
+
+
+def _tighten(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
+    """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave. A bound
+    leaves room for the rounding of its own computation, which is added to `slack` if it is more."""
+    used = np.flatnonzero(row)
+    least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
+    finite = np.isfinite(least)
+    if np.sum(~finite) > 1:
+        return
+    terms = [offset, *least[finite].tolist()]
+    if not sum(map(abs, terms)) <= LARGEST:  # beyond the range of floats there is no bound
+        return
+    total, size = math.fsum(terms), math.fsum(map(abs, terms))
+    eps = (len(terms) + 4) * EPS
+    for k, i in enumerate(used):
+        if not finite[k]:
+            others, rounding = total, eps * size
+        elif not finite.all():
+            continue
+        elif len(used) <= FEW:
+            rest = [term for j, term in enumerate(terms) if j != k + 1]
+            others, rounding = math.fsum(rest), eps * math.fsum(map(abs, rest))
+        else:
+            others, rounding = total - float(least[k]), eps * size
+        with np.errstate(over="ignore"):  # beyond the range of floats there is no bound
+            limit, room = np.divide((-others, rounding), (row[i], abs(row[i])))
+        if row[i] > 0 and limit + room < high[i]:
+            high[i], slack[i] = limit + room, max(slack[i], room)
+        elif row[i] < 0 and limit - room > low[i]:
+            low[i], slack[i] = limit - room, max(slack[i], room)
+
+
+def least_shift(
+    polytope: Polytope,
+) -> tuple[Array, Array, Array, Sequence[tuple[str, int]]] | None:
+    """What a polytope without points needs: the point that violates no row by more than t of its
+    size, for the least such t; each row's share in the contradiction; its weight in it, with the
+    sign of an equality; and the bounds in it.
+
+    The weights are the multipliers of that least t: with them the rows contradict each other
+    (Farkas), so that what has none is no part of the contradiction. They are those of float64. None
+    where the numbers are too far apart for a linear programme.
+    """
+    equal = polytope.equality
+    a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
+    b = np.concatenate([polytope.offsets, -polytope.offsets[equal]])
+    rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])
+    turn = np.concatenate([np.ones(len(equal)), -np.ones(int(equal.sum()))])
+    loose = Polytope(polytope.low, polytope.high, a, b, np.zeros(len(b), dtype=bool), rows)
+    cost = np.append(np.zeros(len(polytope.low)), 1.0)
+    sizes = polytope.sizes[rows]
+    found = loose.linprog(cost, -sizes)
+    if found.status != 0:
+        return None
+    marginals = np.abs(found.ineqlin.marginals)
+    shares = np.bincount(rows, marginals * sizes, len(equal)).astype(np.float64)
+    weights = np.bincount(rows, marginals * turn, len(equal)).astype(np.float64)
+    width = np.where(np.isfinite(polytope.high - polytope.low), polytope.high - polytope.low, 1.0)
+    lower = np.abs(found.lower.marginals[:-1]) * width
+    upper = np.abs(found.upper.marginals[:-1]) * width
+    ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
+    ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
+    return found.x[:-1], shares, weights, ends

@@ -1,0 +1,427 @@
+"""A problem in several unknowns: what is to be least, under which conditions; and its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.compiling.autodiff import Slopes
+from lawdsl.compiling.autodiff import values as computed
+from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.solving.nlp.certificates import affine_rows
+from lawdsl.solving.nlp.convexity import Curvature, curvatures
+from lawdsl.solving.nlp.polytope import Polytope
+from lawdsl.solving.nlp.scaling import STEP, Units, lengths_at, power_of_two, variation
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+DECADES = 100.0  # high/low beyond which an unknown is seen by its logarithm
+TINY = 1e-250  # of its way: how near a steep unknown comes to 0
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """expression <= 0, or expression = 0 where it is an equality."""
+
+    name: str
+    expression: sp.Expr
+    equality: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise an objective.
+
+    Attributes:
+        objective: what is to be least.
+        unknowns: each with its least and greatest value, which may be infinite.
+        constraints: what must hold beside these bounds.
+        values: those of all other symbols.
+        units: of the numbers below; None where they are those of the expressions.
+        original: the same problem in the units of its expressions; None of that itself.
+    """
+
+    objective: sp.Expr
+    unknowns: Mapping[sp.Symbol, tuple[float, float]]
+    constraints: Sequence[Constraint] = ()
+    values: Mapping[sp.Symbol, float] = field(default_factory=dict)
+    units: Units | None = None
+    original: Problem | None = None
+
+    def in_units_at(self, x: Array, usual: Array | None = None) -> Problem:
+        """The problem in units that suit a point.
+
+        Args:
+            x: the point, shape (n,), in the units of the expressions.
+            usual: the length of an unknown without two ends that is at its end, or at 0, or very
+                near; if not given, 1 for one that is just there.
+        """
+        whole = self.original or self
+        low, high = whole.polytope.tightened
+        lengths = lengths_at(x, low, high, whole.decades, usual)
+        varied, values = whole._variation(x, lengths)
+        # a constraint that is violated and does not vary here is violated by 1
+        sizes = power_of_two(np.where(varied > 0, varied, np.abs(values)))
+        units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
+        return replace(self, units=units, original=whole)
+
+    def goal_scale(self, x: Array, lengths: Array) -> float:
+        """By how much the objective varies near a point, in the units of the expressions.
+
+        Near means within a length of each unknown, but no further than the unknown is large, or 1:
+        an unknown that is searched by its logarithm may have a length of many magnitudes.
+        """
+        near = np.minimum(lengths, np.maximum(np.abs(x), 1.0))
+        return float((self.original or self)._variation(x, near)[0][0])
+
+    def _variation(self, x: Array, lengths: Array) -> tuple[Array, Array]:
+        """By how much the objective and the constraints vary within lengths, and their values."""
+        low, high = self.polytope.tightened
+        n = len(x)
+        points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
+        points[each, each] = np.clip(x - STEP * lengths, low, high)
+        points[each, each + n] = np.clip(x + STEP * lengths, low, high)
+        values, slopes = self.functions.on(points)
+        behind, ahead = slopes[:, each, each], slopes[:, each, each + n]
+        return variation(slopes[:, :, -1], ahead, behind, lengths), values[:, -1]
+
+    @property
+    def low(self) -> Array:
+        """The least value of each unknown, shape (n,)."""
+        low = np.array([low for low, _ in self.unknowns.values()], dtype=np.float64)
+        return low if self.units is None else low / self.units.unknowns
+
+    @property
+    def high(self) -> Array:
+        """The greatest value of each unknown, shape (n,)."""
+        high = np.array([high for _, high in self.unknowns.values()], dtype=np.float64)
+        return high if self.units is None else high / self.units.unknowns
+
+    @property
+    def expressions(self) -> list[sp.Expr]:
+        """The objective, and then the constraints."""
+        return [self.objective, *(c.expression for c in self.constraints)]
+
+    @cached_property
+    def terms(self) -> list[list[sp.Expr]]:
+        """The terms of each constraint."""
+        return [terms_of(c.expression, self.unknowns) for c in self.constraints]
+
+    def terms_on(self, points: Array) -> Array:
+        """The sum of the absolute terms of each constraint, shape (constraints, points), at points
+        of shape (n, points)."""
+        whole = self.original or self
+        own = points if self.units is None else points * self.units.unknowns[:, None]
+        given = np.array(list(self.values.values()), dtype=np.float64)[:, None]
+        given = np.broadcast_to(given, (len(given), points.shape[1]))
+        found = np.abs(computed(whole._terms_tape, np.concatenate([own, given])))
+        parts = np.split(found, np.cumsum([len(terms) for terms in whole.terms])[:-1])
+        sums = np.array([part.sum(axis=0) for part in parts[: len(whole.terms)]])
+        sums = sums.reshape(-1, points.shape[1])
+        return sums if self.units is None else sums / self.units.constraints[:, None]
+
+    @cached_property
+    def _terms_tape(self) -> Tape:
+        inputs = (*self.unknowns, *self.values)
+        return _compiled_terms(tuple(t for terms in self.terms for t in terms), inputs)
+
+    @cached_property
+    def equality(self) -> Mask:
+        """For each constraint whether it is an equality."""
+        return np.array([c.equality for c in self.constraints], dtype=bool)
+
+    @cached_property
+    def functions(self) -> Functions:
+        """Its functions by the unknowns."""
+        return Functions(self, list(self.unknowns))
+
+    @cached_property
+    def shapes(self) -> list[Curvature | None]:
+        """What the objective and the constraints are on the box of the bounds."""
+        if self.original is not None:
+            return self.original.shapes
+        return curvatures(self.expressions, self.unknowns, self.values)
+
+    @cached_property
+    def polytope(self) -> Polytope:
+        """The bounds and the constraints that are affine and of which the coefficients are known."""
+        if self.original is not None and self.units is not None:
+            units = self.units
+            return self.original.polytope.in_units(units.unknowns, units.constraints)
+        affine = [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"]
+        found = self._rows(affine, np.minimum(np.maximum(0.0, self.low), self.high))
+        if None in found:  # a kink, or an end at which a part has no value
+            inside = self._rows(affine, middle(self.low, self.high))
+            found = [one or other for one, other in zip(found, inside, strict=True)]
+        known = [(k, row) for k, row in zip(affine, found, strict=True) if row is not None]
+        rows = np.array([k for k, _ in known], dtype=int)
+        slopes = np.array([slopes for _, (slopes, _) in known]).reshape(-1, len(self.unknowns))
+        offsets = np.array([offset for _, (_, offset) in known], dtype=np.float64)
+        return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
+
+    def _rows(self, numbers: Sequence[int], x: Array) -> list[tuple[Array, float] | None]:
+        """Slopes and offset of affine constraints, evaluated at a point: rounded, but not wrong by
+        what cancels in float64, so that the bounds which follow from them are certain."""
+        inputs = [*x.tolist(), *self.values.values()]
+        return affine_rows(self.functions.tape, [k + 1 for k in numbers], inputs, len(x))
+
+    @cached_property
+    def convex(self) -> bool:
+        """Whether every local optimum is a global one, for certain: all is convex, and what must be
+        equal is affine, where the bounds and the affine constraints leave anything."""
+        if self.original is not None:
+            return self.original.convex
+        if self._all_convex(self.shapes):
+            return True
+        low, high = self.polytope.tightened
+        if np.any(low > high):
+            return False
+        box = zip(self.unknowns, low.tolist(), high.tolist(), strict=True)
+        on = {symbol: (a, b) for symbol, a, b in box}
+        return self._all_convex(curvatures(self.expressions, on, self.values))
+
+    def _all_convex(self, shapes: Sequence[Curvature | None]) -> bool:
+        conditions = zip(shapes[1:], self.equality, strict=True)
+        good = all(c == "affine" or (c == "convex" and not equal) for c, equal in conditions)
+        return good and shapes[0] in ("affine", "convex")
+
+    @cached_property
+    def spans(self) -> Array:
+        """How far each unknown may go, 1 where there is no end: lengths are relative to it."""
+        low, high = self.polytope.tightened
+        return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
+
+    @cached_property
+    def steep(self) -> tuple[Mask, Mask]:
+        """Which unknowns have an infinite slope, or no value, at their low and at their high end."""
+        if self.original is not None:
+            return self.original.steep
+        low, high = self.polytope.tightened
+        centre = self.polytope.centre
+        centre = middle(low, high) if centre is None else centre
+        n = len(centre)
+        points, each = np.repeat(centre[:, None], 2 * n, axis=1), np.arange(n)
+        points[each, each] = np.where(np.isfinite(low), low, centre)
+        points[each, each + n] = np.where(np.isfinite(high), high, centre)
+        values, slopes = self.functions.on(points)
+        good = np.isfinite(np.vstack([values, slopes.reshape(-1, 2 * n)]))
+        ends = ~np.min(good, axis=0) & np.tile(low < high, 2)
+        return ends[:n], ends[n:]
+
+    @cached_property
+    def inner(self) -> tuple[Array, Array]:
+        """The bounds, but the next numbers inside where an unknown is steep."""
+        way = TINY * self.spans
+        low = np.maximum(np.nextafter(self.low, np.inf), self.low + way)
+        high = np.minimum(np.nextafter(self.high, -np.inf), self.high - way)
+        steep_low, steep_high = self.steep
+        return np.where(steep_low, low, self.low), np.where(steep_high, high, self.high)
+
+    @cached_property
+    def decades(self) -> Mask:
+        """Which unknowns are positive and may go over decades."""
+        low, high = self.polytope.tightened
+        return (self.low > 0) & np.isfinite(high) & (high > DECADES * low)
+
+    def lengths(self, x: Array) -> Array:
+        """What a change of each unknown is compared with at x."""
+        return np.where(self.decades, x, self.spans)
+
+    @cached_property
+    def reference(self) -> float:
+        """The largest slope of the objective amid the domain, over the lengths of the unknowns;
+        1 in units that suit the place."""
+        if self.units is not None:
+            return 1.0
+        x = self.polytope.centre
+        x = middle(*self.polytope.tightened) if x is None else x
+        slopes = np.abs(self.functions.at(x)[1][0] * self.lengths(x))
+        return float(np.max(slopes, initial=0.0, where=np.isfinite(slopes)))
+
+    @cached_property
+    def linear(self) -> bool:
+        """Whether all constraints are affine."""
+        return len(self.polytope.rows) == len(self.constraints)
+
+
+class Functions:
+    """The objective and the constraints of a problem, with their slopes.
+
+    Args:
+        problem: the problem.
+        by: unknowns and other symbols to derive by.
+    """
+
+    def __init__(self, problem: Problem, by: Sequence[sp.Symbol]) -> None:
+        inputs = [*problem.unknowns, *problem.values]
+        number = {symbol: k for k, symbol in enumerate(inputs)}
+        places = tuple(number[s] for s in by)
+        self._slopes = _compiled(tuple(problem.expressions), tuple(inputs), places)
+        self._given = np.array(list(problem.values.values()), dtype=np.float64)
+        self._units = problem.units
+        if problem.units is not None:
+            own = dict(zip(problem.unknowns, problem.units.unknowns.tolist(), strict=True))
+            self._by = np.array([own.get(symbol, 1.0) for symbol in by])
+        self._last: tuple[bytes, tuple[Array, Array]] | None = None
+
+    @property
+    def tape(self) -> Tape:
+        """What is computed: its inputs are the unknowns and then the values."""
+        return self._slopes.tape
+
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Values, (1 + constraints,), and slopes, (1 + constraints, by), at unknowns (n,)."""
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            values, slopes = self.on(x[:, None])
+            self._last = key, (values[:, 0], slopes[:, :, 0])
+        return self._last[1]
+
+    def on(self, points: Array) -> tuple[Array, Array]:
+        """Values, (1 + constraints, points), and slopes, (1 + constraints, by, points), at many
+        points, shape (n, points)."""
+        values, slopes = self._slopes.values_and_gradients(self._inputs(points))
+        if self._units is None:
+            return values, slopes
+        rows = self._units.rows[:, None]
+        return values / rows, slopes * self._by[:, None] / rows[:, :, None]
+
+    def values_on(self, points: Array) -> Array:
+        """Values, (1 + constraints, points), at many points, shape (n, points)."""
+        values = self._slopes.values(self._inputs(points))
+        return values if self._units is None else values / self._units.rows[:, None]
+
+    def _inputs(self, points: Array) -> Array:
+        """Unknowns in their own units, and then the values, shape (inputs, points)."""
+        given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
+        own = points if self._units is None else points * self._units.unknowns[:, None]
+        return np.concatenate([own, given])
+
+
+def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr]:
+    """The terms of a sum, a factor without unknowns multiplied into each."""
+    factor, own = expression.as_independent(*unknowns, as_Add=False)
+    return [factor * term for term in sp.Add.make_args(own)]
+
+
+@lru_cache(maxsize=32)
+def _compiled_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
+    """Once for all values of the inputs."""
+    return compile_tape(terms, inputs)
+
+
+@lru_cache(maxsize=32)
+def _compiled(
+    expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
+) -> Slopes:
+    """Once for all values of the inputs."""
+    return Slopes(compile_tape(expressions, inputs), by)
+
+
+def middle(low: Array, high: Array) -> Array:
+    """A point inside a box, near the ends that there are where it is unbounded."""
+    a, b = np.isfinite(low), np.isfinite(high)
+    start = np.where(a, low, np.where(b, high - 1, 0.0))
+    return np.where(
+        a & b, start + (np.where(b, high, 0.0) - start) / 2, np.where(a, low + 1, start)
+    )
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Feasible points along which the objective falls.
+
+    Attributes:
+        points: shape (points, n), further and further out.
+        values: of the objective there.
+        endless: whether it falls by as much in each decade as in the last one, so that it has no
+            least value; otherwise it comes nearer and nearer to a value that no point has.
+    """
+
+    points: Array
+    values: Array
+    endless: bool
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """By how much one condition alone would have to give way for all others to be met.
+
+    Attributes:
+        name: of the constraint, or of the unknown whose bound it is.
+        kind: constraint, low or high.
+        by: what an expression `<= 0` or `= 0` becomes then; how far a bound moves.
+    """
+
+    name: str
+    kind: str
+    by: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best point that was found, and what is known of it.
+
+    With the multipliers m of the constraints c, the slopes of f + m·c by the unknowns vanish
+    between the bounds: one unit more of room changes the best value by -m.
+
+    Attributes:
+        feasible: whether all conditions are met to `violation`; else x violates them least.
+        x: the unknowns, shape (n,).
+        value: the objective there.
+        multipliers: of the constraints, shape (constraints,); those of inequalities are >= 0.
+        low, high: those of the bounds, shape (n,), >= 0.
+        active: names of the inequalities that hold x back.
+        at_low, at_high: names of the unknowns at a bound.
+        violation: the largest of a constraint, for certain, relative to its size: the sum of its
+            absolute terms, or what it changes by over the lengths of the unknowns. Where nothing is
+            feasible, in the constraint's own unit. Bounds are never violated.
+        residual: how far the slopes are from vanishing, relative to those of the objective there
+            or amid the domain.
+        starts: how many searches there were.
+        agreed: how many of them led to this point.
+        equal: how many of them led to this value, here or at another point.
+        others: further points of the same value, each shape (n,).
+        flat: a point of the same value that belongs to no isolated optimum; None where none was
+            seen.
+        convex: whether the problem is, for certain.
+        gap: the value exceeds the least one by no more than this; None where that is not known.
+            Where nothing is feasible, that of the violation, relative to it.
+        unit: by how much the objective varies near x: what small differences are compared with.
+        usual: the lengths of the unknowns where the search started, shape (n,); None for 1.
+        fall: feasible points along which the objective falls for ever; None where none were seen.
+        excluded: where nothing is feasible, whether that is certain.
+        conflict: where nothing is feasible, names of the conditions that exclude each other.
+        shortfalls: of those of them that could give way alone.
+    """
+
+    feasible: bool
+    x: Array
+    value: float
+    multipliers: Array
+    low: Array
+    high: Array
+    active: tuple[str, ...] = ()
+    at_low: tuple[str, ...] = ()
+    at_high: tuple[str, ...] = ()
+    violation: float = 0.0
+    residual: float = 0.0
+    starts: int = 1
+    agreed: int = 1
+    equal: int = 1
+    others: tuple[Array, ...] = ()
+    flat: Array | None = None
+    convex: bool = False
+    gap: float | None = None
+    unit: float = 1.0
+    usual: Array | None = None
+    fall: Fall | None = None
+    excluded: bool = False
+    conflict: tuple[str, ...] = ()
+    shortfalls: tuple[Shortfall, ...] = ()

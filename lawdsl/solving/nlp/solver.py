@@ -1,0 +1,497 @@
+"""A question with several unknowns: searched from several starts, and certified as far as it goes.
+
+Constraints are kept to a tolerance that intervals verify (`certified`). Where goal and constraints
+are convex, a certified duality gap bounds how much better another choice may be; else the starts
+that agree are the evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.solving.formulate.elimination import Reduced
+from lawdsl.solving.formulate.problem import Condition, Posed
+from lawdsl.solving.inputs import computed_at, evaluated
+from lawdsl.solving.nlp.log_scaling import Ratio, Scale, Searched, scale_of, searched
+from lawdsl.solving.nlp.multistart import minimise, proved, settled, without
+from lawdsl.solving.nlp.problem import Constraint, Fall, Functions, Problem, Solution
+from lawdsl.solving.nlp.sensitivity import sensitivities
+from lawdsl.solving.nlp.strict_inequalities import Strict, is_approached, met_with_equality
+from lawdsl.solving.result import Answer, Chosen, Goal, Kept, Relaxation, Sensitivity
+from lawdsl.solving.uncertainty import Noise, interval
+from lawdsl.solving.warnings import warnings_of
+
+Array = NDArray[np.float64]
+Values = Mapping[sp.Symbol, float]
+Slopes = Mapping[sp.Symbol, tuple[Array, float]]
+
+KEPT = "every constraint is kept"
+CLOSED = 1e-3  # a relative gap of the least violation that is left out
+MEET = 1e-6  # relative: branches of a goal that differ by no more meet at an answer
+SHOWN = 4  # other choices, and unknowns of each, that are written out
+FAR = 1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
+FEWEST = 2  # starts that agree, of an optimum that is not proved
+
+
+class Joint:
+    """A question with several unknowns.
+
+    Args:
+        posed: the question.
+        problem: it without those that equations give.
+    """
+
+    def __init__(self, posed: Posed, problem: Reduced) -> None:
+        self.posed, self.unknowns = posed, problem.unknowns
+        self.goal = problem.goal
+        free = {u.symbol for u in problem.unknowns}
+        self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
+        self._searched: dict[frozenset[sp.Symbol], Searched] = {}
+
+    @cached_property
+    def noise(self) -> Noise:
+        """Of the fits."""
+        return Noise.of(self.posed.sources)
+
+    def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
+        """The answer for values of all other symbols."""
+        scales, whole = self._whole(values)
+        fixed = settled(whole)
+        problem = without(whole, fixed) if fixed else whole
+        found = minimise(problem, seed=seed)
+        base = self.posed.blank("answered", values, level)
+        if not found.feasible:
+            given = self._relaxations(found, values, self._in(scales))
+            status = "infeasible" if found.excluded else "undecided"
+            base = replace(base, status=status, relaxations=given, certain=found.excluded)
+            at = dict(zip(problem.unknowns, found.x.tolist(), strict=True))
+            return replace(base, proof=self._conflict(found, {**fixed, **at}, scales, values))
+        if found.fall is not None:
+            return replace(base, status="unbounded", proof=self._fallen(found.fall, scales, fixed))
+        moved = {**fixed, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
+        far = self._far(found, scales, moved)
+        if far:
+            return replace(base, status="undecided", proof=far)
+        sought = self._in(scales)
+        answer = self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
+        return self._strictly(answer, whole, scales, moved, values, seed)
+
+    def _strictly(
+        self,
+        answer: Answer,
+        whole: Problem,
+        scales: Sequence[Scale],
+        moved: Values,
+        values: Values,
+        seed: int,
+    ) -> Answer:
+        """The answer, if no strict inequality holds with equality there; else what it is then."""
+        ends = [_strict_ends(u.bounds, values) for u in self.unknowns]
+        rows = np.array([c.strict for c in self.conditions], dtype=bool)
+        strict = Strict(rows, *(np.array(side, dtype=bool) for side in zip(*ends, strict=True)))
+        if answer.status not in ("answered", "undecided") or not strict.any():
+            return answer
+        x = np.array([moved[s.searched] for s in scales])
+        equal = met_with_equality(whole, strict, x)
+        if not equal.any():
+            return answer
+        names = [c.text for c, holds in zip(self.conditions, equal.rows, strict=True) if holds]
+        for relation, side, limits in ((">", equal.low, "low"), ("<", equal.high, "high")):
+            on = [s for s, holds in zip(scales, side, strict=True) if holds]
+            names += [f"{s.unknown.name} {relation} {getattr(s, limits):.6g}" for s in on]
+        which = f"{' and '.join(names)}: equality is left out"
+        if is_approached(whole, strict, x, seed):
+            status = "approached" if answer.status == "answered" else answer.status
+            line = f"{which}, so that the best is approached only"
+            others = (
+                text.replace(KEPT, KEPT.replace("every", "every other")) for text in answer.proof
+            )
+            return replace(answer, status=status, proof=(*others, line))
+        lines = (f"{which}, and no choice that keeps every constraint was found",)
+        nothing = replace(answer, status="undecided", certain=False, unknowns=(), goal=None)
+        return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
+
+    def _whole(self, values: Values) -> tuple[Sequence[Scale], Problem]:
+        """How each unknown is searched, and the problem in that: by logarithms, but where the
+        question is convex as it stands and not in these."""
+        boxes = [_box(u.bounds, values) for u in self.unknowns]
+        pairs = list(zip(self.unknowns, boxes, strict=True))
+        logs = [scale_of(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
+        problem = self._problem(values, logs)
+        if problem.convex or not any(s.logarithmic for s in logs):
+            return logs, problem
+        plain = [scale_of(u.symbol, *box[:2], positive=False) for u, box in pairs]
+        as_it_stands = self._problem(values, plain)
+        return (plain, as_it_stands) if as_it_stands.convex else (logs, problem)
+
+    def _problem(self, values: Values, scales: Sequence[Scale]) -> Problem:
+        sought = self._in(scales)
+        constraints = [
+            Constraint(str(i), margin if c.equality else -margin, c.equality)
+            for i, (c, margin) in enumerate(zip(self.conditions, sought.margins, strict=True))
+        ]
+        unknowns = {s.searched: s.ends for s in scales}
+        used = sought.goal.free_symbols.union(*(m.free_symbols for m in sought.margins))
+        known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
+        return Problem(sought.goal, unknowns, constraints, known)
+
+    def _in(self, scales: Sequence[Scale]) -> Searched:
+        """The goal and the conditions in what is moved."""
+        key = frozenset(s.unknown for s in scales if s.logarithmic)
+        if key not in self._searched:
+            self._searched[key] = searched(self.goal, self.conditions, scales)
+        return self._searched[key]
+
+    def _answered(self, base: Answer, found: _Found, values: Values) -> Answer:
+        problem, solution = found.problem, found.solution
+        symbols = (*self.noise.symbols, *self.posed.names.values())
+        at = {**values, **{s.unknown: s.value(found.moved[s.searched]) for s in found.scales}}
+        goal = evaluated(self.goal, at)
+        slopes = self._slopes(found, [s for s in symbols if s in problem.values], goal)
+        endless = [s for s in found.scales if s.is_endless(found.moved[s.searched])]
+        weak = not solution.convex and solution.equal < FEWEST
+        answer = replace(
+            base,
+            status="unbounded" if endless else "undecided" if weak else "answered",
+            unknowns=self._chosen(found, slopes, base.level),
+            goal=self._goal(found, goal, base.level, smooth=not self._on_kink(at)),
+            where=_where(self.conditions, found),
+            method="convex optimisation"
+            if solution.convex
+            else f"best of {solution.starts} starts",
+            proof=_proof(solution, found.per_goal(goal)),
+            certain=proved(solution),
+            kept=self._kept(found, at, goal),
+            sensitivities=() if found.fixed else self._sensitivities(slopes, values),
+        )
+        if endless:
+            text = self.posed.question.goal_text
+            ends = ", ".join(
+                f"{s.unknown.name} -> {'oo' if found.moved[s.searched] > 0 else '0'}"
+                for s in endless
+            )
+            proof = (f"{text} has no best value: it goes on as {ends}",)
+            return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
+        known = self.noise.known(self._by_parameters(slopes)) and not self._on_kink(at)
+        said = warnings_of(self.posed, at, known)
+        others = [found.choice(x) for x in solution.others]
+        flat = [] if solution.flat is None else [found.choice(solution.flat)]
+        if not (others or flat):
+            return replace(answer, diagnostics=said)
+        lines = _equally_good(others, flat)
+        message = f"{len(others) + 1} optima are equally good"
+        message = message if others else "the best choice is not the only one"
+        help = "add a constraint or a term of the goal that tells them apart"
+        note = f"{lines[0]}; intervals and sensitivities are those of the choice that is reported"
+        warning = Diagnostic("F0570", message, "warning", notes=(note,), help=help)
+        return replace(
+            answer,
+            alternatives=(*others, *flat),
+            proof=(*answer.proof, *lines),
+            diagnostics=(*said, warning),
+        )
+
+    def _conflict(
+        self, found: Solution, moved: Values, scales: Sequence[Scale], values: Values
+    ) -> tuple[str, ...]:
+        """What is said of a question without a feasible point."""
+        at = {**values, **{s.unknown: s.value(moved[s.searched]) for s in scales}}
+        margins = computed_at([c.margin for c in self.conditions], at)
+        short = [
+            (abs(m) if c.equality else max(-m, 0.0), c)
+            for c, m in zip(self.conditions, margins, strict=True)
+            if math.isfinite(m)
+        ]
+        named = {self.conditions[int(n)].text for n in found.conflict if n.isdigit()}
+        worst = max(short, key=lambda s: (s[1].text in named, s[0]), default=None)
+        nearest = ""
+        if worst is not None and worst[0] > 0:
+            nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
+        closed = found.gap is not None and found.gap <= CLOSED
+        if found.excluded and closed and len(named) == 1:  # of several, one may be kept
+            return (f"{nearest} at least",) if nearest else ()
+        lines = ["that no choice keeps every constraint is proved"]
+        if not found.excluded:
+            lines = ["no feasible point was found; that there is none is not proved"]
+        return (*lines, f"at the nearest point found, {nearest}") if nearest else tuple(lines)
+
+    def _fallen(self, way: Fall, scales: Sequence[Scale], fixed: Values) -> tuple[str, ...]:
+        """What is said of a goal without a best value: points further and further out."""
+        text, sign = self.posed.question.goal_text, self.posed.sign
+        places = []
+        for x, value in zip(way.points, way.values.tolist(), strict=True):
+            rest = iter(x.tolist())
+            moved = {s.searched: fixed.get(s.searched) for s in scales}
+            own = {s: next(rest) if m is None else m for s, m in moved.items()}
+            at = ", ".join(f"{s.unknown.name} = {s.value(own[s.searched]):.3g}" for s in scales)
+            places.append(f"{sign * value:.6g} at {at}")
+        grows = "falls" if sign > 0 else "rises"
+        if way.endless:
+            head = f"{text} {grows} without bound: {places[0]}"
+            tail = "each of these points is feasible; that it goes on so beyond them is not proved"
+        else:
+            head = (
+                f"{text} {grows} as the unknowns grow, and no choice found is as good: {places[0]}"
+            )
+            tail = "each of these points is feasible; that no choice is best is not proved"
+        return (head, *(f"  then {place}" for place in places[1:]), tail)
+
+    def _far(self, found: Solution, scales: Sequence[Scale], moved: Values) -> tuple[str, ...]:
+        """What is said of a search that went on without an end; nothing of one that has arrived."""
+        if proved(found):
+            return ()
+        plain = [(s, moved[s.searched]) for s in scales if not s.logarithmic]
+        far = [(s, x) for s, x in plain if abs(x) >= FAR]
+        out = [(s.unknown.name, x) for s, x in far if math.isinf(s.high if x > 0 else s.low)]
+        if not out:
+            return ()
+        places = ", ".join(f"{name} = {x:.3g}" for name, x in out)
+        return (
+            f"{self.posed.question.goal_text} may be unbounded: the search went on to {places}",
+            "give these unknowns bounds to learn the best choice within them",
+        )
+
+    def _slopes(self, found: _Found, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
+        """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
+        per = found.per_goal(goal)
+        own = sensitivities(found.problem, found.solution, symbols)
+        place = {symbol: k for k, symbol in enumerate(found.problem.unknowns)}
+        turn = [s.slope(found.moved[s.searched]) for s in found.scales]
+        return {
+            symbol: (
+                np.array(
+                    [
+                        x[place[s.searched]] * by if s.searched in place else 0.0
+                        for s, by in zip(found.scales, turn, strict=True)
+                    ]
+                ),
+                value * per,
+            )
+            for symbol, (x, value) in own.items()
+        }
+
+    def _by_parameters(self, slopes: Slopes) -> Array:
+        """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
+        none = np.zeros(len(self.unknowns))
+        found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+        return found.reshape(len(self.noise.symbols), len(self.unknowns))
+
+    def _chosen(self, found: _Found, slopes: Slopes, level: float) -> tuple[Chosen, ...]:
+        halves = self.noise.half_widths(self._by_parameters(slopes), level)
+        made = []
+        for u, scale, half in zip(self.unknowns, found.scales, halves.tolist(), strict=True):
+            x = scale.value(found.moved[scale.searched])
+            ends = interval(x, half)
+            if ends is not None and scale.logarithmic:  # symmetric in the logarithm
+                ends = times_exp(x, -half / x), times_exp(x, half / x)
+            ends = ends and (max(scale.low, ends[0]), min(scale.high, ends[1]))
+            place = "inside"
+            if scale.searched.name in found.solution.at_low:
+                place = "lower end"
+            elif scale.searched.name in found.solution.at_high:
+                place = "upper end"
+            made.append(Chosen(u.name, x, u.unit, u.doc, ends, None, place))
+        return tuple(made)
+
+    def _on_kink(self, at: Values) -> bool:
+        """Whether branches of a maximum, a minimum or a modulus of the goal meet at the answer:
+        it has no derivative there, and the error of one branch is not that of the goal."""
+        for kink in self.goal.atoms(sp.Max, sp.Min, sp.Abs):
+            parts = kink.args if len(kink.args) > 1 else (kink.args[0], -kink.args[0])
+            values = sorted(computed_at(parts, at), reverse=not isinstance(kink, sp.Min))
+            if abs(values[0] - values[1]) <= MEET * (abs(values[0]) + abs(values[1])):
+                return True
+        return False
+
+    def _goal(self, found: _Found, goal: float, level: float, *, smooth: bool) -> Goal:
+        question, problem = self.posed.question, found.problem
+        inside = [s for s in self.noise.symbols if s in problem.values]
+        slopes = Functions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
+        place = {s: k for k, s in enumerate(inside)}
+        gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
+        turned = np.array(gradient)[:, None] * found.per_goal(goal)
+        half = float(self.noise.half_widths(turned, level)[0])
+        value = self.posed.sign * goal
+        ends = interval(value, half) if smooth else None
+        return Goal(question.goal_text, question.maximize, value, ends)
+
+    def _kept(self, found: _Found, at: Values, goal: float) -> tuple[Kept, ...]:
+        made = []
+        margins = computed_at([c.margin for c in self.conditions], at)
+        solution = found.solution
+        for i, (condition, margin) in enumerate(zip(self.conditions, margins, strict=True)):
+            active = str(i) in solution.active or condition.equality
+            price = None
+            if active:
+                turn = -1 if condition.equality else 1  # an equality is its margin, not -margin
+                ratio = found.sought.ratios[i]
+                per = found.per_goal(goal) / (1.0 if ratio is None else evaluated(ratio[0], at))
+                price = turn * self.posed.sign * float(solution.multipliers[i]) * per
+            margin = 0.0 if active else max(margin, 0.0)
+            kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
+            if active or not condition.law:
+                made.append(kept)
+        return tuple(made)
+
+    def _sensitivities(self, slopes: Slopes, values: Values) -> tuple[Sensitivity, ...]:
+        made = []
+        for name, symbol in self.posed.names.items():
+            if symbol in slopes:
+                moved, value = slopes[symbol]
+                by = {u.name: float(m) for u, m in zip(self.unknowns, moved, strict=True)}
+                made.append(Sensitivity(name, values[symbol], by, self.posed.sign * value))
+        return tuple(made)
+
+    def _relaxations(
+        self, found: Solution, values: Values, sought: Searched
+    ) -> tuple[Relaxation, ...]:
+        made = []
+        for relaxed in found.shortfalls:
+            if relaxed.kind != "constraint":
+                continue  # the domain of an unknown does not give way
+            number = int(relaxed.name)
+            condition = self.conditions[number]
+            if not condition.law:
+                by = _in_units(sought.ratios[number], abs(relaxed.by), values)
+                if math.isfinite(by):
+                    made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
+        return tuple(made)
+
+
+def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, float, bool]:
+    """The range of an unknown, and whether it is above 0 throughout."""
+    low, high, positive = -math.inf, math.inf, False
+    for relation, limit in bounds:
+        end = evaluated(limit, values)
+        if relation.startswith(">"):
+            low = max(low, end)
+            positive |= end > 0 or (end == 0 and relation == ">")
+        else:
+            high = min(high, end)
+    return low, high, positive
+
+
+def _strict_ends(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[bool, bool]:
+    """Whether the lower and the upper end of an unknown are left out."""
+    ends = [(relation, evaluated(limit, values)) for relation, limit in bounds]
+    low = max((end for relation, end in ends if relation.startswith(">")), default=-math.inf)
+    high = min((end for relation, end in ends if relation.startswith("<")), default=math.inf)
+    return (">", low) in ends, ("<", high) in ends
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a search has found.
+
+    Attributes:
+        problem: in what is moved, without what the constraints settle.
+        solution: of it.
+        sought: the question in what is moved.
+        scales: how each unknown is searched.
+        fixed: what the constraints settle.
+        moved: all that is moved -> its value.
+    """
+
+    problem: Problem
+    solution: Solution
+    sought: Searched
+    scales: Sequence[Scale]
+    fixed: Mapping[sp.Symbol, float]
+    moved: Mapping[sp.Symbol, float]
+
+    def choice(self, x: Array) -> dict[str, float]:
+        """The unknowns of the question at another point of the problem."""
+        moved = {**self.fixed, **dict(zip(self.problem.unknowns, x.tolist(), strict=True))}
+        return {s.unknown.name: s.value(moved[s.searched]) for s in self.scales}
+
+    def per_goal(self, goal: float) -> float:
+        """How the goal changes with what was searched: it, or its logarithm."""
+        return goal if self.sought.product else 1.0
+
+    def names(self, of: Sequence[str]) -> list[str]:
+        """The unknowns of which these are what is moved."""
+        return [s.unknown.name for s in self.scales if s.searched.name in of]
+
+
+def times_exp(x: float, power: float) -> float:
+    """x*exp(power) for x > 0; infinite beyond the range of floats: such an interval has no end."""
+    try:
+        return x * math.exp(power)
+    except OverflowError:
+        return math.inf
+
+
+def _in_units(ratio: Ratio | None, by: float, values: Values) -> float:
+    """How much a bound gives way, in its units, where its ratio was looked at; infinite where that is
+    more than a float."""
+    if ratio is None:
+        return by
+    over, under = ratio
+    with np.errstate(over="ignore"):
+        if over.free_symbols <= set(values):
+            return evaluated(over, values) * float(np.expm1(by))
+        if under.free_symbols <= set(values):
+            return -evaluated(under, values) * float(np.expm1(-by))
+    return by
+
+
+def _where(conditions: Sequence[Condition], result: _Found) -> str:
+    found = result.solution
+    if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
+        return "the only choice that the constraints leave"
+    names = dict.fromkeys(conditions[int(i)].name for i in found.active)
+    held = f"{len(found.active)} constraints active" if len(found.active) > 1 else ""
+    if len(found.active) == 1 or len(names) == 1:
+        held = f"on the constraint {next(iter(names))}"
+        held += f", {len(found.active)} times" if len(found.active) > 1 else ""
+    at_low, at_high = result.names(found.at_low), result.names(found.at_high)
+    ends = [f"{n} at its lower end" for n in at_low] + [f"{n} at its upper end" for n in at_high]
+    if len(ends) > 3:
+        ends = [f"{len(at_low)} unknowns at their lower end"] if at_low else []
+        ends += [f"{len(at_high)} at their upper end"] if at_high else []
+    return "; ".join(filter(None, (held, *ends))) or "inside"
+
+
+def _proof(found: Solution, per: float) -> tuple[str, ...]:
+    kept = f"{KEPT}, to {max(found.violation, 1e-16):.0e} of its terms"
+    if found.gap is not None:
+        return (kept, f"convex: no other choice is better by more than {found.gap * per:.1e}")
+    if found.convex:
+        return (kept, "convex, but how much better another choice may be is not known")
+    starts = f"{found.agreed} of {found.starts} starts end here, none better"
+    if found.equal > found.agreed:
+        starts = (
+            f"{found.agreed} of {found.starts} starts end here, "
+            f"{found.equal - found.agreed} at equally good choices, none better"
+        )
+    return (kept, f"{starts}; that no other choice is better is not proved")
+
+
+def _equally_good(
+    others: Sequence[Mapping[str, float]], flat: Sequence[Mapping[str, float]]
+) -> tuple[str, ...]:
+    """Other choices as good as the answer, in lines."""
+    lines = []
+    for what, choices in (
+        ("equally good", others),
+        ("as good as well, so that no optimum is isolated", flat),
+    ):
+        if choices:
+            shown = ["; ".join(_listed(choice) for choice in choices[:SHOWN])]
+            shown += [f"and {len(choices) - SHOWN} more"] if len(choices) > SHOWN else []
+            lines.append(f"{what}: {'; '.join(shown)}")
+    return tuple(lines)
+
+
+def _listed(choice: Mapping[str, float]) -> str:
+    few = list(choice.items())[:SHOWN]
+    more = ", …" if len(choice) > SHOWN else ""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in few) + more

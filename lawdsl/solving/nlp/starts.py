@@ -1,0 +1,198 @@
+"""Where searches start: points that fill what the conditions leave, over all magnitudes.
+
+A cloud of low-discrepancy points covers every unknown, half-lines and lines over many decades.
+Searches start at the points of the cloud that are better than their neighbours, at some that are
+merely far apart, and between the corners of what the affine conditions leave.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.spatial
+from numpy.typing import NDArray
+
+from lawdsl.solving.nlp.problem import Problem
+
+Array = NDArray[np.float64]
+
+CORNERS = 6  # corners that starts lie between, at least
+CLOUD = 1024  # points of a cloud
+WIDE, NARROW = 14.0, 2.5  # decades to each side of 1 over which unknowns without an end are spread
+NEIGHBOURS = 8  # than which a point is to be better
+REPAIRS = 12  # steps towards the constraints
+PROJECTIONS = 3  # onto affine equalities and back into the box
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points of a problem, in the units of its expressions.
+
+    Attributes:
+        points: shape (n, points).
+        shares: the same in the unit cube.
+        values: of the objective, shape (points,); inf where it has none.
+        missed: the largest violation of a constraint, in units that suit a point amid the domain;
+            0 where all are met, inf where one has no value.
+    """
+
+    points: Array
+    shares: Array
+    values: Array
+    missed: Array
+
+    def order(self) -> NDArray[np.intp]:
+        """Numbers of the points, the best first: feasible ones by value, others by violation."""
+        return np.lexsort((self.values, self.missed))
+
+
+def cloud(problem: Problem, seed: int, size: int = CLOUD) -> Cloud:
+    """Points in every part of a problem's box."""
+    from scipy.stats.qmc import Sobol  # takes longer to import than most questions take
+
+    low, high = problem.polytope.tightened
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there are dimensions without direction numbers
+        shares = Sobol(len(low), seed=seed).random(size).T
+    decades = np.where(np.arange(size) % 2 == 0, NARROW, WIDE)
+    points = np.array([_placed(*each, decades) for each in zip(shares, low, high, strict=True)])
+    points = np.where(problem.decades[:, None], _by_factors(shares, low, high), points)
+    points = _onto_equalities(problem, points)
+    values = problem.functions.on(points)[0]
+    usable = np.isfinite(values).all(axis=0)
+    return Cloud(
+        points,
+        shares,
+        np.where(usable, values[0], np.inf),
+        np.where(usable, missed(problem, values), np.inf),
+    )
+
+
+def missed(problem: Problem, values: Array) -> Array:
+    """The largest violation at points of which the values are known, shape (points,), relative to
+    how far the values of each constraint are spread."""
+    over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
+    if not len(over):
+        return np.zeros(values.shape[1])
+    finite = np.where(np.isfinite(over), np.abs(values[1:]), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a constraint without any value
+        spread = np.nanmedian(finite, axis=1)
+    spread = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
+    found: Array = np.max(over / spread[:, None], axis=0)
+    return found
+
+
+def _placed(share: Array, low: float, high: float, decades: Array) -> Array:
+    """Shares of an unknown's range: evenly between two ends, else over decades of magnitude."""
+    if np.isfinite(low) and np.isfinite(high):
+        return np.asarray(low + share * (high - low))
+    if np.isfinite(low):
+        return np.asarray(low + max(1.0, abs(low)) * 10 ** (decades * (2 * share - 1)))
+    if np.isfinite(high):
+        return np.asarray(high - max(1.0, abs(high)) * 10 ** (decades * (2 * share - 1)))
+    sign = np.where(share < 0.5, -1.0, 1.0)
+    return np.asarray(sign * 10 ** (decades * (2 * np.abs(2 * share - 1) - 1)))
+
+
+def _by_factors(shares: Array, low: Array, high: Array) -> Array:
+    """Evenly in logarithms."""
+    with np.errstate(all="ignore"):
+        found: Array = low[:, None] * (high / low)[:, None] ** shares
+    return found
+
+
+def _onto_equalities(problem: Problem, points: Array) -> Array:
+    """Points moved onto the affine equalities, as far as the box allows."""
+    polytope = problem.polytope
+    low, high = polytope.tightened
+    if not polytope.equality.any():
+        return points
+    columns, rows = polytope.natural
+    a = (polytope.slopes * columns / rows[:, None])[polytope.equality]
+    b = (polytope.offsets / rows)[polytope.equality, None]
+    back = np.linalg.pinv(a)
+    for _ in range(PROJECTIONS):
+        points = points - columns[:, None] * (back @ (a @ (points / columns[:, None]) + b))
+        points = np.clip(points, low[:, None], high[:, None])
+    return points
+
+
+def chosen_starts(
+    problem: Problem, centre: Array, count: int, seed: int, spread: Cloud | None = None
+) -> list[Array]:
+    """Where so many searches start.
+
+    Args:
+        problem: the problem.
+        centre: of what the affine conditions leave; the first start.
+        count: how many.
+        seed: of the draws.
+        spread: points of the problem, which are computed if not given.
+    """
+    if count == 1:
+        return [centre]
+    between = _between_corners(problem, centre, (count - 1) // 3, seed)
+    chosen = [centre, *between]
+    spread = cloud(problem, seed) if spread is None else spread
+    for k in _promising(spread, count - len(chosen)):
+        x = spread.points[:, k]
+        chosen.append(repaired(problem, x) if spread.missed[k] > 0 else x)
+    return chosen
+
+
+def _between_corners(problem: Problem, centre: Array, count: int, seed: int) -> list[Array]:
+    """Points between the centre and corners of what the affine conditions leave; none where that
+    has no end."""
+    if not np.isfinite(problem.polytope.tightened).all():
+        return []
+    rng = np.random.default_rng(seed)
+    corners = problem.polytope.corners(max(CORNERS, 2 * len(centre)), rng)
+    if not corners:
+        return []
+    shares = rng.dirichlet(np.full(len(corners), 0.3), size=count)
+    inside = rng.uniform(0.02, 0.5, size=(count, 1))
+    return list((1 - inside) * (shares @ np.array(corners)) + inside * centre)
+
+
+def _promising(spread: Cloud, count: int) -> list[int]:
+    """Numbers of points: two thirds of them better than their neighbours, the others first of all."""
+    order = spread.order()
+    usable = order[np.isfinite(spread.missed[order])]
+    if not len(usable):
+        return []
+    rank = np.empty(len(order), dtype=int)
+    rank[order] = np.arange(len(order))
+    own = spread.shares.T[usable]
+    near = scipy.spatial.cKDTree(own).query(own, k=min(NEIGHBOURS + 1, len(usable)))[1]
+    near = near.reshape(len(usable), -1)
+    best = usable[rank[usable] <= np.min(rank[usable][near], axis=1)]
+    first = np.sort(usable)
+    chosen = dict.fromkeys(best[: 2 * count // 3].tolist())
+    chosen |= dict.fromkeys(first[: max(count - len(chosen), 0)].tolist())
+    return list(chosen)[:count]
+
+
+def repaired(problem: Problem, x: Array) -> Array:
+    """A point moved towards the constraints that it violates, by Gauss and Newton's steps."""
+    low, high = problem.polytope.tightened
+    best, least = x, np.inf
+    for _ in range(REPAIRS):
+        there = problem.in_units_at(x)
+        assert there.units is not None
+        u = x / there.units.unknowns
+        values, slopes = there.functions.at(u)
+        over = np.where(there.equality, values[1:], np.maximum(values[1:], 0.0))
+        worst = float(np.max(np.abs(over), initial=0.0))
+        if not np.isfinite(worst) or not np.isfinite(slopes[1:]).all():
+            break
+        if worst < least:
+            best, least = x, worst
+        rows = np.abs(over) > 0
+        if least <= 1e-9 or not rows.any():
+            break
+        step = np.linalg.lstsq(slopes[1:][rows], -over[rows], rcond=1e-8)[0]
+        x = np.clip((u + step) * there.units.unknowns, low, high)
+    return best

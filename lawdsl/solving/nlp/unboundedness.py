@@ -1,0 +1,183 @@
+"""Unbounded objectives: feasible points further and further out, each lower than the last.
+
+Points are looked at along many paths, on which unknowns without an end grow as powers or as the
+logarithm of a number t. What is said rests on the points that were computed; it is no proof.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.solving.nlp.problem import Fall, Problem
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+PATHS = 2000
+PLAIN = 64  # of these on which unknowns grow as t, or not at all
+TIMES = 10.0 ** np.arange(0, 61, 2)  # t
+GROWTHS = (0.0, -1.0, 0.25, 0.5, 1.0, 1.0, 1.0)  # powers of t; -1 for its logarithm
+HUGE = 1e30  # no unit makes a number near 1 of it: a fall that goes on to there
+STEPS = 7  # of two decades each, over which a fall has to go on
+STEADY = 0.99  # each step lowers the value by at least this share of what the last one did
+NUDGE, SMOOTH = 1e-7, 1e-3  # relative: a point so near has a value that differs by no more
+PROJECTIONS = 8  # of Newton's steps of a point onto curved equalities
+KEPT = 1e-9  # of the terms of an equality: rounding
+FARTHEST = 1e9  # a point further out is no start of a path
+SHOWN = 3  # points of a path that are kept
+
+
+def fall(problem: Problem, x: Array, best: float, seed: int) -> Fall | None:
+    """A path along which a problem has no least value.
+
+    Args:
+        problem: the problem, in the units of its expressions.
+        x: the best point that is known.
+        best: the value there; infinite where it is not feasible.
+        seed: of the paths.
+
+    Returns:
+        None where there is no such path among those looked at.
+    """
+    ends = problem.polytope.tightened
+    open_ends = np.isinf(ends[1]), np.isinf(ends[0])
+    if not (open_ends[0] | open_ends[1]).any():
+        return None
+    points = _paths(problem, x, open_ends, np.random.default_rng(seed))
+    n, paths, times = points.shape
+    if set(np.flatnonzero(problem.equality)) - set(problem.polytope.rows.tolist()):
+        points = _onto_equalities(problem, points.reshape(n, -1)).reshape(points.shape)
+    values, slopes = problem.functions.on(points.reshape(n, -1))
+    kept = _kept(problem, points.reshape(n, -1), values, slopes).reshape(paths, times)
+    goal = values[0].reshape(paths, times)
+    known = kept & np.isfinite(goal)
+    # a path is followed up to overflow: only that may stop it
+    beyond = np.isinf(np.abs(values)).any(axis=0).reshape(paths, times) | ~np.isfinite(goal)
+    nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE, 1.0)[:, None]
+    nudged = problem.functions.on(points.reshape(n, -1) * nudge)[0][0]
+    smooth = np.abs(nudged.reshape(paths, times) - goal)
+    found: list[tuple[float, bool, int, int]] = []
+    for k in range(paths):
+        out = np.flatnonzero(beyond[k])
+        end = int(out[0]) if len(out) else times
+        if not end or not known[k, end - 1]:
+            continue
+        low = float(goal[k, end - 1])
+        far = np.max(np.abs(points[:, k, end - 1]), where=open_ends[0] | open_ends[1], initial=0.0)
+        if far < HUGE and abs(low) < HUGE:
+            continue
+        endless = _falls(goal[k, :end], known[k, :end], smooth[k, end - 1])
+        if endless or _approaches(goal[k, :end], known[k, :end], smooth[k, end - 1], best):
+            found.append((low, endless, k, end))
+    if not found:
+        return None
+    endless = any(one[1] for one in found)
+    plain = [one for one in found if one[1] == endless]
+    _, _, k, end = min(
+        plain, key=lambda one: (one[2] >= PLAIN, one[2] if one[2] < PLAIN else one[0])
+    )
+    falling = _begins(goal[k, :end], known[k, :end])
+    shown = np.unique(np.linspace(falling, end - 1, 2 * SHOWN).round().astype(int))[:SHOWN]
+    return Fall(points[:, k, shown].T, goal[k, shown], endless)
+
+
+def _begins(goal: Array, known: Mask) -> int:
+    """From which point on a path is feasible and falls."""
+    rises = np.flatnonzero((np.diff(goal) > 0) | ~known[1:] | ~known[:-1])
+    return int(rises[-1]) + 1 if len(rises) else 0
+
+
+def _falls(goal: Array, known: Mask, smooth: float) -> bool:
+    """Whether the value falls in each of the last decades by as much as in the one before, and is
+    no product of rounding, which a nearby point does not share."""
+    if len(goal) < STEPS or not known[-STEPS:].all():
+        return False
+    drops = -np.diff(goal[-STEPS:])
+    steady = np.all(drops > 0) and np.all(drops[1:] >= STEADY * drops[:-1])
+    return bool(steady and smooth <= SMOOTH * abs(goal[-1]))
+
+
+def _approaches(goal: Array, known: Mask, smooth: float, best: float) -> bool:
+    """Whether the value never rises from some decade on, and ends below the best one known."""
+    falling = goal[_begins(goal, known) :]
+    rounding = 1e-13 * abs(best) if np.isfinite(best) else 0.0
+    if len(falling) < STEPS or not goal[-1] < best - rounding:
+        return False
+    return bool(np.sum(np.diff(falling) < 0) >= 2 and smooth <= SMOOTH * (falling[0] - falling[-1]))
+
+
+def _kept(problem: Problem, points: Array, values: Array, slopes: Array) -> Mask:
+    """Which points keep all constraints: inequalities without any allowance."""
+    kept: Mask = np.all(values[1:][~problem.equality] <= 0, axis=0)
+    if problem.equality.any():
+        own = np.abs(np.nan_to_num(slopes[1:][problem.equality]))
+        terms = np.einsum("kip,ip->kp", own, np.abs(points))
+        kept &= np.all(np.abs(values[1:][problem.equality]) <= KEPT * terms, axis=0)
+    return kept
+
+
+def _paths(problem: Problem, x: Array, ends: tuple[Mask, Mask], rng: np.random.Generator) -> Array:
+    """Points along paths, shape (n, paths, times)."""
+    low, high = problem.polytope.tightened
+    n = len(low)
+    endless = ends[0] | ends[1]
+    sign = np.where(ends[0] & ends[1], 0.0, np.where(ends[0], 1.0, -1.0))[:, None]
+    sign = np.where(sign == 0, rng.choice([-1.0, 1.0], size=(n, PATHS)), sign)
+    growth = rng.choice(GROWTHS, size=(n, PATHS))
+    alike = rng.random(PATHS) < 0.5  # half of the paths are straight
+    growth[:, alike] = rng.choice([0.0, 1.0, 1.0], size=(n, int(alike.sum())))
+    factor = 10 ** rng.uniform(-2, 2, size=(n, PATHS))
+    factor = np.where(rng.random((n, PATHS)) < 0.4, 1.0, factor) * sign
+    growth[:, :PLAIN] = np.where(
+        _choices(n), 1.0, 0.0
+    )  # the plainest first: all grow as t, or stay
+    factor[:, :PLAIN] = np.sign(factor[:, :PLAIN])
+    factor = np.where(endless[:, None] & (growth != 0), factor, 0.0)
+    start = np.where(np.abs(x) < FARTHEST, x, 0.0)[:, None]
+    between = np.isfinite(low) & np.isfinite(high)
+    with np.errstate(invalid="ignore"):
+        span = np.where(between, high - low, 0.0)
+    drawn = np.where(between, low, 0.0)[:, None] + rng.random((n, PATHS)) * span[:, None]
+    elsewhere = between[:, None] & (rng.random(PATHS) < 0.5)
+    base = np.where(elsewhere, drawn, start)
+    factor = _within_equalities(problem, factor, growth)
+    power = growth[:, :, None]
+    grown = np.where(power < 0, np.log1p(TIMES), TIMES ** np.maximum(power, 0.0))
+    points = base[:, :, None] + factor[:, :, None] * grown
+    return np.asarray(np.clip(points, low[:, None, None], high[:, None, None]))
+
+
+def _onto_equalities(problem: Problem, points: Array) -> Array:
+    """Points moved onto equalities that are not affine, by Newton's steps: the shortest, relative to
+    the unknowns. Points that do not come near stay what they are."""
+    low, high = problem.polytope.tightened
+    rows = np.flatnonzero(problem.equality)
+    for _ in range(PROJECTIONS):
+        values, slopes = problem.functions.on(points)
+        over, by = np.nan_to_num(values[1:][rows]), np.nan_to_num(slopes[1:][rows])
+        lengths = np.maximum(np.abs(points), 1.0)
+        scaled = np.einsum("kip,ip->pki", by, lengths)
+        size = np.maximum(np.linalg.norm(scaled, axis=2), 1e-300)
+        back = np.linalg.pinv(np.nan_to_num(scaled / size[:, :, None]), rcond=1e-9)
+        step = np.einsum("pik,kp->ip", back, np.nan_to_num(over / size.T)) * lengths
+        moved = np.clip(points - step, low[:, None], high[:, None])
+        points = np.where(np.isfinite(moved), moved, points)
+    return points
+
+
+def _choices(n: int) -> Mask:
+    """Which unknowns grow on the plainest paths, shape (n, PLAIN): first each alone, then several."""
+    alone = np.eye(n, dtype=bool)[:, : PLAIN // 2]
+    more = np.random.default_rng(0).random((n, PLAIN - alone.shape[1])) < 0.6
+    return np.hstack([alone, more])
+
+
+def _within_equalities(problem: Problem, factor: Array, growth: Array) -> Array:
+    """Straight paths turned so that they keep affine equalities."""
+    polytope = problem.polytope
+    a = polytope.slopes[polytope.equality]
+    if not len(a):
+        return factor
+    moves = np.where((growth == 1.0) & (factor != 0), factor, 0.0)
+    return np.asarray(moves - np.linalg.pinv(a) @ (a @ moves))

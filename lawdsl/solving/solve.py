@@ -1,0 +1,168 @@
+"""Question + fits -> something that answers it, for any values of its givens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.compiling.interval_evaluation import interval_sign
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import check_level, check_seed
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits, load_fit
+from lawdsl.language import library
+from lawdsl.language.questions import Question
+from lawdsl.solving.alternatives import compared
+from lawdsl.solving.formulate.elimination import Reduced, reduced
+from lawdsl.solving.formulate.formulate import pose
+from lawdsl.solving.formulate.problem import Condition, Posed
+from lawdsl.solving.inputs import broken, check_kept, given_values, shortfall
+from lawdsl.solving.nlp.solver import Joint
+from lawdsl.solving.result import Answer, Relaxation
+from lawdsl.solving.univariate.separable import Apart, separated
+from lawdsl.solving.univariate.solver import Single
+
+
+class Asked:
+    """A question about fits, ready to be answered.
+
+    Algebra is done once here; an answer for further values of the givens takes some milliseconds.
+
+    Args:
+        question: its name, the path of its file, or as it was read.
+        fits: use -> a fit, the path of one, or parameter -> value of the law that it names.
+
+    Raises:
+        LawdslError: no such question, or fits that are not those of its laws.
+    """
+
+    def __init__(self, question: str | Path | Question, **fits: Any) -> None:
+        if not isinstance(question, Question):
+            question, _ = library.question(str(question))
+        self.question = question
+        for name in fits:
+            if name not in question.uses:
+                message = f"`{question.name}` uses no fit `{name}`"
+                help = f"it uses {', '.join(question.uses)}"
+                raise LawdslError(Diagnostic("F0501", message, help=help))
+        self.posed: Posed = pose(question, {use: _fit(fit) for use, fit in fits.items()})
+        self._ways: dict[frozenset[sp.Symbol], Single | Apart | Joint] = {}
+        self._way(self.posed.known)
+
+    def answer(
+        self,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        level: float = 0.95,
+        seed: int = 0,
+        proofs: bool = True,
+        compare: Sequence[Mapping[str, float]] = (),
+        **named: Any,
+    ) -> Answer:
+        """The answer for values of the givens.
+
+        Args:
+            values: given or setting -> number in its unit, or label -> number.
+            level: of the intervals.
+            seed: of the draws that they rest on.
+            proofs: whether to look for bounds of laws that keep an answer on an end, and prove
+                that they do, which may take a second.
+            compare: further choices of the unknowns that are compared with the answer.
+            named: more values, N=1.8.
+
+        Raises:
+            LawdslError: a value that is missing, is none, or lies outside its domain; a level of
+                intervals or a seed that is none.
+        """
+        check_level(level)
+        check_seed(seed)
+        given = {**(values or {}), **named}
+        values_of_all = given_values(self.posed, given)
+        way = self._way(values_of_all)
+        check_kept(way.posed, values_of_all)
+        found = _unmet(way, values_of_all, level)
+        if found is None:
+            found = way.answer(values_of_all, level, seed, proofs=proofs)
+        if found.status == "undecided" and isinstance(way, Single) and way.problem.follow:
+            # an unknown that an equation gives may have no value for some of the other
+            whole = Reduced(way.posed.unknowns, way.posed.goal, way.posed.conditions)
+            other = Joint(way.posed, whole).answer(values_of_all, level, seed, proofs=proofs)
+            found = other if other.ok else found
+        points = [compared(self.posed, found, point, values_of_all) for point in compare]
+        return replace(found, compared=tuple(points))
+
+    def _way(self, values: Mapping[sp.Symbol, float]) -> Single | Apart | Joint:
+        """How the question is answered. What settings of value 0 leave out, as losses of weight 0
+        are, is left out of its formulas."""
+        nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
+        if nothing not in self._ways:
+            posed = self.posed.without(nothing) if nothing else self.posed
+            self._ways[nothing] = _way(posed, reduced(posed))
+        return self._ways[nothing]
+
+
+def _unmet(
+    way: Single | Apart | Joint, values: Mapping[sp.Symbol, float], level: float
+) -> Answer | None:
+    """What is said where a constraint in which the unknowns cancel does not hold; None where all do."""
+    posed = way.posed
+    conditions = way.problem.conditions if isinstance(way, Single) else posed.conditions
+    unmet = list(broken(posed.unknowns, conditions, values))
+    if not unmet:
+        return None
+    certain = any(_is_broken(condition, values) for condition, _ in unmet)
+    lines = [f"{c.text} holds for no choice: {shortfall(c, m)}" for c, m in unmet]
+    asked = [(c, m) for c, m in unmet if not c.law]
+    return replace(
+        posed.blank("infeasible" if certain else "undecided", values, level),
+        relaxations=tuple(Relaxation(c.text, c.doc, abs(m), {}, {}) for c, m in asked),
+        proof=tuple(lines),
+        certain=certain,
+    )
+
+
+def _is_broken(condition: Condition, values: Mapping[sp.Symbol, float]) -> bool:
+    """Whether a condition in which no unknown is left does not hold, for certain."""
+    symbols = sorted(condition.margin.free_symbols, key=str)
+    tape = compile_tape([condition.margin], symbols)
+    try:
+        sign = interval_sign(tape, [Fraction(values[s]) for s in symbols])
+    except (OverflowError, ValueError):  # a value that is no finite number
+        return False
+    return sign == -1 or (sign == 1 and condition.equality) or (sign == 0 and condition.strict)
+
+
+def solve(question: str | Path | Question, /, **given: Any) -> Answer:
+    """Answer a question.
+
+    Args:
+        question: its name, or the path of its file.
+        given: for each use of the question a fit, its path, or its law's parameters; for each
+            given a number in its unit.
+
+    Raises:
+        LawdslError: a question, fit or value that cannot be used.
+    """
+    if not isinstance(question, Question):
+        question, _ = library.question(str(question))
+    fits = {name: given.pop(name) for name in question.uses if name in given}
+    return Asked(question, **fits).answer(given)
+
+
+def _way(posed: Posed, problem: Reduced) -> Single | Apart | Joint:
+    """How a question is answered: by its one unknown, by each of its unknowns, or by all at once."""
+    if problem.single is not None:
+        return Single(posed, problem)
+    apart = separated(problem)
+    return Joint(posed, problem) if apart is None else Apart(posed, apart)
+
+
+def _fit(fit: Any) -> Fit | Fits | Mapping[str, float]:
+    return load_fit(fit) if isinstance(fit, (str, Path)) else fit

@@ -1,0 +1,120 @@
+"""The noise of the fits that a question is about, carried to what it asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.core.distributions import student_quantile
+from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.result import Ends
+
+Array = NDArray[np.float64]
+
+
+NOTHING = 1e-12  # relative: so narrow an interval is one of rounding
+
+
+def interval(value: float, half: float) -> Ends | None:
+    """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
+    known = math.isfinite(half) and half > NOTHING * abs(value)
+    return (value - half, value + half) if known else None
+
+
+@dataclass(frozen=True)
+class Part:
+    """The errors of one fit.
+
+    Attributes:
+        spread: how they go together; None where they are not known.
+        at: where its parameters are among those of all fits, once for each use of it.
+    """
+
+    spread: Spread | None
+    at: tuple[slice, ...]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The errors of several fits, which are independent of each other.
+
+    Attributes:
+        symbols: the fitted parameters, use after use.
+        parts: the fits, each once.
+    """
+
+    symbols: tuple[sp.Symbol, ...]
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> Noise:
+        """That of fits; one that two names of a question stand for has the same errors for both."""
+        symbols: list[sp.Symbol] = []
+        parts: list[Part] = []
+        for source in sources:
+            spread = source.fit.spread if source.fit is not None else None
+            names = list(spread.names if spread is not None else source.symbols)
+            if set(names) != set(source.symbols):
+                spread, names = None, list(source.symbols)
+            at = slice(len(symbols), len(symbols) + len(names))
+            symbols += [source.symbols[name] for name in names]
+            known = [] if spread is None else [part.spread for part in parts]
+            if spread not in known:
+                parts.append(Part(spread, (at,)))
+            else:
+                same = known.index(spread)
+                parts[same] = Part(spread, (*parts[same].at, at))
+        return cls(tuple(symbols), tuple(parts))
+
+    def half_widths(self, gradients: Array, level: float) -> Array:
+        """How far the ends of intervals are from values.
+
+        Args:
+            gradients: of functions by the parameters, shape (parameters, points).
+            level: 0.95 for 95 %.
+
+        Returns:
+            Shape (points,): nan where the errors of a fit that matters are not known, inf where
+            its rows do not determine the function.
+        """
+        if not self.parts:
+            return np.zeros(gradients.shape[1])
+        variances, dofs = [], []
+        for part in self.parts:
+            own = np.sum([gradients[at] for at in part.at], axis=0).T
+            size = np.sum([np.abs(gradients[at]) for at in part.at], axis=0).T
+            own = np.where(np.abs(own) <= NOTHING * size, 0.0, own)  # what cancels to rounding
+            errors = np.nan if part.spread is None else part.spread.errors(own)
+            variances.append(np.where(np.any(own != 0, axis=1), errors**2, 0.0))
+            dofs.append(1.0 if part.spread is None else part.spread.dof)
+        total = np.sum(variances, axis=0)
+        with np.errstate(all="ignore"):  # Welch and Satterthwaite: the degrees of freedom of a sum
+            parts = sum(v**2 / d for v, d in zip(variances, dofs, strict=True))
+            dof = np.where(total > 0, total**2 / parts, 1.0)
+            far = student_quantile((1 + level) / 2, np.where(np.isfinite(dof), dof, min(dofs)))
+            half: Array = np.where(total == 0, 0.0, far * np.sqrt(total))
+        return half
+
+    def draws(self, count: int, seed: int) -> Array | None:
+        """Deviations of all parameters from their fits, shape (count, parameters); 0 of a fit
+        whose errors are not known. None where none are."""
+        if all(part.spread is None for part in self.parts):
+            return None
+        found = np.zeros((count, len(self.symbols)))
+        for number, part in enumerate(self.parts):
+            if part.spread is not None:
+                drawn = part.spread.draws(count, seed + number)
+                for at in part.at:
+                    found[:, at] = drawn
+        return found
+
+    def known(self, gradients: Array) -> bool:
+        """Whether the errors of all fits are known on which functions with these gradients, shape
+        (parameters, points), depend."""
+        return bool(np.all(np.isfinite(self.half_widths(gradients, 0.9))))

@@ -1,0 +1,250 @@
+"""Asymptotic series on a half-line t >= T: sums of monomials with a bounded remainder.
+
+Coefficients are exact, so that terms which cancel vanish; the remainder is a ball times a monomial
+and holds for every t >= T, not only in the limit. Where balls cannot decide, `Undecided` is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cmp_to_key, reduce
+from typing import Any
+
+import sympy as sp
+from flint import arb, fmpq
+
+from lawdsl.compiling.intervals import INFINITY, MINUS_INFINITY, Interval
+from lawdsl.solving.univariate.growth_rates import CONSTANT, HalfLine, Monomial, Number, Undecided
+
+TERMS = 14  # that a sum keeps; the rest is bounded
+
+
+@dataclass(frozen=True)
+class Series:
+    """A sum of monomials with coefficients, and a remainder: a ball times a monomial."""
+
+    terms: Mapping[Monomial, Number]
+    rest: tuple[Monomial, Any] | None = None
+
+
+class SeriesRing:
+    """Arithmetic on asymptotic series, with remainders that hold for all t >= T."""
+
+    def __init__(self, line: HalfLine) -> None:
+        self.line, self.numbers = line, line.numbers
+
+        def compared(a: Monomial, b: Monomial) -> int:
+            return line.order(line.over(b, a))
+
+        self._by_size = cmp_to_key(compared)
+
+    def unknown(self, at: Fraction, scale: Fraction, *, inverse: bool) -> Series:
+        """at + scale*t, or at + scale/t where `inverse`."""
+        power = self.line.power_of_t(-1 if inverse else 1)
+        return self.add(self.constant(at), Series({power: self._exact(scale)}))
+
+    def _exact(self, value: Fraction) -> Number:
+        return self.numbers.rational(fmpq(value.numerator, value.denominator))
+
+    def constant(self, value: Fraction) -> Series:
+        return self.of_number(self._exact(value)) if value else Series({})
+
+    def of_number(self, number: Number) -> Series:
+        return Series({CONSTANT: number} if number.fraction != 0 else {})
+
+    def of_constant(self, number: sp.Expr) -> Series:
+        if number is sp.pi:
+            return self.of_number(self.numbers.named("pi", arb.pi()))
+        if number is sp.E:
+            return self.of_number(
+                self.numbers.named(("exp", self.numbers.rational(1)), arb(1).exp())
+            )
+        exact = sp.Rational(number)
+        return self.constant(Fraction(int(exact.p), int(exact.q)))
+
+    # Order, sign and limit
+
+    def sorted(self, a: Series) -> list[tuple[Monomial, Number]]:
+        """The terms, those that grow fastest first."""
+        return sorted(a.terms.items(), key=lambda term: self._by_size(term[0]))
+
+    def largest(self, a: Series) -> tuple[Monomial, Number]:
+        """The dominant term, which its remainder does not reach."""
+        if not a.terms:
+            raise Undecided
+        first = self.sorted(a)[0]
+        if a.rest is not None and self.line.order(self.line.over(a.rest[0], first[0])) >= 0:
+            raise Undecided
+        return first
+
+    def _relative(self, a: Series, to: Monomial) -> Any:
+        """All values of a series divided by a monomial that no part of it outgrows."""
+        parts = [(m, self.numbers.value(c)) for m, c in a.terms.items()]
+        parts += [a.rest] if a.rest is not None else []
+        total = arb(0)
+        for monomial, ball in parts:
+            quotient = self.line.over(monomial, to)
+            if self.line.order(quotient) > 0:
+                raise Undecided
+            total += ball * arb(0).union(self.line.most(quotient)) if quotient else ball
+        return total
+
+    def sign(self, a: Series) -> int:
+        """The sign for all t >= T."""
+        if not a.terms and a.rest is None:
+            return 0
+        first = self.largest(a)[0] if a.terms else a.rest[0]  # type: ignore[index]
+        ball = self._relative(a, first)
+        if ball > 0:
+            return 1
+        if ball < 0:
+            return -1
+        raise Undecided
+
+    def limit(self, a: Series) -> Interval:
+        """The limit as t -> oo."""
+        if a.rest is not None and self.line.order(a.rest[0]) >= 0 and not a.terms:
+            raise Undecided
+        if not a.terms:
+            return Interval(arb(0), arb(0))
+        first, coefficient = self.largest(a)
+        order = self.line.order(first)
+        if order < 0:
+            return Interval(arb(0), arb(0))
+        if order == 0:
+            value = self.numbers.value(coefficient)
+            return Interval(value.lower(), value.upper())
+        end = INFINITY if self.numbers.sign(coefficient) > 0 else MINUS_INFINITY
+        return Interval(end, end)
+
+    # Arithmetic
+
+    def _sum_of_remainders(
+        self, parts: Sequence[tuple[Monomial, Any]]
+    ) -> tuple[Monomial, Any] | None:
+        """The sum of remainders as one remainder."""
+        parts = [(m, ball) for m, ball in parts if not ball == 0]
+        if not parts:
+            return None
+        first = min((m for m, _ in parts), key=self._by_size)
+        total = arb(0)
+        for monomial, ball in parts:
+            quotient = self.line.over(monomial, first)
+            total += ball * arb(0).union(self.line.most(quotient)) if quotient else ball
+        if not total.is_finite():
+            raise Undecided
+        return first, total
+
+    def collected(
+        self, terms: Mapping[Monomial, Number], rests: Sequence[tuple[Monomial, Any]]
+    ) -> Series:
+        """A series from terms and remainders; terms that the remainder dominates, and all beyond
+        `TERMS`, are absorbed by it."""
+        kept = {m: c for m, c in terms.items() if c.fraction != 0}
+        rest = self._sum_of_remainders(rests)
+        ordered = self.sorted(Series(kept)) if rest is not None or len(kept) > TERMS else []
+        hidden = [(m, self.numbers.value(c)) for m, c in ordered[TERMS:]]
+        if rest is not None:
+            first = rest[0]
+            below = [m for m in kept if self.line.order(self.line.over(m, first)) <= 0]
+            hidden += [
+                (m, self.numbers.value(kept[m]))
+                for m in below
+                if (m, kept[m]) not in ordered[TERMS:]
+            ]
+        if hidden:
+            gone = {m for m, _ in hidden}
+            kept = {m: c for m, c in kept.items() if m not in gone}
+            rest = self._sum_of_remainders([*hidden, *([rest] if rest is not None else [])])
+        return Series(kept, rest)
+
+    def add(self, *series: Series) -> Series:
+        terms: dict[Monomial, Number] = {}
+        for one in series:
+            for monomial, c in one.terms.items():
+                old = terms.get(monomial)
+                terms[monomial] = self.numbers.add(old, c) if old is not None else c
+        return self.collected(terms, [one.rest for one in series if one.rest is not None])
+
+    def scaled(self, a: Series, factor: Number, by: Monomial = CONSTANT) -> Series:
+        terms = {
+            self.line.times(m, by): self.numbers.multiply(c, factor) for m, c in a.terms.items()
+        }
+        rest = a.rest
+        if rest is not None:
+            rest = self.line.times(rest[0], by), rest[1] * self.numbers.value(factor)
+        return Series({m: c for m, c in terms.items() if c.fraction != 0}, rest)
+
+    def subtract(self, a: Series, b: Series) -> Series:
+        return self.add(a, self.scaled(b, self.numbers.rational(-1)))
+
+    def multiply(self, *series: Series) -> Series:
+        return reduce(self._product, series)
+
+    def _product(self, a: Series, b: Series) -> Series:
+        terms: dict[Monomial, Number] = {}
+        rests: list[tuple[Monomial, Any]] = []
+        for m, c in a.terms.items():
+            for n, d in b.terms.items():
+                monomial, product = self.line.times(m, n), self.numbers.multiply(c, d)
+                old = terms.get(monomial)
+                terms[monomial] = self.numbers.add(old, product) if old is not None else product
+        for one, other in ((a, b), (b, a)):
+            if one.rest is not None:
+                m, ball = one.rest
+                rests += [
+                    (self.line.times(m, n), ball * self.numbers.value(d))
+                    for n, d in other.terms.items()
+                ]
+        if a.rest is not None and b.rest is not None:
+            rests.append((self.line.times(a.rest[0], b.rest[0]), a.rest[1] * b.rest[1]))
+        return self.collected(terms, rests)
+
+    def taylor(
+        self, coefficients: Sequence[Number], small: Series, tail: Callable[[Any], Any]
+    ) -> Series:
+        """An analytic function at a series that tends to 0.
+
+        Args:
+            coefficients: of its expansion there.
+            small: the series.
+            tail: all values of the next coefficient at the points of a ball: Lagrange's remainder.
+        """
+        if not small.terms and small.rest is None:
+            return self.of_number(coefficients[0])
+        parts = [self.of_number(coefficients[0])]
+        power = small
+        for c in coefficients[1:]:
+            parts.append(self.scaled(power, c))
+            power = self._product(power, small)
+        ball = tail(arb(0).union(self._relative(small, CONSTANT)))
+        rests = [(m, ball * self.numbers.value(c)) for m, c in power.terms.items()]
+        rests += [(power.rest[0], ball * power.rest[1])] if power.rest is not None else []
+        total = self.add(*parts)
+        return self.collected(
+            total.terms, [*rests, *([total.rest] if total.rest is not None else [])]
+        )
+
+    def parted(self, a: Series) -> tuple[dict[Monomial, Number], Number, Series]:
+        """The terms that grow without bound, the constant, and a series that tends to 0."""
+        if a.rest is not None and self.line.order(a.rest[0]) >= 0:
+            raise Undecided
+        big, small, constant = {}, {}, self.numbers.rational(0)
+        for monomial, c in a.terms.items():
+            order = self.line.order(monomial)
+            if order > 0:
+                big[monomial] = c
+            elif order < 0:
+                small[monomial] = c
+            else:
+                constant = c
+        return big, constant, Series(small, a.rest)
+
+    def factored(self, a: Series) -> tuple[Monomial, Number, Series]:
+        """c*m*(1 + small): the dominant monomial, its coefficient, and the relative rest."""
+        first, c = self.largest(a)
+        left = Series({m: d for m, d in a.terms.items() if m != first}, a.rest)
+        to_one = self.line.raised(first, self.numbers.rational(-1))
+        return first, c, self.scaled(left, self.numbers.inverse(c), to_one)

@@ -1,0 +1,193 @@
+"""An answer on an end of its range: what would let it leave it, and which bound of a law forbids that.
+
+At the end the goal still falls outwards. An answer inside needs the slope there to have the other
+sign: that is a threshold for each given. It is one for each fitted parameter too, and where the law
+bounds the parameter on the other side (D-CPT's C > C0 against the mixture of a limited corpus), no
+fit of that law has an answer inside. That is proved for all admissible parameters at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import sympy as sp
+
+from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.language.library import declared
+from lawdsl.law import text
+from lawdsl.law.law import Law
+from lawdsl.law.quantities import Bound, Quantity
+from lawdsl.proof.decide import check_claim
+from lawdsl.solving.formulate.closed_form import flat, isolated, tidied
+from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.inputs import evaluated
+from lawdsl.solving.result import Conflict, Threshold
+
+SECONDS = 1.0  # for one proof
+SAME = 1e-9
+NOT_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
+
+
+def thresholds(
+    slope: sp.Expr, names: Mapping[str, sp.Symbol], values: Mapping[sp.Symbol, float]
+) -> list[Threshold]:
+    """For each given the value at which the slope at an end is 0.
+
+    Args:
+        slope: of the goal, at the end.
+        names: givens and settings.
+        values: of all symbols.
+    """
+    found = []
+    for name, symbol in names.items():
+        formula = zero_of(slope, symbol, values)
+        if formula is not None:
+            value = evaluated(formula, values)
+            relation = ">" if value > values[symbol] else "<"
+            shown = text.text(tidied(formula))
+            found.append(Threshold(name, value, relation, shown))
+    return found
+
+
+def zero_of(
+    expression: sp.Expr, symbol: sp.Symbol, values: Mapping[sp.Symbol, float]
+) -> sp.Expr | None:
+    """A symbol at which an expression is 0, as a formula that was tried with numbers.
+
+    Args:
+        expression: what is to be 0.
+        symbol: one of its symbols.
+        values: of all symbols.
+
+    Returns:
+        None where algebra finds none, or one of another branch.
+    """
+    if symbol not in expression.free_symbols or expression.has(*NOT_FINITE):
+        return None
+    formula = isolated(flat(expression), symbol)
+    if formula is None:
+        return None
+    value = evaluated(formula, values)
+    terms = [
+        abs(evaluated(t, {**values, symbol: value}))
+        for t in sp.Add.make_args(sp.expand_mul(expression))
+    ]
+    left = abs(evaluated(expression, {**values, symbol: value}))
+    return formula if left <= SAME * max(terms, default=0.0) else None
+
+
+def conflicts(
+    slope: sp.Expr,
+    source: Source,
+    names: Mapping[str, sp.Symbol],
+    values: Mapping[sp.Symbol, float],
+) -> Iterator[Conflict]:
+    """The bounds of a law that keep an answer on its end, each with its proof.
+
+    Args:
+        slope: of the goal, at the end.
+        source: the fit.
+        names: givens and settings of the question and its laws.
+        values: of all symbols.
+    """
+    own = source.replacing({})
+    parameters = {q.symbol for q in source.law.parameters}
+    for quantity in source.law.parameters:
+        for bound in quantity.bounds:
+            if not bound.limit.free_symbols & parameters:
+                continue
+            symbol = own[quantity.symbol]
+            needed = zero_of(slope, symbol, values)
+            if needed is None:
+                continue
+            upwards = evaluated(needed, values) > values[symbol]
+            if bound.lower == upwards:
+                continue  # the bound leaves room on that side
+            limit = flat(bound.limit.xreplace(own))
+            proof = _proof(source, limit, flat(needed), bound, values)
+            if proof:
+                yield _conflict(source, quantity, bound, limit, needed, names, values, proof)
+
+
+def _conflict(
+    source: Source,
+    quantity: Quantity,
+    bound: Bound,
+    limit: sp.Expr,
+    needed: sp.Expr,
+    names: Mapping[str, sp.Symbol],
+    values: Mapping[sp.Symbol, float],
+    proof: tuple[str, ...],
+) -> Conflict:
+    relation = "<" if bound.lower else ">"
+    shown = text.text(source.unprefixed(tidied(needed)))
+    own = {n: s for n, s in names.items() if s in source.settings}
+    at = {n: zero_of(flat(limit - needed), s, values) for n, s in own.items()}
+    return Conflict(
+        source.use,
+        f"{quantity.name} {bound.relation} {bound.text}",
+        f"{quantity.name} {relation} {shown}",
+        evaluated(needed, values),
+        source.values[quantity.name],
+        source.fit is not None and source.fit.parameters[quantity.name].at_bound is not None,
+        proof,
+        {n: evaluated(formula, values) for n, formula in at.items() if formula is not None},
+    )
+
+
+def _proof(
+    source: Source,
+    limit: sp.Expr,
+    needed: sp.Expr,
+    bound: Bound,
+    values: Mapping[sp.Symbol, float],
+) -> tuple[str, ...]:
+    """Why a parameter beyond its bound is never what is needed, for any other parameters.
+
+    The quotient of both is written as a law of its own, in the domains of the parameters that are
+    left in it, and that it passes 1 is its claim.
+    """
+    quotient = flat(limit / needed if bound.lower else needed / limit)
+    if not (limit.is_positive and needed.is_positive):
+        return ()
+    law = _as_law(source, quotient, values)
+    if law is None:
+        return ()
+    verdict = check_claim(law, law.claims[0], seconds=SECONDS)
+    return verdict.proof if verdict.verdict == "proved" else ()
+
+
+def _as_law(source: Source, quotient: sp.Expr, values: Mapping[sp.Symbol, float]) -> Law | None:
+    """A law whose only claim is that a quotient is at least 1; None where it cannot be written."""
+    parameters = {source.symbols[q.name]: q for q in source.law.parameters}
+    known = sorted(quotient.free_symbols - set(parameters), key=str)
+    if any(values[s] <= 0 for s in known):
+        return None
+    taken = {q.name for q in source.law.parameters}
+    names: dict[sp.Symbol, str] = {}
+    for symbol in known:
+        name = symbol.name.rpartition(".")[2]
+        clear = name.isidentifier() and name not in taken
+        names[symbol] = name if clear else f"given_{len(names)}"
+        taken.add(names[symbol])
+    lines = ["law conflict"]
+    lines += [f"setting {names[s]} = {values[s]!r}" for s in known]
+    for symbol, quantity in parameters.items():
+        if symbol in quotient.free_symbols:
+            plain = [b for b in quantity.bounds if not b.limit.free_symbols]
+            domain = "".join(
+                f", {quantity.name} {b.relation} {b.text}" if i else f" {b.relation} {b.text}"
+                for i, b in enumerate(plain)
+            )
+            lines.append(f"parameter {quantity.name}{domain}")
+    written = quotient.xreplace(
+        {s: sp.Symbol(names[s], positive=True) for s in known}
+        | {s: sp.Symbol(q.name, **s.assumptions0) for s, q in parameters.items()}
+    )
+    lines += [f"quotient = {text.text(written)}", "require quotient >= 1", ""]
+    try:
+        found, _ = declared(Text("conflict", "\n".join(lines)), Path())
+        return Law(found).built()
+    except LawdslError:
+        return None

@@ -1,0 +1,174 @@
+"""Functions of one unknown in intervals: what they are on a piece of its range, for certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.compiling.interval_evaluation import Prepared
+from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_of
+from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.law.algebra import derivative
+from lawdsl.solving.formulate.closed_form import flat
+from lawdsl.solving.univariate.asymptotics import Approach, Ending, ending, limit
+
+
+class Formula:
+    """An expression in one unknown, compiled once for all values of its other symbols."""
+
+    def __init__(self, expression: sp.Expr, unknown: sp.Symbol) -> None:
+        self.expression, self.unknown = expression, unknown
+        self.others = tuple(sorted(expression.free_symbols - {unknown}, key=str))
+
+    @cached_property
+    def tape(self) -> Tape:
+        """Its inputs are the unknown and then the others."""
+        return compile_tape([self.expression], [self.unknown, *self.others])
+
+    @cached_property
+    def slope(self) -> Formula:
+        """Its derivative by the unknown, without the infinite slopes of steps."""
+        made = derivative(self.expression, self.unknown)
+        made = made.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
+        return Formula(flat(made), self.unknown)
+
+    @cached_property
+    def products(self) -> tuple[tuple[Formula, Formula], ...]:
+        """It as the sum of its terms divided by one of them, times that one, for each term that is a
+        multiple of a power of the unknown."""
+        terms = sp.Add.make_args(sp.expand_mul(self.expression))
+        ones = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
+        return tuple(
+            (
+                Formula(flat(sp.Add(*(flat(t / one) for t in terms))), self.unknown),
+                Formula(one, self.unknown),
+            )
+            for one in ones
+        )
+
+
+def _is_power(term: sp.Expr, x: sp.Symbol) -> bool:
+    own = term.as_independent(x, as_Add=False)[1]
+    return bool(own == x or (own.is_Pow and own.base == x and not own.exp.has(x)))
+
+
+class Function:
+    """A formula at values of all symbols but the unknown.
+
+    Args:
+        formula: what is computed.
+        values: symbol -> value.
+    """
+
+    def __init__(self, formula: Formula, values: Mapping[sp.Symbol, float]) -> None:
+        self.formula, self.values = formula, values
+        known = {i: number(values[s]) for i, s in enumerate(formula.others, start=1)}
+        self._prepared: Prepared | None
+        try:
+            self._prepared = Prepared(formula.tape, known)
+        except NoInterval:
+            self._prepared = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether it does not depend on the unknown."""
+        return self.formula.unknown not in self.formula.expression.free_symbols
+
+    @cached_property
+    def slope(self) -> Function:
+        """Its derivative by the unknown."""
+        return Function(self.formula.slope, self.values)
+
+    @cached_property
+    def _products(self) -> list[tuple[Function, Function]]:
+        return [
+            (Function(whole, self.values), Function(one, self.values))
+            for whole, one in self.formula.products
+        ]
+
+    def __call__(self, x: Interval) -> Interval | None:
+        """Its values on an interval; None where they are not certain."""
+        if self._prepared is None:
+            return None
+        try:
+            return self._prepared.run([x])
+        except NoInterval:
+            return None
+
+    def at_end(self, x: Interval) -> Interval | None:
+        """Its value at a point at which its formula may have none; None where a part is infinite."""
+        if self._prepared is None:
+            return None
+        try:
+            return self._prepared.run([x], bounded=True)
+        except NoInterval:
+            return None
+
+    def ending(self, piece: Interval, *, lower: bool) -> Ending | None:
+        """Its sign near an end of a piece; None where that is not decided."""
+        return ending(self.formula.tape, self._known, approach(piece, lower=lower))
+
+    def limit(self, piece: Interval, *, lower: bool) -> Interval | None:
+        """Its limit at an end of a piece; None where it has none, or that is not decided."""
+        return limit(self.formula.tape, self._known, approach(piece, lower=lower))
+
+    @property
+    def _known(self) -> list[Fraction]:
+        return [Fraction(self.values[s]) for s in self.formula.others]
+
+    def sign(self, x: Interval) -> int | None:
+        """Its certain sign on an interval.
+
+        Terms grow or vanish together, near 0 and towards infinity above all; so where the sum is
+        not certain it is looked at as one of its terms times the others divided by it.
+        """
+        found = self(x)
+        own = sign_of(found) if found is not None else None
+        if own is not None or x.low < 0 <= x.high:  # a root at 0 inside belongs to the left piece
+            return own
+        for whole, one in self._products:
+            values = whole(x), one(x)
+            if values[0] is None or values[1] is None:
+                continue
+            sign, other = sign_of(values[0]), sign_of(values[1])
+            if other is None:  # a power of the unknown: 0 at 0 or at infinity only
+                other = 1 if values[1].low >= 0 else -1 if values[1].high <= 0 else None
+            if sign and other:
+                return sign * other
+        return None
+
+
+def approach(piece: Interval, *, lower: bool) -> Approach:
+    """The way from inside a piece to one of its ends, in steps of its own size."""
+    end, other = (piece.low, piece.high) if lower else (piece.high, piece.low)
+    side = 1 if lower else -1
+    if not end.is_finite():
+        size = max(0, _exponent(other) + 1) if other.is_finite() and other != 0 else 0
+        return Approach(Fraction(0), -side * Fraction(2) ** size, inverse=False)
+    at = _fraction(end)
+    size = 0
+    if other.is_finite():
+        width = abs(_fraction(other) - at)
+        size = width.numerator.bit_length() - width.denominator.bit_length() - 1
+    return Approach(at, side * Fraction(2) ** size, inverse=True)
+
+
+def _fraction(x: Any) -> Fraction:
+    """An exact number of Arb."""
+    mantissa, exponent = x.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _exponent(x: Any) -> int:
+    """The power of two below the size of a number that is not 0."""
+    mantissa, exponent = x.man_exp()
+    return abs(int(mantissa)).bit_length() - 1 + int(exponent)
+
+
+def number(value: float) -> Interval:
+    """A float as an interval: exactly what it is."""
+    return as_interval(Fraction(value))
