@@ -29,16 +29,17 @@ from torch import nn
 
 from lawdsl.core.diagnostics import LawdslError, render
 
-from . import ending, streams, trained
-from .ending import DIVERGED, DONE, LOST, MEMORY, WRONG, Stop
-from .locks import hold
-from .parallel import gathered
-from .place import Place, any_of, join, leave, lost, out_of_memory, peak_memory, say
-from .recording import record
-from .schedules import learning_rate
+from .run import exit_status, streams
+from .run.exit_status import DIVERGED, DONE, LOST, MEMORY, WRONG, Stop
+from .run.locks import hold
+from .run.schedules import learning_rate
 from .spec import Order, read_order
-from .standing import Standing, finite, resumed, save
-from .task import Task, task_of
+from .training import export
+from .training.distributed import Place, any_of, join, leave, lost, out_of_memory, peak_memory, say
+from .training.recording import record
+from .training.setup import Task, task_of
+from .training.sharding import gathered
+from .training.state import Standing, finite, resumed, save
 
 LOOK = 50  # steps between looks at whether the loss is still a number
 
@@ -66,7 +67,7 @@ def main(arguments: list[str]) -> int:
     except (MemoryError, RuntimeError) as error:
         if out_of_memory(error):
             used = None if place is None else peak_memory(place)
-            for diagnostic in ending.out_of_memory(folder, error, used):
+            for diagnostic in exit_status.out_of_memory(folder, error, used):
                 print(render(diagnostic), file=sys.stderr)
             return MEMORY
         if not lost(error):
@@ -88,10 +89,10 @@ def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
     Raises:
         LawdslError: input that is not what the run was ordered with.
     """
-    if status := ending.finished(folder):
+    if status := exit_status.finished(folder):
         say(place, f"{order.label} is {status}")
         if place.first:
-            ending.forget(folder)
+            exit_status.forget(folder)
         return DONE if status == "done" else DIVERGED
     stop = Stop(place.world)
     task = task_of(folder, order, place)
@@ -120,7 +121,7 @@ def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
                 f"after step {at.step} of {steps}, saved" if at.step else "before its first step"
             )
             say(place, f"{order.label} stopped {where}")
-            return ending.stopped(signalled)
+            return exit_status.stopped(signalled)
         _update(task, at)
 
 
@@ -162,8 +163,8 @@ def _done(task: Task, at: Standing) -> int:
     tensors = gathered(task.loss, task.model, None)["model"]
     if task.place.first and task.order.how.save_final:
         tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
-        trained.export(task.folder / "model", task.model, tensors, tokenizer)
-    _finish(task, at, "done", weights=trained.digest(tensors))
+        export.export(task.folder / "model", task.model, tensors, tokenizer)
+    _finish(task, at, "done", weights=export.digest(tensors))
     return DONE
 
 
@@ -189,7 +190,7 @@ def _finish(
             "seconds": at.clock.seconds + at.clock.since[0],
             "peak_memory_bytes": peak_memory(task.place),
         }
-        ending.finish(task.folder, done)
+        exit_status.finish(task.folder, done)
 
 
 if __name__ == "__main__":

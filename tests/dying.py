@@ -100,7 +100,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 def faults(folder: Path, allowed: set[int]) -> tuple[list[str], int]:
     """What is wrong with what `latest` finds, and its step; one of the allowed, 0 for none."""
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     found, warnings = checkpoints.latest(folder)
     step = found.step if found else 0
@@ -125,7 +125,7 @@ def faults(folder: Path, allowed: set[int]) -> tuple[list[str], int]:
 
 def moments(folder: Path, seed: int, count: int) -> dict[str, Any]:
     """Kill a process that saves one checkpoint after the other, `count` times, and look."""
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     tensors(0)  # loads torch, which each child has then
     draw = random.Random(seed)
@@ -165,7 +165,7 @@ def moments(folder: Path, seed: int, count: int) -> dict[str, Any]:
 
 def prepared(folder: Path) -> None:
     """Checkpoints 1 and 2, and what a process that died left behind."""
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     for step in (1, 2):
         checkpoints.save(folder, step, tensors(step), state(step))
@@ -175,13 +175,13 @@ def prepared(folder: Path) -> None:
 
 
 def first(folder: Path) -> None:
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     checkpoints.save(folder, 1, tensors(1), state(1))
 
 
 def following(folder: Path) -> None:
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     checkpoints.latest(folder)
     checkpoints.save(folder, 3, tensors(3), state(3))
@@ -189,7 +189,7 @@ def following(folder: Path) -> None:
 
 def again(folder: Path) -> None:
     """The checkpoint that is there, and the only one to be kept."""
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     checkpoints.save(folder, 2, tensors(2), state(2), keep=1)
 
@@ -323,7 +323,7 @@ def row(number: int) -> dict[str, Any]:
 
 def rows(folder: Path, seed: int, count: int) -> dict[str, Any]:
     """Kill a process that appends rows, `count` times; it cuts back to a checkpoint now and then."""
-    from lawdsl.runners import points
+    from lawdsl.runners.run import metrics_log
 
     draw = random.Random(seed)
     path = folder / "points.jsonl"
@@ -331,13 +331,13 @@ def rows(folder: Path, seed: int, count: int) -> dict[str, Any]:
     least = appended = 0
 
     def child(writing: int) -> None:
-        with points.open_points(path) as file:
+        with metrics_log.open_points(path) as file:
             while True:
                 file.append(row(file.lines))
                 os.write(writing, STEP.pack(file.lines))
 
     begun = time.monotonic()
-    with points.open_points(folder / "timed") as file:
+    with metrics_log.open_points(folder / "timed") as file:
         for number in range(20):
             file.append(row(number))
     longest = time.monotonic() - begun
@@ -347,7 +347,7 @@ def rows(folder: Path, seed: int, count: int) -> dict[str, Any]:
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
         before, least = least, max([least, *told(reading)])
-        found = points.read(path)
+        found = metrics_log.read(path)
         if found != [row(i) for i in range(len(found))]:
             wrong.append(f"kill {kill}: other rows")
         if not least <= len(found) <= least + 1:
@@ -357,7 +357,7 @@ def rows(folder: Path, seed: int, count: int) -> dict[str, Any]:
         if kill % 10 == 9:  # back to a checkpoint
             kept = draw.randrange(least + 1)
             size = sum(len(line) for line in path.read_bytes().splitlines(True)[:kept])
-            if points.cut(path, size) != least - kept or len(points.read(path)) != kept:
+            if metrics_log.cut(path, size) != least - kept or len(metrics_log.read(path)) != kept:
                 wrong.append(f"kill {kill}: {kept} rows to be kept")
             least = kept
     return {"wrong": wrong, "appended": appended}

@@ -91,7 +91,7 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
     """Call `end` before operation `last` on a file of a run; the counter is shared."""
     import safetensors.torch
 
-    from lawdsl.runners import trained
+    from lawdsl.runners.training import export
 
     fsync, save_file, place = os.fsync, safetensors.torch.save_file, str(folder)
 
@@ -118,7 +118,7 @@ def at_operation(folder: Path, last: int, counter: mmap.mmap, end: Callable[[], 
 
     counter[:8] = bytes(8)
     os.fsync = synced
-    safetensors.torch.save_file = trained.save_file = saved
+    safetensors.torch.save_file = export.save_file = saved
     sys.addaudithook(audited)
 
 
@@ -327,7 +327,7 @@ def stopped(place: Path, seed: int, count: int) -> dict[str, Any]:
 
 def apart(folder: Path, seed: int, count: int) -> dict[str, Any]:
     """A run on `count` processes whose last one dies, and sees other checkpoints than the first."""
-    from lawdsl.runners import checkpoints
+    from lawdsl.runners.training import checkpoints
 
     def codes(place: Path) -> list[int]:
         return [ended(process) for process in together(place, count, lambda: None)]

@@ -35,7 +35,7 @@ def ask(what: str, folder: Path, *numbers: int) -> dict[str, Any]:
 
 def make(text: Path, home: Path, force: bool, last: int | None = None) -> list[str]:
     """Two corpora, the second for validation; their fingerprints."""
-    from lawdsl.runners.corpora.making import Part, write_corpora
+    from lawdsl.runners.corpora.build import Part, write_corpora
 
     parts = {
         home / "train": Part("train", Fraction(4, 5), max_tokens=last),
@@ -200,7 +200,7 @@ def memory(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    import lawdsl.runners.corpora.making  # noqa: F401  which each child has then
+    import lawdsl.runners.corpora.build  # noqa: F401  which each child has then
 
     programs: dict[str, Callable[..., dict[str, Any]]] = {
         "operations": operations,

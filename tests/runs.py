@@ -123,7 +123,7 @@ def order(
     **training: Any,
 ) -> Order:
     """A run of 24 steps with a checkpoint every 7, on the corpora in a folder."""
-    from lawdsl.runners import models
+    from lawdsl.runners.training import models
 
     prints = {name: corpora.open_corpus(data / name).fingerprint for name in SIZES}
     source = model if isinstance(model, str) else dict(model)
@@ -169,7 +169,7 @@ def do(folder: Path, ordered: Order | None = None) -> int:
 @contextlib.contextmanager
 def at_step(step: int, act: Callable[[], None]) -> Iterator[None]:
     """Do something in the update after `step` updates, before its rows are read."""
-    from lawdsl.runners import streams
+    from lawdsl.runners.run import streams
 
     batch = streams.batch
 

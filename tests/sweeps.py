@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lawdsl.runners.facts import ModelFacts
+from lawdsl.runners.run.model_facts import ModelFacts
 from lawdsl.runners.sweeps.grid import orders_of
 from lawdsl.runners.sweeps.inputs import Inputs, inputs_of
 from lawdsl.runners.sweeps.local import Engine

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from texts import lawdsl as command_line
 
-from lawdsl.runners.tables.advising import Advice, advise
 from lawdsl.runners.tables.collect import Collected
 from lawdsl.runners.tables.files import write_table
+from lawdsl.runners.tables.recommendation import Advice, advise
 
 STRUCTURAL = ("F0101", "F0105", "F0106", "F0108")
 THREE_SHARES = ([20_640, 81_984], [40, 80, 120, 160, 200], [0.2, 0.5, 0.8])

@@ -12,7 +12,7 @@ from test_models import FAMILIES, GROUPED, SMALL
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from lawdsl.runners import attention, models
+from lawdsl.runners.training import attention, models
 
 MORE = {
     "gemma2": GROUPED | {"model_type": "gemma2", "sliding_window": 16},

@@ -21,9 +21,9 @@ pytest.importorskip("tokenizers")
 from texts import lawdsl, said, text, write_jsonl, write_numbered, write_tokenizer
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.runners.corpora.build import write_corpus
 from lawdsl.runners.corpora.corpus import open_corpus
-from lawdsl.runners.corpora.making import write_corpus
-from lawdsl.runners.corpora.tokenizing import load_tokenizer
+from lawdsl.runners.corpora.tokenizer import load_tokenizer
 
 
 @pytest.fixture(scope="module")

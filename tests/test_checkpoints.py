@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import checkpoints
+from lawdsl.runners.training import checkpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = "manifest.json"

@@ -10,8 +10,8 @@ import torch
 from test_models import DROPPED, GPT2, GROUPED, SMALL
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from lawdsl.runners import models
-from lawdsl.runners.configurations import configuration, without_randomness
+from lawdsl.runners.training import models
+from lawdsl.runners.training.configurations import configuration, without_randomness
 
 SIZED = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 256}
 DEFAULTS: dict[str, tuple[dict[str, Any], set[str]]] = {

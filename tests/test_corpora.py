@@ -38,12 +38,13 @@ from texts import (
     write_tokenizer,
 )
 
-from lawdsl.runners.corpora import documents, making, new_folders, tokenizing
+from lawdsl.runners.corpora import atomic_folders, build, documents
+from lawdsl.runners.corpora import tokenizer as tokenizing
+from lawdsl.runners.corpora.build import Part, write_corpora, write_corpus
 from lawdsl.runners.corpora.corpus import Corpus, open_corpus
-from lawdsl.runners.corpora.deduplicating import Seen, document_key, paragraphs
-from lawdsl.runners.corpora.files import Writer
-from lawdsl.runners.corpora.making import Part, write_corpora, write_corpus
-from lawdsl.runners.corpora.tokenizing import load_tokenizer
+from lawdsl.runners.corpora.deduplication import Seen, document_key, paragraphs
+from lawdsl.runners.corpora.tokenizer import load_tokenizer
+from lawdsl.runners.corpora.writer import Writer
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = ROOT / "runners" / "recipes" / "debian"
@@ -209,7 +210,7 @@ def test_a_long_text_file_is_cut_between_paragraphs(
 def test_tokens_are_written_while_text_is_read(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(making, "BATCH", 4)
+    monkeypatch.setattr(build, "BATCH", 4)
     write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(1000)))
     partial = tmp_path / ".corpus.partial" / "tokens.bin"
     sizes: dict[int, int] = {}
@@ -251,8 +252,8 @@ def test_where_a_document_falls_is_decided_by_what_it_says(
     parts = split(folder, train="0.5", validation="0.3")
     drafts = [
         {t for t, key in batch if key in keys}
-        for batch in making._batches(documents.read_documents([folder / "a.jsonl"]))
-        for keys in making._ranges(parts.values())
+        for batch in build._batches(documents.read_documents([folder / "a.jsonl"]))
+        for keys in build._ranges(parts.values())
     ]
 
     for name, part in zip(("train", "validation"), drafts, strict=True):
@@ -503,7 +504,7 @@ def test_a_corpus_that_came_meanwhile_is_not_replaced(
     def lock(handle: int, partial: Path) -> None:
         shutil.copytree(other.folder, tmp_path / "corpus")
 
-    monkeypatch.setattr(new_folders, "_lock", lock)
+    monkeypatch.setattr(atomic_folders, "_lock", lock)
 
     assert said(lambda: write_corpus([source], tmp_path / "corpus", tokenizer)).code == "R0205"
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "corpus", "other"]
@@ -593,7 +594,7 @@ def test_how_many_bytes_a_full_disk_lacks_is_about_right(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A third of the way through the second reading, with validation written."""
-    monkeypatch.setattr(making, "BATCH", 10)
+    monkeypatch.setattr(build, "BATCH", 10)
     write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(900)))
     parts = split(tmp_path / "made", train="0.7", validation="0.3")
     write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)

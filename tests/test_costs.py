@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lawdsl.runners.costs import checkpoint_bytes, flops_per_token, memory, mfu, peak
+from lawdsl.runners.run.costs import checkpoint_bytes, flops_per_token, memory, mfu, peak
 
 H100 = 989e12
 VOCABULARY, SEQUENCE = 151_936, 2048

@@ -27,9 +27,11 @@ import runs
 import torch
 from torch.nn import functional
 
-from lawdsl.runners import locks, models, recording, schedules, spec, streams
+from lawdsl.runners import spec
 from lawdsl.runners.corpora.corpus import open_corpus
-from lawdsl.runners.evaluation import Measured
+from lawdsl.runners.run import locks, schedules, streams
+from lawdsl.runners.training import models, recording
+from lawdsl.runners.training.evaluation import Measured
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lawdsl.runners import evaluation, models
 from lawdsl.runners.corpora.corpus import Corpus, open_corpus
-from lawdsl.runners.place import Place
+from lawdsl.runners.training import evaluation, models
+from lawdsl.runners.training.distributed import Place
 
 T = 32
 ALONE = Place(0, 1, torch.device("cpu"), "cpu")

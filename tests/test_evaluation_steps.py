@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.evaluation_steps import (
+from lawdsl.runners.run.evaluation_steps import (
     Dense,
     Exponential,
     Listed,

@@ -20,12 +20,12 @@ from sweeps import TEXT, engine, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import locks
+from lawdsl.runners.run import locks
 from lawdsl.runners.spec import How
-from lawdsl.runners.sweeps import carrying_out, exporting, inputs, workers
-from lawdsl.runners.sweeps.carrying_out import Outcome, Policy, Stop
+from lawdsl.runners.sweeps import export, inputs, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.run_folders import prepare, state
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Stop
 from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ FIRST = "small_code=0.3333_seed=1"
 
 @pytest.fixture(autouse=True)
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carrying_out, "POLL", 0.01)
+    monkeypatch.setattr(scheduler, "POLL", 0.01)
 
 
 @pytest.fixture
@@ -396,7 +396,7 @@ def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    where = {"start": workers, "fail": carrying_out}[call]
+    where = {"start": workers, "fail": scheduler}[call]
     with monkeypatch.context() as patch:
         patch.setattr(where, call, full)
         done = lawdsl("run", path, "--quiet")
@@ -477,7 +477,7 @@ def test_a_model_that_is_gone_is_said(tmp_path: Path):
     folder(path, "small_code=0_seed=1").joinpath("model").rmdir()
     run = next(r for r in planned(path).runs if r.label == "small_code=0_seed=1")
     with pytest.raises(LawdslError, match="R0107"):
-        exporting.export(read_sweep(path), run)
+        export.export(read_sweep(path), run)
     assert not list((tmp_path).glob("models/*"))
 
 

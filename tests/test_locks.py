@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import locks
+from lawdsl.runners.run import locks
 
 ROOT = Path(__file__).resolve().parent.parent
 
 HOLD = """
 import subprocess, sys
 from pathlib import Path
-from lawdsl.runners.locks import hold
+from lawdsl.runners.run.locks import hold
 
 with hold(Path(sys.argv[1]), "r1"):
     child = subprocess.Popen(["sleep", "60"]) if "child" in sys.argv else None
@@ -38,7 +38,7 @@ TAKE_TURNS = """
 import os, sys, time
 from pathlib import Path
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.locks import hold
+from lawdsl.runners.run.locks import hold
 
 folder, turns, refused, overlaps = Path(sys.argv[1]), 0, 0, 0
 while turns < 10:

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lawdsl.runners import losses
-from lawdsl.runners.losses import chunked_loss, default_chunk, token_losses
+from lawdsl.runners.training import losses
+from lawdsl.runners.training.losses import chunked_loss, default_chunk, token_losses
 
 ROWS, TOKENS, WIDTH, VOCABULARY = 3, 7, 5, 11
 N = ROWS * TOKENS
@@ -318,7 +318,7 @@ DISTRIBUTED = """
 import sys
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
-from lawdsl.runners.losses import chunked_loss
+from lawdsl.runners.training.losses import chunked_loss
 
 class Model(torch.nn.Module):
     def __init__(self):
@@ -347,7 +347,7 @@ dist.destroy_process_group()
 HOOKED = """
 import os, sys
 import torch
-from lawdsl.runners.losses import chunked_loss
+from lawdsl.runners.training.losses import chunked_loss
 
 torch.manual_seed(0)
 hidden, targets = torch.randn(6, 7, 5), torch.randint(0, 11, (6, 7))

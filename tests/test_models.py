@@ -18,8 +18,9 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import models, spec
+from lawdsl.runners import spec
 from lawdsl.runners.corpora.corpus import open_corpus
+from lawdsl.runners.training import models
 
 SMALL: dict[str, Any] = {
     "hidden_size": 32,

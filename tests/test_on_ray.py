@@ -28,14 +28,14 @@ from sweeps import TEXT, made, planned
 
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.locks import holder
+from lawdsl.runners.run.locks import holder
 from lawdsl.runners.spec import How
-from lawdsl.runners.sweeps import carrying_out, inputs, local, on_ray, ray_cluster, workers
-from lawdsl.runners.sweeps.carrying_out import Job, Outcome, Policy, Stop
+from lawdsl.runners.sweeps import inputs, local, ray, ray_cluster, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Planned
 from lawdsl.runners.sweeps.ray_cluster import Needs, Node
 from lawdsl.runners.sweeps.run_folders import last_row, state
+from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = "large_code=0_seed=1"
@@ -63,7 +63,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carrying_out, "POLL", 0.02)
+    monkeypatch.setattr(scheduler, "POLL", 0.02)
 
 
 def worker(**fake: Any) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def carried_out(
 ) -> dict[str, Outcome]:
     """Label -> what became of the run."""
     machine = ray_cluster.machine_of(ray_cluster.nodes())
-    engine = on_ray.Engine(**{"machine": machine, "worker": worker(), **changes})
+    engine = ray.Engine(**{"machine": machine, "worker": worker(), **changes})
     to_do = planned(path, machine).to_do
     with Stop() as stop:
         found = engine.run(to_do, stop, progress=progress or (lambda tokens, at_work: None))
@@ -365,7 +365,7 @@ class Lost:
     """A run that was lost, in the folder of it that a process of `host` held."""
 
     path: Path
-    cluster: on_ray._Cluster
+    cluster: ray._Cluster
     job: Job
 
 
@@ -375,13 +375,13 @@ def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lost]
         host: str, *, locks: bool, node_of: str = "", seconds: float = 0.0, steal: bool = False
     ) -> Lost:
         (tmp_path / "lock").write_text(json.dumps({"host": host, "pid": 1, "since": "then"}))
-        monkeypatch.setattr(on_ray, "nodes", lambda: [HERE, THERE, GONE])
-        cluster = on_ray._Cluster(
-            on_ray.Engine(Machine(1, {}), policy=Policy(steal=steal), grace=60), locks
+        monkeypatch.setattr(ray, "nodes", lambda: [HERE, THERE, GONE])
+        cluster = ray._Cluster(
+            ray.Engine(Machine(1, {}), policy=Policy(steal=steal), grace=60), locks
         )
         job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
-        slot = on_ray._Slot(Needs(1, 0), None, None, "c", node_of)
-        job.worker = on_ray._Place(slot, None, time.monotonic() - seconds)
+        slot = ray._Slot(Needs(1, 0), None, None, "c", node_of)
+        job.worker = ray._Place(slot, None, time.monotonic() - seconds)
         return Lost(tmp_path, cluster, job)
 
     return make
@@ -441,9 +441,9 @@ def test_a_lock_that_a_process_has_is_left_alone_however_long_it_takes(
 
 def test_runs_that_no_node_is_left_for_are_given_up_in_time(monkeypatch: pytest.MonkeyPatch):
     nodes = [HERE]
-    monkeypatch.setattr(on_ray, "nodes", lambda: nodes)
-    monkeypatch.setattr(on_ray, "FRESH", -1.0)
-    cluster = on_ray._Cluster(on_ray.Engine(Machine(1, {}), patience=0.05), True)
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(ray, "FRESH", -1.0)
+    cluster = ray._Cluster(ray.Engine(Machine(1, {}), patience=0.05), True)
     order = SimpleNamespace(how=How(device="cpu", threads=2))
     waiting = [Job(SimpleNamespace(order=order))]  # type: ignore[arg-type]
     assert cluster.hopeless(waiting) == ""
@@ -487,7 +487,7 @@ def test_a_run_whose_node_is_silent_and_may_live_is_not_begun_beside_it(
 def test_a_node_says_itself_whether_a_process_of_it_has_ended(cluster: Cluster, tmp_path: Path):
     (tmp_path / "lock").write_text(json.dumps({"host": "h", "pid": 1, "since": "then"}))
     job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
-    nodes = on_ray._Cluster(on_ray.Engine(Machine(1, {})), locks=False)
+    nodes = ray._Cluster(ray.Engine(Machine(1, {})), locks=False)
     nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
     with open(tmp_path / "lock", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -556,7 +556,7 @@ def test_rows_and_weights_are_those_of_the_local_engine(cluster: Cluster, tmp_pa
     with Stop() as stop:
         here = local.Engine(Machine(2, {}), 2).run(to_do("here"), stop)
         machine = ray_cluster.machine_of(ray_cluster.nodes())
-        there = on_ray.Engine(machine).run(to_do("there"), stop)
+        there = ray.Engine(machine).run(to_do("there"), stop)
     assert {o.status for o in (*here, *there)} == {"done"}
     for number in range(2):
         one, other = tmp_path / "here" / str(number), tmp_path / "there" / str(number)

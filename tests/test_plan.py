@@ -12,7 +12,7 @@ import sweeps
 from sweeps import MACHINE, TEXT, made, planned
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.facts import Experts, ModelFacts
+from lawdsl.runners.run.model_facts import Experts, ModelFacts
 from lawdsl.runners.spec import How
 from lawdsl.runners.sweeps import machine, plan
 from lawdsl.runners.sweeps.grid import orders_of

@@ -14,7 +14,7 @@ import dying
 import pytest
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import points
+from lawdsl.runners.run import metrics_log
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 def write(path: Path, count: int) -> list[int]:
     """Append rows; the size of the file after each, from none on."""
     sizes = [0]
-    with points.open_points(path) as file:
+    with metrics_log.open_points(path) as file:
         for number in range(count):
             file.append(dying.row(number))
             sizes.append(file.size)
@@ -48,19 +48,19 @@ def test_what_is_read_is_what_was_appended(path: Path):
         "rows": {"code": 2**60, "general": 0},
         "late": True,
     }
-    with points.open_points(path) as file:
+    with metrics_log.open_points(path) as file:
         assert (file.size, file.lines) == (0, 0)
         file.append(record)
         file.append({})
         assert (file.size, file.lines) == (path.stat().st_size, 2)
 
-    first, second = points.read(path)
+    first, second = metrics_log.read(path)
     assert first == record and second == {}
     assert str(first["loss"]) == str(record["loss"])  # 0.0 equals -0.0
 
 
 def test_rows_of_a_run_that_diverged_are_kept_and_are_json(path: Path):
-    with points.open_points(path) as file:
+    with metrics_log.open_points(path) as file:
         file.append(
             {"losses": {"code": {"loss": math.nan, "se": math.inf}}, "train_loss": -math.inf}
         )
@@ -70,7 +70,7 @@ def test_rows_of_a_run_that_diverged_are_kept_and_are_json(path: Path):
 
     line = json.loads(path.read_text(), parse_constant=refuse)
     assert line == {"losses": {"code": {"loss": "nan", "se": "inf"}}, "train_loss": "-inf"}
-    (row,) = points.read(path)
+    (row,) = metrics_log.read(path)
     assert math.isnan(row["losses"]["code"]["loss"])
     assert (row["losses"]["code"]["se"], row["train_loss"]) == (math.inf, -math.inf)
 
@@ -80,24 +80,24 @@ def test_what_json_lacks_and_words_that_mean_numbers_are_refused(
     record: dict[str, Any], path: Path
 ):
     write(path, 1)
-    with points.open_points(path) as file, pytest.raises((TypeError, ValueError)):
+    with metrics_log.open_points(path) as file, pytest.raises((TypeError, ValueError)):
         file.append(record)
 
-    assert points.read(path) == [dying.row(0)]
+    assert metrics_log.read(path) == [dying.row(0)]
 
 
 def test_rows_are_appended_to_those_that_are_there(path: Path):
     sizes = write(path, 3)
-    with points.open_points(path) as file:
+    with metrics_log.open_points(path) as file:
         assert (file.size, file.lines) == (sizes[-1], 3)
         file.append(dying.row(3))
 
-    assert points.read(path) == [dying.row(i) for i in range(4)]
+    assert metrics_log.read(path) == [dying.row(i) for i in range(4)]
 
 
 def test_no_file_has_no_rows(path: Path):
-    assert points.read(path) == []
-    assert points.cut(path, 0) == 0
+    assert metrics_log.read(path) == []
+    assert metrics_log.cut(path, 0) == 0
     assert not path.exists()
 
 
@@ -125,14 +125,14 @@ def test_a_last_line_that_is_torn_anywhere_is_left_out_and_cut(path: Path):
     whole = path.read_bytes()
     for size in range(sizes[2], sizes[3]):
         path.write_bytes(whole[:size])
-        assert points.read(path) == [dying.row(0), dying.row(1)]
-        with points.open_points(path) as file:
+        assert metrics_log.read(path) == [dying.row(0), dying.row(1)]
+        with metrics_log.open_points(path) as file:
             assert (file.size, file.lines) == (sizes[2], 2)
             file.append(dying.row(2))
         assert path.read_bytes() == whole
 
         path.write_bytes(whole[:size])
-        assert points.cut(path, sizes[2]) == 0
+        assert metrics_log.cut(path, sizes[2]) == 0
         assert path.read_bytes() == whole[: sizes[2]]
 
 
@@ -141,7 +141,7 @@ def test_what_a_power_cut_leaves_of_a_line_is_left_out(path: Path):
     with path.open("ab") as file:
         file.write(bytes(100))
 
-    assert points.read(path) == [dying.row(0), dying.row(1)]
+    assert metrics_log.read(path) == [dying.row(0), dying.row(1)]
 
 
 # --- back to a checkpoint
@@ -150,31 +150,31 @@ def test_what_a_power_cut_leaves_of_a_line_is_left_out(path: Path):
 def test_rows_after_the_checkpoint_are_cut_and_counted(path: Path):
     sizes = write(path, 5)
     for kept in (5, 3, 3, 1, 0):
-        with points.open_points(path) as file:
+        with metrics_log.open_points(path) as file:
             lines = file.lines
-        assert points.cut(path, sizes[kept]) == lines - kept
-        assert points.read(path) == [dying.row(i) for i in range(kept)]
+        assert metrics_log.cut(path, sizes[kept]) == lines - kept
+        assert metrics_log.read(path) == [dying.row(i) for i in range(kept)]
         assert path.stat().st_size == sizes[kept]
 
 
 @pytest.mark.parametrize("off", [-1, 1])
 def test_a_size_at_which_no_row_ends_is_an_error(off: int, path: Path):
     sizes = write(path, 3)
-    code, text = code_of(lambda: points.cut(path, sizes[2] + off))
+    code, text = code_of(lambda: metrics_log.cut(path, sizes[2] + off))
 
     assert code == "R0405" and "no row ends where it counts" in text
     assert path.stat().st_size == sizes[3]
 
 
 def test_rows_that_the_checkpoint_counts_and_are_not_there_are_an_error(path: Path):
-    code, text = code_of(lambda: points.cut(path, 50))
+    code, text = code_of(lambda: metrics_log.cut(path, 50))
     assert code == "R0405" and "0 bytes of 50" in text
 
     sizes = write(path, 3)
     os.truncate(path, sizes[2])
-    code, text = code_of(lambda: points.cut(path, sizes[3]))
+    code, text = code_of(lambda: metrics_log.cut(path, sizes[3]))
     assert code == "R0405" and f"{sizes[2]:,} bytes of {sizes[3]:,}" in text
-    assert points.read(path) == [dying.row(0), dying.row(1)]
+    assert metrics_log.read(path) == [dying.row(0), dying.row(1)]
 
 
 # --- damage
@@ -199,7 +199,7 @@ def test_a_damaged_line_is_named(line: bytes, path: Path):
     write(path, 2)
     first, second = path.read_bytes().splitlines(True)
     path.write_bytes(first + line + b"\n" + second)
-    code, text = code_of(lambda: points.read(path))
+    code, text = code_of(lambda: metrics_log.read(path))
 
     assert code == "R0405"
     assert f"{path}, line 2" in text
@@ -211,7 +211,7 @@ def test_a_damaged_line_is_named(line: bytes, path: Path):
 def test_a_row_that_finds_no_room_is_not_there_by_half(path: Path):
     sizes = write(path, 2)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with points.open_points(path) as file:
+    with metrics_log.open_points(path) as file:
         resource.setrlimit(resource.RLIMIT_FSIZE, (sizes[2] + 10, hard))
         try:
             code, text = code_of(lambda: file.append(dying.row(2)))
@@ -222,7 +222,7 @@ def test_a_row_that_finds_no_room_is_not_there_by_half(path: Path):
         assert path.stat().st_size == file.size == sizes[2]
         file.append(dying.row(2))
 
-    assert points.read(path) == [dying.row(i) for i in range(3)]
+    assert metrics_log.read(path) == [dying.row(i) for i in range(3)]
 
 
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
@@ -234,7 +234,7 @@ def test_a_row_that_is_not_acknowledged_is_not_there(
     def fails(_: int) -> None:
         raise error
 
-    with points.open_points(path) as file:
+    with metrics_log.open_points(path) as file:
         monkeypatch.setattr(os, "fsync", fails)
         with pytest.raises((LawdslError, KeyboardInterrupt)):
             file.append(dying.row(1))
@@ -245,10 +245,10 @@ def test_a_row_that_is_not_acknowledged_is_not_there(
 def test_a_folder_where_the_file_should_be_is_an_error(path: Path):
     path.mkdir()
 
-    assert code_of(lambda: points.open_points(path))[0] == "R0407"
-    assert code_of(lambda: points.cut(path, 0))[0] == "R0407"
-    assert code_of(lambda: points.read(path))[0] == "R0406"
-    assert code_of(lambda: points.open_points(path / "no" / "where"))[0] == "R0407"
+    assert code_of(lambda: metrics_log.open_points(path))[0] == "R0407"
+    assert code_of(lambda: metrics_log.cut(path, 0))[0] == "R0407"
+    assert code_of(lambda: metrics_log.read(path))[0] == "R0406"
+    assert code_of(lambda: metrics_log.open_points(path / "no" / "where"))[0] == "R0407"
 
 
 # --- what dies

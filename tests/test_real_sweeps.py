@@ -16,12 +16,12 @@ import pytest
 import runs
 from sweeps import MACHINE
 
-from lawdsl.runners.sweeps.carrying_out import Outcome, Policy, Stop
 from lawdsl.runners.sweeps.grid import orders_of
 from lawdsl.runners.sweeps.inputs import inputs_of
 from lawdsl.runners.sweeps.local import Engine
 from lawdsl.runners.sweeps.plan import Plan, plan_of
 from lawdsl.runners.sweeps.run_folders import last_row, state
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Stop
 from lawdsl.runners.sweeps.sweep import read_sweep
 from lawdsl.runners.sweeps.workers import WORKER
 

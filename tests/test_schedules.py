@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import schedules
-from lawdsl.runners.schedules import areas, check, learning_rate
+from lawdsl.runners.run import schedules
+from lawdsl.runners.run.schedules import areas, check, learning_rate
 from lawdsl.runners.spec import Training
 
 WSD = "warmup-stable-decay"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lawdsl.runners import streams
+from lawdsl.runners.run import streams
 
 SHARES = st.lists(st.integers(0, 20), min_size=1, max_size=6).filter(any)
 

@@ -26,17 +26,17 @@ from tiny_models import END, WIDTH, bigram_model, byte_tokenizer, unigram, word_
 
 from lawdsl.cli.validation import validation
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.runners.corpora.build import write_corpus
 from lawdsl.runners.corpora.corpus import open_corpus, paragraph_keys
-from lawdsl.runners.corpora.deduplicating import key as paragraph_key
-from lawdsl.runners.corpora.making import write_corpus
-from lawdsl.runners.corpora.tokenizing import load_tokenizer
-from lawdsl.runners.locks import hold
-from lawdsl.runners.place import join
+from lawdsl.runners.corpora.deduplication import key as paragraph_key
+from lawdsl.runners.corpora.tokenizer import load_tokenizer
+from lawdsl.runners.run.locks import hold
 from lawdsl.runners.spec import How
+from lawdsl.runners.training.distributed import join
 from lawdsl.runners.validation import sets
 from lawdsl.runners.validation.perplexities import encode
 from lawdsl.runners.validation.samples import draw
-from lawdsl.runners.validation.selecting import select
+from lawdsl.runners.validation.selection import select
 
 ROOT = Path(__file__).resolve().parent.parent
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
@@ -692,7 +692,7 @@ def test_losses_that_are_no_numbers_are_refused(world: Path, tmp_path: Path):
 def test_too_little_memory_is_said(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import torch
 
-    from lawdsl.runners import models as loading
+    from lawdsl.runners.training import models as loading
 
     def full(*_: Any, **__: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")

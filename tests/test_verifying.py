@@ -13,7 +13,7 @@ import runs
 import sweeps
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.corpora import verifying
+from lawdsl.runners.corpora import verification
 from lawdsl.runners.corpora.corpus import open_corpus
 
 CORPORA = ("general", "code")
@@ -48,12 +48,12 @@ def read(folder: Path) -> list[str]:
         seen.append(f"{path.parent.name}/{path.name}")
         return plain(path)
 
-    plain = verifying.file_hash
+    plain = verification.file_hash
     with (
-        mock.patch.object(verifying, "file_hash", hashing),
-        mock.patch.object(verifying, "FRESH", -1e9),  # times of change cannot be set
+        mock.patch.object(verification, "file_hash", hashing),
+        mock.patch.object(verification, "FRESH", -1e9),  # times of change cannot be set
     ):
-        verifying.verify(open_corpus(folder / name) for name in CORPORA)
+        verification.verify(open_corpus(folder / name) for name in CORPORA)
     return seen
 
 
@@ -68,10 +68,10 @@ def test_every_file_is_read_once_and_again_when_it_has_changed(folder: Path):
 
 def test_what_has_changed_within_seconds_is_read_again(folder: Path):
     """A file may change twice within one tick of the clock of a file system."""
-    verifying.verify([open_corpus(folder / "code")])
+    verification.verify([open_corpus(folder / "code")])
     with pytest.raises(LawdslError, match="tokens.bin"):
         flip(folder / "code" / "tokens.bin")
-        verifying.verify([open_corpus(folder / "code")])
+        verification.verify([open_corpus(folder / "code")])
 
 
 @pytest.mark.parametrize("name", ["tokens.bin", "documents.npy", "tokenizer.json"])
@@ -96,13 +96,13 @@ def test_every_damaged_file_is_named_each_time(folder: Path):
 @pytest.mark.parametrize("content", ["", "[", "[" * 100_000, "[]", '{"x": 3}', "\0"])
 def test_hashes_that_were_kept_and_are_damaged_are_done_without(folder: Path, content: str):
     for name in CORPORA:
-        (folder / name / verifying.CACHE).write_text(content)
+        (folder / name / verification.CACHE).write_text(content)
     assert len(read(folder)) == 6
     assert read(folder) == []
 
 
 def test_where_nothing_can_be_kept_it_is_read_every_time(folder: Path):
-    (folder / "code" / verifying.CACHE).mkdir()
+    (folder / "code" / verification.CACHE).mkdir()
     assert len(read(folder)) == 6
     assert len(read(folder)) == 3
 

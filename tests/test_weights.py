@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import models
+from lawdsl.runners.training import models
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -46,7 +46,7 @@ def shared_text(path: Path, count: int = 300) -> Path:
 
 def write_tokenizer(path: Path) -> Path:
     """A byte-level BPE of 400 tokens."""
-    from lawdsl.runners.corpora.tokenizing import train_tokenizer
+    from lawdsl.runners.corpora.tokenizer import train_tokenizer
 
     path.write_text(train_tokenizer((text(i) for i in range(200)), 400), encoding="utf-8")
     return path

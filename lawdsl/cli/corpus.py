@@ -17,8 +17,8 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
+    from lawdsl.runners.corpora.build import Part
     from lawdsl.runners.corpora.corpus import Corpus
-    from lawdsl.runners.corpora.making import Part
 
 NAME = re.compile(r"\w[\w.-]*")
 MEGABYTE = 1_000_000
@@ -76,7 +76,7 @@ def tokenizer(
     such files.
     """
     needs("tokenizers", "pydantic")
-    from lawdsl.runners.corpora.tokenizing import load_tokenizer, sample, train_tokenizer
+    from lawdsl.runners.corpora.tokenizer import load_tokenizer, sample, train_tokenizer
 
     path = Path(output)
     if path.exists() and not force:
@@ -178,8 +178,8 @@ def corpus(
     may leave a rest, which is left out.
     """
     needs("tokenizers", "pydantic")
-    from lawdsl.runners.corpora.making import write_corpora
-    from lawdsl.runners.corpora.tokenizing import load_tokenizer
+    from lawdsl.runners.corpora.build import write_corpora
+    from lawdsl.runners.corpora.tokenizer import load_tokenizer
 
     parts = _parts(Path(output), name, split, max_tokens, max_document_tokens)
     encoder = load_tokenizer(source, end_of_text)
@@ -265,7 +265,7 @@ def _parts(
     Raises:
         click.UsageError: a name, share or number that cannot be one.
     """
-    from lawdsl.runners.corpora.making import Part
+    from lawdsl.runners.corpora.build import Part
 
     shares = _shares(split) if split is not None else {name or output.resolve().name: Fraction(1)}
     if split is not None and name is not None:

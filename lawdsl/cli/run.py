@@ -16,10 +16,10 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
-    from lawdsl.runners.sweeps import local, on_ray
-    from lawdsl.runners.sweeps.carrying_out import Outcome, Policy, Stop
+    from lawdsl.runners.sweeps import local, ray
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan, Planned
+    from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Stop
     from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
@@ -99,11 +99,11 @@ def run(
     needs("pydantic")
     from lawdsl.reporting.runs import show_plan
     from lawdsl.reporting.terminal import console, say
-    from lawdsl.runners.sweeps import exporting
-    from lawdsl.runners.sweeps.carrying_out import Policy
+    from lawdsl.runners.sweeps import export
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
+    from lawdsl.runners.sweeps.scheduler import Policy
     from lawdsl.runners.sweeps.sweep import read_sweep
 
     read = read_sweep(Path(sweep))
@@ -111,7 +111,7 @@ def run(
     policy = Policy(retries, halve, steal)
     with _machines(address, read, jobs, jobs_per_gpu, policy) as (there, at_once, engine):
         plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
-        exporting.check(read, plan.runs)
+        export.check(read, plan.runs)
         planned = plan.to_json()
         if not as_json:
             show_plan(planned, console())
@@ -126,12 +126,12 @@ def run(
 
 
 def _carried_out(
-    sweep: Sweep, plan: Plan, engine: local.Engine | on_ray.Engine, silent: bool
+    sweep: Sweep, plan: Plan, engine: local.Engine | ray.Engine, silent: bool
 ) -> tuple[list[Outcome], Stop]:
     """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
     from lawdsl.runners.corpora.corpus import open_corpus
-    from lawdsl.runners.corpora.verifying import verify
-    from lawdsl.runners.sweeps.carrying_out import Stop
+    from lawdsl.runners.corpora.verification import verify
+    from lawdsl.runners.sweeps.scheduler import Stop
 
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
@@ -210,9 +210,9 @@ def collect(
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
     needs("pydantic")
-    from lawdsl.runners.tables.advising import advise
     from lawdsl.runners.tables.collect import collect as collected
     from lawdsl.runners.tables.files import check_form, write_table
+    from lawdsl.runners.tables.recommendation import advise
 
     path = Path(output)
     check_form(path)
@@ -258,9 +258,9 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
 
 def _exported(sweep: Sweep, run: Planned, silent: bool) -> None:
     """Put the model of a run that is done where the sweep wants it, if anywhere, and say so."""
-    from lawdsl.runners.sweeps import exporting
+    from lawdsl.runners.sweeps import export
 
-    folder = exporting.export(sweep, run)
+    folder = export.export(sweep, run)
     if folder is not None and not silent:
         tell(f"wrote {folder}")
 
@@ -325,7 +325,7 @@ def _machines(
     jobs: int | None,
     jobs_per_gpu: int,
     policy: Policy,
-) -> Iterator[tuple[Machine, int, local.Engine | on_ray.Engine]]:
+) -> Iterator[tuple[Machine, int, local.Engine | ray.Engine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
     from lawdsl.runners.sweeps import local, machine, workers
 
@@ -336,14 +336,14 @@ def _machines(
         yield here, at_once, local.Engine(here, at_once, policy, workers.WORKER)
         return
     needs("ray", extra="ray")
-    from lawdsl.runners.sweeps import on_ray, ray_cluster
+    from lawdsl.runners.sweeps import ray, ray_cluster
 
     with ray_cluster.joined(address):
         nodes = ray_cluster.nodes()
         there = ray_cluster.machine_of(nodes)
         kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
-        engine = on_ray.Engine(there, jobs, jobs_per_gpu, policy, workers.WORKER)
+        engine = ray.Engine(there, jobs, jobs_per_gpu, policy, workers.WORKER)
         yield there, at_once, engine
 
 

@@ -15,7 +15,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
-    from lawdsl.runners.corpora.tokenizing import Tokenizer
+    from lawdsl.runners.corpora.tokenizer import Tokenizer
     from lawdsl.runners.validation.samples import Drawn
     from lawdsl.runners.validation.sets import Measured, Panel
 
@@ -136,7 +136,7 @@ def validation(
     from lawdsl.reporting.validation import show_set
     from lawdsl.runners.validation import report, sets
     from lawdsl.runners.validation.samples import draw
-    from lawdsl.runners.validation.selecting import select
+    from lawdsl.runners.validation.selection import select
 
     folder, silent = Path(output), quiet or as_json
     wanted = sets.Wanted(samples, keep, worst, seed, length, min(shortest, length))
@@ -180,8 +180,8 @@ def _panel(
 ) -> Panel:
     """The models that judge the samples, and where they do."""
     needs("torch", "transformers", "safetensors")
-    from lawdsl.runners.place import join
     from lawdsl.runners.spec import How
+    from lawdsl.runners.training.distributed import join
     from lawdsl.runners.validation import sets
 
     place = join(How(device=device, threads=threads))
@@ -227,7 +227,7 @@ def _tokenizer(
         click.UsageError: it is not named, and the corpora do not say which.
     """
     from lawdsl.runners.corpora.corpus import is_corpus
-    from lawdsl.runners.corpora.tokenizing import load_tokenizer
+    from lawdsl.runners.corpora.tokenizer import load_tokenizer
     from lawdsl.runners.validation.samples import tokenizer_of
 
     if tokenizer:

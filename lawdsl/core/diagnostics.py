@@ -12,10 +12,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lawdsl.language.tree import Span
-
 WIDTH = 100  # characters of a source line that are shown
 SHOWN = 20  # diagnostics shown at once; the rest are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in a file's text."""
+
+    start: int
+    end: int
+
+    def __or__(self, other: Span) -> Span:
+        return Span(min(self.start, other.start), max(self.end, other.end))
 
 
 @dataclass(frozen=True)

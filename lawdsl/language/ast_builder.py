@@ -12,9 +12,10 @@ from typing import Any
 
 from lark import Token, Transformer, v_args
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import tree
 from lawdsl.language.keywords import ORDERS, RELATIONS, ascii_name
-from lawdsl.language.tree import NOWHERE, Node, Span
+from lawdsl.language.tree import NOWHERE, Node
 
 
 def span_of(*parts: Any) -> Span:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Diagnostic, Text
-from lawdsl.language.tree import Span
+from lawdsl.core.diagnostics import Diagnostic, Span, Text
 
 LOOKALIKES = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.formulas import (
     check_called,
@@ -13,7 +14,7 @@ from lawdsl.language.formulas import (
 from lawdsl.language.scope import APPROACH, CLAIM, CONDITION, TARGET, Scope
 from lawdsl.language.subscripts import check_exchange, check_labels
 from lawdsl.language.symbols import Claim
-from lawdsl.language.tree import Named, Span
+from lawdsl.language.tree import Named
 
 
 def read_claim(scope: Scope, statement: tree.Require) -> Claim:

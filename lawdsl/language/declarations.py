@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import (
@@ -32,7 +33,6 @@ from lawdsl.language.scope import (
 )
 from lawdsl.language.subscripts import free_in
 from lawdsl.language.symbols import Symbol
-from lawdsl.language.tree import Span
 
 DECLARED = {
     "variable": ("variable", VARIABLE),

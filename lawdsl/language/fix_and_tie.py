@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Value
 from lawdsl.language.declarations import names_in, remember, sort_symbols
@@ -30,7 +30,7 @@ from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
 from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Declarations, Relation, Symbol
-from lawdsl.language.tree import Formula, Named, Span
+from lawdsl.language.tree import Formula, Named
 
 DONE = {"fix": "fixed", "tie": "tied"}
 

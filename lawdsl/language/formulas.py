@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.core.units import PREFIXES, UNITS, canonical
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
@@ -12,7 +13,7 @@ from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, Place, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
-from lawdsl.language.tree import Formula, Named, Span
+from lawdsl.language.tree import Formula, Named
 
 
 def check_formula(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.printer import print_set
 from lawdsl.language.scope import Scope
 from lawdsl.language.symbols import IndexSet, Symbol
-from lawdsl.language.tree import Span
 
 SHOWN = 8  # labels of a set in a message
 

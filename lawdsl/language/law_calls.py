@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import tree
 from lawdsl.language.declarations import names_in
 from lawdsl.language.dimensions import powers_of
@@ -19,7 +20,7 @@ from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import AT, Scope
 from lawdsl.language.subscripts import check_named, free_in
 from lawdsl.language.symbols import Declarations, Symbol
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.tree import Formula
 
 
 @dataclass(frozen=True)

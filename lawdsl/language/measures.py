@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.dimensions import powers_in
@@ -150,7 +151,7 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
     return Reading(tuple(conditions)) if scope.errors == before else None
 
 
-def _check_column(scope: Scope, name: str, span: tree.Span, output: Symbol) -> None:
+def _check_column(scope: Scope, name: str, span: Span, output: Symbol) -> None:
     """Report a name that is neither a variable of the law nor can be a column beside it."""
     symbol = scope.symbols.get(name)
     if symbol is None or (symbol.kind == "variable" and not symbol.indices):

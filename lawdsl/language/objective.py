@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula
@@ -14,7 +15,7 @@ from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Choice, Objective, Target
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.tree import Formula
 
 FEWEST, MOST = 10, 1_000_000  # values among which a parameter is chosen
 

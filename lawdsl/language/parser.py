@@ -18,14 +18,14 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.lexer import BasicLexer, LexerThread
 
-from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.keywords import LEADING, PLACED, ascii_name
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.syntax_errors import unexpected
-from lawdsl.language.tree import Document, Line, Number, Span, Statement, UnitOf, children, walk
+from lawdsl.language.tree import Document, Line, Number, Statement, UnitOf, children, walk
 
 ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
 

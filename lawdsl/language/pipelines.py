@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Span, Text
 from lawdsl.language import tree
 from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
@@ -14,7 +14,7 @@ from lawdsl.language.keywords import nearest
 from lawdsl.language.scope import CHOICE, PREDICTED, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.symbols import Declarations, Find, Symbol
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.tree import Formula
 
 _PLAIN = Symbol("", "variable", Span(0, 0))
 

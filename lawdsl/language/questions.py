@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Span, Text
 from lawdsl.language import tree
 from lawdsl.language.declarations import declare, define
 from lawdsl.language.formula_sizes import check_sizes
@@ -16,7 +16,7 @@ from lawdsl.language.printer import print_formula, print_relation
 from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead, places
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
-from lawdsl.language.tree import Formula, Span
+from lawdsl.language.tree import Formula
 
 
 @dataclass(frozen=True)

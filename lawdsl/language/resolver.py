@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Span, Text
 from lawdsl.language import tree
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declarations import check_identity, declare, define, remember, sort_symbols
@@ -31,7 +31,6 @@ from lawdsl.language.parser import ANYTHING
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.symbols import Claim, Declarations, Find, Objective, Symbol, Target
-from lawdsl.language.tree import Span
 
 __all__ = [
     "Claim",

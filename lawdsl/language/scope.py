@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawdsl.core.diagnostics import SHOWN, Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import SHOWN, Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
-from lawdsl.language.tree import Span
 
 PLURAL = {"value": "laws at values"}
 

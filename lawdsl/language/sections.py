@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.declarations import names_in
 from lawdsl.language.parser import ANYTHING, long_name
 from lawdsl.language.scope import Scope
-from lawdsl.language.tree import Span
 
 EVERY = ("law", "question", "pipeline")
 HOMES = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
 from lawdsl.language.printer import print_named
 from lawdsl.language.scope import Place, Scope
 from lawdsl.language.symbols import Symbol
-from lawdsl.language.tree import Formula, Named, Span
+from lawdsl.language.tree import Formula, Named
 
 PLACES = ("first", "second", "third")
 

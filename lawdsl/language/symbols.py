@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lawdsl.core.diagnostics import Text
+from lawdsl.core.diagnostics import Span, Text
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula, with_subscripts
-from lawdsl.language.tree import Formula, Named, Span
+from lawdsl.language.tree import Formula, Named
 
 if TYPE_CHECKING:
     from lawdsl.language.instances.instance import Instance

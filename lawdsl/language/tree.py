@@ -9,17 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A half-open range of character offsets in a file's text."""
-
-    start: int
-    end: int
-
-    def __or__(self, other: Span) -> Span:
-        return Span(min(self.start, other.start), max(self.end, other.end))
-
+from lawdsl.core.diagnostics import Span
 
 NOWHERE = Span(0, 0)
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic, Span
 from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.language.symbols import Claim
-from lawdsl.language.tree import Span
 from lawdsl.law.law import Law, load
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim, claim_text
 from lawdsl.proof.definedness import Defined, doubts

@@ -50,7 +50,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ..evaluation_steps import Schedule
+from ..run.evaluation_steps import Schedule
 from ..spec import Positive, Record, exact
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")

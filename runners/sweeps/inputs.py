@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
 
 from ..corpora.corpus import mixed_tokenizers, open_corpus
-from ..facts import Experts, ModelFacts
+from ..run.model_facts import Experts, ModelFacts
 from .sweep import Sweep
 
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")

@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import LawdslError
 
 def answer(source: str | dict[str, Any]) -> dict[str, Any]:
     """The facts of one model, or why it cannot be used."""
-    from ..models import inspect
+    from ..training.models import inspect
 
     try:
         return {"facts": asdict(inspect(source))}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..locks import release
+from ..run.locks import release
 from ..spec import How
 from . import workers
-from .carrying_out import Job, Outcome, Policy, Stop, carry_out
 from .machine import Machine
 from .plan import Planned
+from .scheduler import Job, Outcome, Policy, Stop, carry_out
 from .workers import Exit
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .. import costs, streams
-from ..disk import free
+from ..run import costs, streams
+from ..run.disk import free
 from ..spec import Order
-from .cautions import cautions, too_little_room
 from .grid import folder_of
 from .inputs import Inputs
 from .machine import Machine
 from .run_folders import State, others, state
 from .sweep import Sweep
+from .warnings import cautions, too_little_room
 
 CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
 GPU = 100e12  # of a GPU whose peak is not known

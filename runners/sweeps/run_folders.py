@@ -16,9 +16,9 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..ending import FINAL, FINISHED, write_end
-from ..locks import holder
-from ..points import POINTS
+from ..run.exit_status import FINAL, FINISHED, write_end
+from ..run.locks import holder
+from ..run.metrics_log import POINTS
 from ..spec import ORDER, Order, read_order, write_order
 
 LOG = "log.txt"

@@ -12,11 +12,11 @@ from typing import Any
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.language.keywords import nearest
 
-from .. import schedules
-from ..evaluation_steps import Schedule, steps
+from ..run import schedules
+from ..run.evaluation_steps import Schedule, steps
 from ..spec import How, Training
 from .file import Also, Columns, Corpus, Grid, Model
-from .mistakes import Problems, per_model, read_toml, refuse, sections, wrong
+from .file_errors import Problems, per_model, read_toml, refuse, sections, wrong
 
 Shares = Mapping[str, Fraction]
 Written = Mapping[str, str]  # shares before they are numbers

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..ending import LOST, SWEEP
+from ..run.exit_status import LOST, SWEEP
 from ..spec import How
 from .run_folders import LOG, ended, stamp, tail
 

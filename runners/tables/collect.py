@@ -18,7 +18,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.read import SCHEMA
 
-from .gathering import Gathered, gather
+from .run_set import Gathered, gather
 
 LOT = 0.2e9  # tokens: what the CMR laws count in
 FIRST = ("run", "label", "sweep", "domain", "model", "seed", "status", "N", "N_total", "D", "step")

@@ -19,7 +19,7 @@ from lawdsl.core.files import write_bytes
 from lawdsl.data.formats.sqlite import NOTES, RUNS
 from lawdsl.data.read import METADATA, SCHEMA
 
-from ..disk import room
+from ..run.disk import room
 from .collect import Collected
 
 

@@ -22,12 +22,12 @@ from tokenizers import Tokenizer as Inner
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .. import models
 from ..corpora.corpus import file_hash
-from ..corpora.tokenizing import ENDS, no_panic
-from ..place import Place
+from ..corpora.tokenizer import ENDS, no_panic
 from ..spec import canonical
-from .scorebook import Scores
+from ..training import models
+from ..training.distributed import Place
+from .score_log import Scores
 
 BATCH = 64  # samples that are made tokens together
 TOKENIZER = "tokenizer.json"

@@ -10,7 +10,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic
 
 from .samples import Drawn
-from .selecting import Selection, spread
+from .selection import Selection, spread
 from .sets import Measured, Wanted
 
 SCHEMA = 1

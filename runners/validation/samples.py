@@ -19,10 +19,10 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.corpus import Corpus, is_corpus, open_corpus
-from ..corpora.deduplicating import key as paragraph_key
-from ..corpora.deduplicating import paragraphs
+from ..corpora.deduplication import key as paragraph_key
+from ..corpora.deduplication import paragraphs
 from ..corpora.documents import Document, Progress, find_files, read_documents
-from ..corpora.tokenizing import Tokenizer, load_tokenizer
+from ..corpora.tokenizer import Tokenizer, load_tokenizer
 
 CHARACTERS = 16
 """A token, of the stretch of a long document that is made tokens; text has three to five."""

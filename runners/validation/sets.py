@@ -24,17 +24,17 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
+from ..corpora.atomic_folders import new_folders, writing
 from ..corpora.corpus import Corpus, open_corpus
-from ..corpora.deduplicating import Made
-from ..corpora.files import Writer
-from ..corpora.new_folders import new_folders, writing
-from ..corpora.tokenizing import Tokenizer
+from ..corpora.deduplication import Made
+from ..corpora.tokenizer import Tokenizer
+from ..corpora.writer import Writer
 from .samples import Drawn
-from .scorebook import SCORES, scorebook
-from .selecting import Selection
+from .score_log import SCORES, scorebook
+from .selection import Selection
 
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..training.distributed import Place
     from .perplexities import Judge
 
 SELECTION = "selection.json"

@@ -58,7 +58,7 @@ def config(size: str, sequence: int) -> dict[str, Any]:
 
 def order(folder: Path, size: str, steps: int, arguments: argparse.Namespace) -> Order:
     """A run on one corpus of random tokens, measured once at its beginning on a few windows."""
-    from lawdsl.runners.models import fingerprint
+    from lawdsl.runners.training.models import fingerprint
 
     corpus = open_corpus(folder / "corpus")
     shape = config(size, arguments.sequence)
@@ -99,7 +99,8 @@ def trainer(folder: Path, size: str, steps: int, arguments: argparse.Namespace) 
     import torch
     from transformers import Trainer, TrainingArguments
 
-    from lawdsl.runners import models, streams
+    from lawdsl.runners.run import streams
+    from lawdsl.runners.training import models
 
     torch.set_num_threads(1)
     training = order(folder, size, steps, arguments).run.training

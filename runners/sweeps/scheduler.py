@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..ending import WRONG, stopped
-from ..points import POINTS
+from ..run.exit_status import WRONG, stopped
+from ..run.metrics_log import POINTS
 from .plan import Planned
 from .run_folders import fail, last_row, note, prepare, state
 from .workers import Exit

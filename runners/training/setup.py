@@ -9,11 +9,11 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from ..spec import Order, Training
 from . import models
+from .distributed import Place
 from .inputs import Inputs, inputs_of
-from .parallel import Synced, placed, settle
-from .place import Place
-from .spec import Order, Training
+from .sharding import Synced, placed, settle
 
 
 @dataclass(frozen=True)

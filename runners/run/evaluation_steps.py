@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .spec import Positive, Record, Share
+from ..spec import Positive, Record, Share
 
 
 class Dense(Record):

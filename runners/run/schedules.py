@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .spec import Training
+from ..spec import Training
 
 
 def check(training: Training) -> None:

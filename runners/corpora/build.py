@@ -14,12 +14,12 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
+from .atomic_folders import new_folders, writing
 from .corpus import Corpus, open_corpus, paragraph_keys
-from .deduplicating import Deduplicate, Sieve, document_key
+from .deduplication import Deduplicate, Sieve, document_key
 from .documents import Document, Progress, find_files, read_documents
-from .files import Writer
-from .new_folders import new_folders, writing
-from .tokenizing import Tokenizer, load_tokenizer
+from .tokenizer import Tokenizer, load_tokenizer
+from .writer import Writer
 
 # What is there twice in a batch goes to the first part that has it: another batch, other corpora.
 BATCH = 256  # documents

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
+from ..spec import canonical
 from .disk import room, sync
-from .spec import canonical
 
 POINTS = "points.jsonl"
 WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from lawdsl.core.diagnostics import render
 
+from ..run.exit_status import CHECKPOINTS, reopen
+from ..run.metrics_log import POINTS, Points, cut, open_points
 from . import checkpoints
-from .ending import CHECKPOINTS, reopen
+from .distributed import Place, all_of, meet, of_first, say
 from .inputs import check_same
-from .parallel import gathered, restore
-from .place import Place, all_of, meet, of_first, say
-from .points import POINTS, Points, cut, open_points
-from .task import Task
+from .setup import Task
+from .sharding import gathered, restore
 
 
 class Clock:

@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .disk import sync
-from .ending import unwritten
+from ..run.disk import sync
+from ..run.exit_status import unwritten
 
 
 def export(

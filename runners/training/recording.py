@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from . import costs, streams
+from ..run import costs, streams
+from ..run.schedules import areas, learning_rate
+from .distributed import all_of, peak_memory
 from .evaluation import Measured, measure
-from .place import all_of, peak_memory
-from .schedules import areas, learning_rate
-from .standing import Standing
-from .task import Task
+from .setup import Task
+from .state import Standing
 
 
 def record(task: Task, at: Standing, asked: Callable[[], int]) -> bool | None:

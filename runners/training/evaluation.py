@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .corpora.corpus import Corpus
-from .place import Place, summed
+from ..corpora.corpus import Corpus
+from .distributed import Place, summed
 
 
 @dataclass(frozen=True)

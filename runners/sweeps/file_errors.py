@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language.keywords import nearest
-from lawdsl.language.tree import Span
 
-from ..evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
+from ..run.evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
 from ..spec import How, Training
 from .file import Also, Columns, Corpus, File, Grid, Learnability, Model
 

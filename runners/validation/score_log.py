@@ -16,8 +16,8 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..locks import hold
-from ..points import Points, open_points, read
+from ..run.locks import hold
+from ..run.metrics_log import Points, open_points, read
 
 SCHEMA = 1
 SCORES = "scores.jsonl"

@@ -13,8 +13,8 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from .place import Place
-from .spec import How
+from ..spec import How
+from .distributed import Place
 
 # buffers are alike everywhere and need not be sent; torch 2.12 has given the argument a new name
 _BUFFERS = (

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .spec import Run
+from ..spec import Run
 
 ROUNDS = 6  # of the Feistel network; four are enough to pass for random
 

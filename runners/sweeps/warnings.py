@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from lawdsl.core.diagnostics import Diagnostic
 
-from ..disk import in_bytes
-from ..facts import ModelFacts
+from ..run.disk import in_bytes
+from ..run.model_facts import ModelFacts
 from .inputs import Inputs
 from .sweep import Sweep
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..disk import discard, sync
+from ..run.disk import discard, sync
 from .corpus import is_corpus
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -14,13 +14,13 @@ from typing import Any
 import ray
 from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
 
-from ..locks import named, release
+from ..run.locks import named, release
 from . import workers
-from .carrying_out import Job, Outcome, Policy, Stop, carry_out
 from .machine import Machine
 from .plan import Planned
 from .ray_cluster import Needs, Node, capacity, check, needs_of, nodes, pinned
 from .ray_nodes import Watch
+from .scheduler import Job, Outcome, Policy, Stop, carry_out
 from .workers import Exit
 
 PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .spec import canonical
+from ..spec import canonical
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..points import POINTS, read
+from ..run.metrics_log import POINTS, read
 from ..spec import ORDER, Order, canonical, read_order
 from ..sweeps.run_folders import state
 from ..sweeps.sweep import Cell, Sweep, read_sweep

@@ -19,18 +19,11 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
+from ..run.model_facts import Experts, ModelFacts
+from ..spec import canonical
 from .attention import keep_causal, sees_ahead, some_tokens
-from .configurations import (
-    Source,
-    configuration,
-    plain_of,
-    refused,
-    understood,
-    without_randomness,
-)
-from .facts import Experts, ModelFacts
+from .configurations import Source, configuration, plain_of, refused, understood, without_randomness
 from .losses import chunked_loss, token_losses
-from .spec import canonical
 from .weights import Weights, weights_of
 
 transformers_logging.disable_progress_bar()

@@ -20,8 +20,8 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import read_json
 from lawdsl.language.keywords import nearest
 
-from .place import out_of_memory
-from .spec import canonical
+from ..spec import canonical
+from .distributed import out_of_memory
 
 CONFIG = "config.json"
 LOADED = {

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .corpus import FACTS, HASHED, SCHEMA, file_hash, fingerprint
-from .deduplicating import Made
-from .tokenizing import Encoded, Tokenizer, encoded
+from .deduplication import Made
+from .tokenizer import Encoded, Tokenizer, encoded
 
 RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, as they come
 

@@ -17,8 +17,8 @@ from torch import Tensor
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.files import read_json
 
+from ..spec import canonical
 from .configurations import inside, refused
-from .spec import canonical
 
 ENDING = ".safetensors"
 WHOLE = "model.safetensors"

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from . import models, streams
-from .corpora.corpus import Corpus, open_corpus
-from .corpora.verifying import verify
-from .facts import ModelFacts
-from .schedules import check
-from .spec import Order, Run, Training
+from ..corpora.corpus import Corpus, open_corpus
+from ..corpora.verification import verify
+from ..run import streams
+from ..run.model_facts import ModelFacts
+from ..run.schedules import check
+from ..spec import Order, Run, Training
+from . import models
 
 
 @dataclass(frozen=True)

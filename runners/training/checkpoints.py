@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .disk import discard, room, sync
-from .spec import canonical
+from ..run.disk import discard, room, sync
+from ..spec import canonical
 
 if TYPE_CHECKING:
     import torch

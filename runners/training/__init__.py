@@ -1,0 +1,1 @@
+"""One run on a device: model, optimizer, evaluation, checkpoints. Every module here may load torch."""
