@@ -52,21 +52,21 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     folder = Path(names[0])
-    place = None
+    parallel = None
     try:
         order = read_order(folder)
-        place = join(order.how)
-        with ExitStack() as held:
-            if place.first:
-                held.enter_context(hold(folder, order.label, steal))
-            return train(folder, order, place, held)
+        parallel = join(order.how)
+        with ExitStack() as exit_stack:
+            if parallel.first:
+                exit_stack.enter_context(hold(folder, order.label, steal))
+            return train(folder, order, parallel, exit_stack)
     except LawdslError as error:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
         return WRONG
     except (MemoryError, RuntimeError) as error:
         if out_of_memory(error):
-            used = None if place is None else peak_memory(place)
+            used = None if parallel is None else peak_memory(parallel)
             for diagnostic in exit_status.out_of_memory(folder, error, used):
                 print(render(diagnostic), file=sys.stderr)
             return MEMORY
@@ -76,80 +76,82 @@ def main(arguments: list[str]) -> int:
         print(f"another process of the run cannot be reached: {why}", file=sys.stderr)
         return LOST
     finally:
-        if place is not None:
-            leave(place)
+        if parallel is not None:
+            leave(parallel)
 
 
-def train(folder: Path, order: Order, place: Place, held: ExitStack) -> int:
+def train(folder: Path, order: Order, parallel: Place, exit_stack: ExitStack) -> int:
     """Begin the run or go on with it; the exit code.
 
     Args:
-        held: what is to be closed at the end, whatever the end is.
+        exit_stack: what is to be closed at the end, whatever the end is.
 
     Raises:
         LawdslError: input that is not what the run was ordered with.
     """
     if status := exit_status.finished(folder):
-        say(place, f"{order.label} is {status}")
-        if place.first:
+        say(parallel, f"{order.label} is {status}")
+        if parallel.first:
             exit_status.forget(folder)
         return DONE if status == "done" else DIVERGED
-    stop = Stop(place.world)
-    task = task_of(folder, order, place)
-    at = resumed(task, held)
+    stop = Stop(parallel.world)
+    task = task_of(folder, order, parallel)
+    state = resumed(task, exit_stack)
     steps, due = task.training.steps, frozenset(order.run.evaluate)
 
     def asked() -> int:
-        return any_of(place, stop.asked())
+        return any_of(parallel, stop.asked())
 
     while True:
-        measuring = at.step in due and at.measured != at.step
-        if (measuring or at.step % LOOK == 0 or at.step == steps) and not finite(task, at):
-            return _diverged(task, at)
-        if measuring and record(task, at, asked) is False:
-            return _diverged(task, at)
-        signalled, measured = asked(), at.step not in due or at.measured == at.step
-        if at.step == steps and measured:
-            return _done(task, at)
-        due_to_save = signalled or at.step % order.how.checkpoint_every == 0
-        if due_to_save and at.saved != at.step:
-            if not finite(task, at):
-                return _diverged(task, at)
-            save(task, at)
+        measuring = state.step in due and state.measured != state.step
+        if (measuring or state.step % LOOK == 0 or state.step == steps) and not finite(task, state):
+            return _diverged(task, state)
+        if measuring and record(task, state, asked) is False:
+            return _diverged(task, state)
+        signalled, measured = asked(), state.step not in due or state.measured == state.step
+        if state.step == steps and measured:
+            return _done(task, state)
+        due_to_save = signalled or state.step % order.how.checkpoint_every == 0
+        if due_to_save and state.saved != state.step:
+            if not finite(task, state):
+                return _diverged(task, state)
+            save(task, state)
         if signalled:
             where = (
-                f"after step {at.step} of {steps}, saved" if at.step else "before its first step"
+                f"after step {state.step} of {steps}, saved"
+                if state.step
+                else "before its first step"
             )
-            say(place, f"{order.label} stopped {where}")
+            say(parallel, f"{order.label} stopped {where}")
             return exit_status.stopped(signalled)
-        _update(task, at)
+        _update(task, state)
 
 
-def _update(task: Task, at: Standing) -> None:
+def _update(task: Task, state: Standing) -> None:
     """A step: the gradient of the mean loss over the next rows of the mixture, and AdamW."""
-    at.clock.start()
-    inputs, training, place = task.inputs, task.training, task.place
+    state.clock.start()
+    inputs, training, parallel = task.inputs, task.training, task.place
     # of dropout, where there is any
-    torch.manual_seed(_seed(task.order.run.seed, at.step, place.rank))
+    torch.manual_seed(_seed(task.order.run.seed, state.step, parallel.rank))
     tokens = [inputs.corpora[name].tokens for name in inputs.mixture.names]
-    whole = streams.batch(inputs.mixture, tokens, training.sequence, at.step)
-    batch = torch.from_numpy(whole[place.rank :: place.world])
-    if place.device.type == "cuda":
+    windows = streams.batch(inputs.mixture, tokens, training.sequence, state.step)
+    batch = torch.from_numpy(windows[parallel.rank :: parallel.world])
+    if parallel.device.type == "cuda":
         batch = batch.pin_memory()
-    pieces = batch.to(place.device, non_blocking=True).split(task.micro)
+    pieces = batch.to(parallel.device, non_blocking=True).split(task.micro)
     for number, piece in enumerate(pieces):
         with task.synced(number == len(pieces) - 1):
             with task.autocast():
                 loss = task.loss(piece) / task.tokens
-            (loss * place.world).backward()  # the processes' gradients are averaged
-        at.losses += loss.detach()
+            (loss * parallel.world).backward()  # the processes' gradients are averaged
+        state.losses += loss.detach()
     if training.clip is not None:
         nn.utils.clip_grad_norm_(task.model.parameters(), training.clip)
     for group in task.optimizer.param_groups:
-        group["lr"] = learning_rate(training, at.step)
+        group["lr"] = learning_rate(training, state.step)
     task.optimizer.step()
     task.optimizer.zero_grad()
-    at.step += 1
+    state.step += 1
 
 
 def _seed(seed: int, step: int, rank: int) -> int:
@@ -157,37 +159,37 @@ def _seed(seed: int, step: int, rank: int) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=7).digest(), "little")
 
 
-def _done(task: Task, at: Standing) -> int:
+def _done(task: Task, state: Standing) -> int:
     """Keep the trained model, and record that the run is done; the exit code."""
-    at.clock.pause()
+    state.clock.pause()
     tensors = gathered(task.loss, task.model, None)["model"]
     if task.place.first and task.order.how.save_final:
         tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
         export.export(task.folder / "model", task.model, tensors, tokenizer)
-    _finish(task, at, "done", weights=export.digest(tensors))
+    _finish(task, state, "done", weights=export.digest(tensors))
     return DONE
 
 
-def _diverged(task: Task, at: Standing) -> int:
+def _diverged(task: Task, state: Standing) -> int:
     """Record that the loss is not a number any more, the rows before are kept; the exit code."""
-    why = f"the loss is not finite after step {at.step}"
-    _finish(task, at, "diverged", why)
+    why = f"the loss is not finite after step {state.step}"
+    _finish(task, state, "diverged", why)
     say(task.place, f"diverged: {why}")
     return DIVERGED
 
 
 def _finish(
-    task: Task, at: Standing, status: str, message: str = "", weights: str | None = None
+    task: Task, state: Standing, status: str, message: str = "", weights: str | None = None
 ) -> None:
     """Record how the run ended; its checkpoints go."""
-    at.clock.pause()
+    state.clock.pause()
     if task.place.first:
         done = {
             "status": status,
-            "step": at.step,
+            "step": state.step,
             "message": message,
             "weights": weights,
-            "seconds": at.clock.seconds + at.clock.since[0],
+            "seconds": state.clock.seconds + state.clock.since[0],
             "peak_memory_bytes": peak_memory(task.place),
         }
         exit_status.finish(task.folder, done)

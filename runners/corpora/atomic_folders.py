@@ -32,18 +32,18 @@ def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[P
             written (R0209, R0211), another process that makes it (R0212).
     """
     targets = {folder: folder.resolve() for folder in folders}
-    places = {folder: _beside(target, "partial") for folder, target in targets.items()}
-    with ExitStack() as held, writing(places.values()):
+    partial_folders = {folder: _beside(target, "partial") for folder, target in targets.items()}
+    with ExitStack() as exit_stack, writing(partial_folders.values()):
         for target in targets.values():
             _check(target, force)
-        for folder, partial in places.items():
-            held.enter_context(_held(partial, targets[folder]))
+        for folder, partial in partial_folders.items():
+            exit_stack.enter_context(_held(partial, targets[folder]))
             _check(targets[folder], force)  # another process may have made it meanwhile
-        yield places
-        for partial in places.values():
+        yield partial_folders
+        for partial in partial_folders.values():
             for path in (*partial.iterdir(), partial):
                 sync(path)
-        for folder, partial in places.items():
+        for folder, partial in partial_folders.items():
             _move(partial, targets[folder])
 
 
@@ -61,12 +61,12 @@ def writing(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) ->
         yield
     except OSError as error:
         folders = [folder for folder in partial if folder.is_dir()]
-        place = str(folders[0].parent) if folders else str(error.filename or "")
+        location = str(folders[0].parent) if folders else str(error.filename or "")
         if error.errno in FULL:
-            raise _full(error, folders, done(), place) from None
+            raise _full(error, folders, done(), location) from None
         message = f"the folder cannot be written: {error.strerror or error}"
         help = "choose another place with -o"
-        raise LawdslError(Diagnostic("R0211", message, place=place, help=help)) from None
+        raise LawdslError(Diagnostic("R0211", message, place=location, help=help)) from None
 
 
 def _check(target: Path, force: bool) -> None:
@@ -137,17 +137,17 @@ def _move(partial: Path, target: Path) -> None:
         _put_back(target)
 
 
-def _full(error: OSError, folders: list[Path], done: float, place: str) -> LawdslError:
+def _full(error: OSError, folders: list[Path], done: float, location: str) -> LawdslError:
     written = sum(path.stat().st_size for folder in folders for path in folder.iterdir())
     notes = []
     with suppress(OSError):
-        free = shutil.disk_usage(place).free + written  # what was written is removed
+        free = shutil.disk_usage(location).free + written  # what was written is removed
         notes.append(f"{free:,} bytes are free")
     if done > 0:
         notes.append(f"about {int(written / done):,} bytes are needed")
     message = "the disk is full" if error.errno == errno.ENOSPC else f"{error.strerror}"
     help = "make room, or write elsewhere with -o"
-    return LawdslError(Diagnostic("R0209", message, place=place, notes=tuple(notes), help=help))
+    return LawdslError(Diagnostic("R0209", message, place=location, notes=tuple(notes), help=help))
 
 
 def _made_by_another(path: Path) -> LawdslError:

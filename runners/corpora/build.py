@@ -197,9 +197,9 @@ def _check_apart(parts: Mapping[Path, Part], sources: Sequence[str | Path]) -> N
     """Whether no corpus would be read as text, or replace what it is made of."""
     for folder in parts:
         for source in map(Path, sources):
-            place, other = folder.resolve(), source.resolve()
-            inside = other in place.parents
-            if inside or place == other or place in other.parents:
+            target, other = folder.resolve(), source.resolve()
+            inside = other in target.parents
+            if inside or target == other or target in other.parents:
                 what = "lie in" if inside else "replace"
                 message = f"the corpus would {what} what it is made of: {source}"
                 help = "write it to another folder"

@@ -116,12 +116,12 @@ def find_corpora(folder: str | Path) -> list[Path]:
     if is_corpus(folder):
         return [folder]
     inside = sorted(path.parent for path in folder.glob(f"*/{FACTS}"))
-    found = [
+    corpora = [
         path for path in inside if not path.name.startswith(".")
     ]  # else they are in the making
-    if not found:
+    if not corpora:
         raise _no_corpus(folder)
-    return found
+    return corpora
 
 
 def is_corpus(folder: str | Path) -> bool:
@@ -173,13 +173,13 @@ def file_hash(path: Path) -> str:
         raise _damaged(f"the file cannot be read: {error.strerror}", path) from None
 
 
-def check_hash(path: Path, found: str, expected: str) -> None:
+def check_hash(path: Path, actual: str, expected: str) -> None:
     """Refuse a file whose hash is another than the one that was written with it.
 
     Raises:
         LawdslError: R0208.
     """
-    if found != expected:
+    if actual != expected:
         raise _damaged("the file is not what was written: its SHA-256 is another", path)
 
 
@@ -197,8 +197,8 @@ def _facts(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
-        found = facts.get("schema") if isinstance(facts, dict) else None
-        raise _damaged(f"the corpus is of schema {found}; this version reads {SCHEMA}", path)
+        schema = facts.get("schema") if isinstance(facts, dict) else None
+        raise _damaged(f"the corpus is of schema {schema}; this version reads {SCHEMA}", path)
     for name, kind in KINDS.items():
         if type(facts.get(name)) is not kind:
             raise _damaged(f"the fact {name} is missing or of the wrong kind", path)

@@ -69,11 +69,11 @@ class Seen:
 
     def has(self, keys: Keys) -> NDArray[np.bool_]:
         """Which of the keys are in it."""
-        found = np.zeros(len(keys), dtype=np.bool_)
+        is_member = np.zeros(len(keys), dtype=np.bool_)
         for level in self.levels:
-            at = np.minimum(np.searchsorted(level, keys), len(level) - 1)
-            found |= level[at] == keys
-        return found
+            position = np.minimum(np.searchsorted(level, keys), len(level) - 1)
+            is_member |= level[position] == keys
+        return is_member
 
     def add(self, keys: Iterable[int]) -> None:
         new = np.unique(np.fromiter(keys, dtype=np.uint64))
@@ -104,22 +104,25 @@ class Sieve:
 
     def sift(self, documents: Sequence[tuple[str, int]]) -> list[Made]:
         """What is left of some documents, given with their keys; those left without text, not."""
-        split = [[(text, key(text)) for text in paragraphs(whole)] for whole, _ in documents]
+        split = [
+            [(text, key(text)) for text in paragraphs(document_text)]
+            for document_text, _ in documents
+        ]
         flat = np.array([k for parts in split for _, k in parts], dtype=np.uint64)
-        known = self.barred.has(flat)
+        is_duplicate = self.barred.has(flat)
         if self.what == "paragraphs":
-            known |= self.paragraphs.has(flat)
-        old = {int(k) for k in flat[known]}
-        copies = self._copies([whole for _, whole in documents])
-        found, met = [], set[int]()
-        for (_, whole), parts, copy in zip(documents, split, copies, strict=True):
+            is_duplicate |= self.paragraphs.has(flat)
+        old = {int(k) for k in flat[is_duplicate]}
+        copies = self._copies([document_text for _, document_text in documents])
+        documents_left, met = [], set[int]()
+        for (_, document_text), parts, copy in zip(documents, split, copies, strict=True):
             if not copy:
-                kept = list(self._fresh(parts, old))
-                met.update(k for _, k in kept)
-                if made := _made(whole, kept, cut=len(kept) < len(parts)):
-                    found.append(made)
+                fresh = list(self._fresh(parts, old))
+                met.update(k for _, k in fresh)
+                if document := _made(document_text, fresh, cut=len(fresh) < len(parts)):
+                    documents_left.append(document)
         self.paragraphs.add(met - {0})
-        return found
+        return documents_left
 
     def _copies(self, keys: Sequence[int]) -> list[bool]:
         """Which documents were there before."""
@@ -142,9 +145,9 @@ class Sieve:
                     old.add(k)
 
 
-def _made(whole: int, kept: Sequence[tuple[str, int]], cut: bool) -> Made | None:
+def _made(index: int, fresh: Sequence[tuple[str, int]], cut: bool) -> Made | None:
     """A document of the paragraphs that are kept; None if they are blank, or only short ones are
     left of what was cut."""
-    text = "".join(text for text, _ in kept)
-    keys = tuple(k for _, k in kept if k)
-    return Made(text, whole, keys) if text.strip() and (keys or not cut) else None
+    text = "".join(text for text, _ in fresh)
+    keys = tuple(k for _, k in fresh if k)
+    return Made(text, index, keys) if text.strip() and (keys or not cut) else None

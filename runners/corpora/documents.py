@@ -49,21 +49,21 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
     """
     if not Path(glob).name:
         raise _unreadable("the glob is empty", Path(glob), "give another one: --glob '*.txt'")
-    found: list[Path] = []
-    for given in map(Path, inputs):
-        if given.is_dir():
-            inside = sorted(_inside(given, glob))
+    files: list[Path] = []
+    for path in map(Path, inputs):
+        if path.is_dir():
+            inside = sorted(_inside(path, glob))
             if not inside:
                 message = f"the folder has no file that fits {glob}"
-                raise _unreadable(message, given, "give another folder, or another --glob")
-            found += inside
-        elif given.is_file():
-            found.append(given)
+                raise _unreadable(message, path, "give another folder, or another --glob")
+            files += inside
+        elif path.is_file():
+            files.append(path)
         else:
-            there = given.exists()
-            message = "this is not a regular file" if there else "there is no such file"
-            raise _unreadable(message, given, "give the path of a file or folder")
-    return list(dict.fromkeys(found))
+            exists = path.exists()
+            message = "this is not a regular file" if exists else "there is no such file"
+            raise _unreadable(message, path, "give the path of a file or folder")
+    return list(dict.fromkeys(files))
 
 
 def read_documents(
@@ -107,9 +107,9 @@ def end_of_piece(text: str, start: int, most: int) -> int:
     if len(text) - start <= most:
         return len(text)
     for gap in ("\n\n", "\n"):
-        at = text.rfind(gap, start, start + most)
-        if at >= 0:
-            return at + len(gap)
+        gap_start = text.rfind(gap, start, start + most)
+        if gap_start >= 0:
+            return gap_start + len(gap)
     return start + most
 
 
@@ -133,8 +133,8 @@ def _readable(files: Iterable[Path]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = Path(error.filename) if error.filename else next(iter(files))
-        raise _unreadable(f"the file cannot be read: {error.strerror or error}", place) from None
+        path = Path(error.filename) if error.filename else next(iter(files))
+        raise _unreadable(f"the file cannot be read: {error.strerror or error}", path) from None
     except (EOFError, zlib.error):
         raise _unreadable("the compressed file is damaged", next(iter(files))) from None
 
@@ -205,9 +205,9 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
     with _opened(path) as (file, position):
         lines = iter(lambda: file.readline(LARGEST + 1), b"")
         for number, content in enumerate(lines, start=1):
-            place = f"{path}:{number}"
+            location = f"{path}:{number}"
             if len(content) > LARGEST:
-                raise _too_large("the line", place)
+                raise _too_large("the line", location)
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
@@ -215,13 +215,13 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
                     line = content.decode("utf-8")
                 except UnicodeDecodeError as error:
                     where = f"byte {error.start:,} of the line"
-                    raise _not_utf8(place, where, error) from None
-                yield Document(_field(line, text_field, place), place)
+                    raise _not_utf8(location, where, error) from None
+                yield Document(_field(line, text_field, location), location)
             if number % 100 == 0:
                 read(position())
 
 
-def _field(line: str, text_field: str, place: str) -> str:
+def _field(line: str, text_field: str, location: str) -> str:
     """The text in a line of JSON; halves of characters are replaced, as browsers do."""
     try:
         value: Any = json.loads(line)
@@ -229,16 +229,16 @@ def _field(line: str, text_field: str, place: str) -> str:
         nested = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         why = error.msg if isinstance(error, json.JSONDecodeError) else nested
         help = "write one JSON object a line, or leave the file out"
-        raise _wrong(f"the line is not JSON: {why}", place, help) from None
+        raise _wrong(f"the line is not JSON: {why}", location, help) from None
     if not isinstance(value, dict):
         message = f"the line is not a JSON object but a {type(value).__name__}"
-        raise _wrong(message, place, f'write objects with the text in the field "{text_field}"')
+        raise _wrong(message, location, f'write objects with the text in the field "{text_field}"')
     text = value.get(text_field)
     if not isinstance(text, str):
         kind = "is not text" if text_field in value else "is missing"
         has = ", ".join(value) or "none"
         help = "name the field of the text with --text-field"
-        raise _wrong(f'the field "{text_field}" {kind}', place, help, f"the fields are: {has}")
+        raise _wrong(f'the field "{text_field}" {kind}', location, help, f"the fields are: {has}")
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
@@ -257,8 +257,10 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
             message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
             help = "name the column of the text with --text-field"
             raise _wrong(message, str(path), help, f"the columns are: {has}")
-        once = [text_field] if text_field in leaves else []  # a text that comes often is kept once
-        with pq.ParquetFile(path, read_dictionary=once) as file:
+        dictionary_columns = (
+            [text_field] if text_field in leaves else []
+        )  # a text that comes often is kept once
+        with pq.ParquetFile(path, read_dictionary=dictionary_columns) as file:
             rows, size = file.metadata.num_rows, path.stat().st_size
             number = 0
             for group in range(file.metadata.num_row_groups):
@@ -266,8 +268,8 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
                 for batch in file.iter_batches(at_once, [group], [text_field]):
                     for value in batch.column(0):
                         number += 1
-                        place = f"{path}:{number}"
-                        yield Document(_cell(value, text_field, place), place)
+                        location = f"{path}:{number}"
+                        yield Document(_cell(value, text_field, location), location)
                     read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]
@@ -292,17 +294,17 @@ def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
     return max(1, min(256, LARGEST * group.num_rows // max(unpacked, 1)))
 
 
-def _cell(value: Any, text_field: str, place: str) -> str:
+def _cell(value: Any, text_field: str, location: str) -> str:
     try:
         text = value.as_py()
     except UnicodeDecodeError as error:
-        raise _not_utf8(place, f"byte {error.start:,} of the row's text", error) from None
+        raise _not_utf8(location, f"byte {error.start:,} of the row's text", error) from None
     if not isinstance(text, str):
         help = "leave the row out, or name another column with --text-field"
-        raise _wrong(f'the column "{text_field}" has no text in this row', place, help)
+        raise _wrong(f'the column "{text_field}" has no text in this row', location, help)
     # the encoded size is computed only for texts that may be too large
     if 4 * len(text) > LARGEST and len(text.encode("utf-8", "surrogatepass")) > LARGEST:
-        raise _too_large("the text", place)
+        raise _too_large("the text", location)
     return text
 
 
@@ -320,20 +322,20 @@ PACKED = (".gz", ".zst")
 # ---- what is wrong ----
 
 
-def _not_utf8(place: str, where: str, error: UnicodeDecodeError) -> LawdslError:
+def _not_utf8(location: str, where: str, error: UnicodeDecodeError) -> LawdslError:
     message = f"the text is not UTF-8: {where} is 0x{error.object[error.start]:02x}"
     help = "convert it with iconv, or leave the file out with --glob"
-    return LawdslError(Diagnostic("R0201", message, place=place, help=help))
+    return LawdslError(Diagnostic("R0201", message, place=location, help=help))
 
 
-def _wrong(message: str, place: str, help: str, *notes: str) -> LawdslError:
-    return LawdslError(Diagnostic("R0202", message, place=place, notes=notes, help=help))
+def _wrong(message: str, location: str, help: str, *notes: str) -> LawdslError:
+    return LawdslError(Diagnostic("R0202", message, place=location, notes=notes, help=help))
 
 
-def _too_large(what: str, place: str) -> LawdslError:
+def _too_large(what: str, location: str) -> LawdslError:
     message = f"{what} is larger than a document may be: {LARGEST:,} bytes"
     help = "cut it into documents, or leave the file out with --glob"
-    return LawdslError(Diagnostic("R0215", message, place=place, help=help))
+    return LawdslError(Diagnostic("R0215", message, place=location, help=help))
 
 
 def _unreadable(message: str, path: Path, help: str | None = None) -> LawdslError:

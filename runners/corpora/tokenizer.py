@@ -115,14 +115,14 @@ def no_panic(path: Path, content: bytes | None = None) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        known = _read(path) if content is None else content
+        message = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        document = _read(path) if content is None else content
         raise LawdslError(
             Diagnostic(
                 "R0216",
-                f"the tokenizer fails: {said}",
+                f"the tokenizer fails: {message}",
                 place=str(path),
-                notes=tuple(f"its pattern: {_short(p)}" for p in _patterns(known)),
+                notes=tuple(f"its pattern: {_short(p)}" for p in _patterns(document)),
                 help="give it a pattern that does not backtrack so far, or take another tokenizer",
             )
         ) from None
@@ -143,19 +143,19 @@ def _read(path: Path) -> bytes:
 def _patterns(content: bytes) -> list[str]:
     """The regular expressions of a tokenizer.json; none where it is damaged."""
     try:
-        left = [parse_json(content, "tokenizer.json")]
+        stack = [parse_json(content, "tokenizer.json")]
     except ValueError:
         return []
-    found: list[str] = []
-    while left:
-        value = left.pop()
+    patterns: list[str] = []
+    while stack:
+        value = stack.pop()
         if isinstance(value, dict):
             if isinstance(value.get("Regex"), str):
-                found.append(value["Regex"])
-            left += (value[key] for key in value if key not in ("vocab", "merges", "added_tokens"))
+                patterns.append(value["Regex"])
+            stack += (value[key] for key in value if key not in ("vocab", "merges", "added_tokens"))
         elif isinstance(value, list):
-            left += value
-    return list(dict.fromkeys(found))
+            stack += value
+    return list(dict.fromkeys(patterns))
 
 
 def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokenizer:
@@ -195,8 +195,8 @@ def _inner(path: Path) -> tuple[Any, bytes]:
         with no_panic(path, content):
             return Inner.from_buffer(content), content
     except LawdslError as error:
-        (said,) = error.diagnostics
-        why = said.message.partition(": ")[2]
+        (diagnostic,) = error.diagnostics
+        why = diagnostic.message.partition(": ")[2]
         raise _bad(f"this is not a tokenizer: {why}", path, help) from None
 
 
@@ -245,21 +245,23 @@ def sample(
     groups = [find_files([path], glob) for path in inputs]
     sizes = [sum(path.stat().st_size for path in files) for files in groups]
     before, total = 0, 2 * sum(sizes)
-    for given, files, size in zip(inputs, groups, sizes, strict=True):
-        counted, again = (part_of(progress, at, total) for at in (before, before + size))
-        found = sum(len(d.text) for d in read_documents(files, text_field, counted))
-        if not found:
+    for source, files, size in zip(inputs, groups, sizes, strict=True):
+        counted, reread = (
+            part_of(progress, position, total) for position in (before, before + size)
+        )
+        text_size = sum(len(d.text) for d in read_documents(files, text_field, counted))
+        if not text_size:
             message, help = "there is not text to train a tokenizer on", "give more text"
-            raise LawdslError(Diagnostic("R0204", message, place=str(given), help=help))
-        texts = (document.text for document in read_documents(files, text_field, again))
-        yield from _spread(texts, min(characters, found), found)
+            raise LawdslError(Diagnostic("R0204", message, place=str(source), help=help))
+        texts = (document.text for document in read_documents(files, text_field, reread))
+        yield from _spread(texts, min(characters, text_size), text_size)
         before += 2 * size
 
 
-def _spread(texts: Iterable[str], part: int, whole: int) -> Iterator[str]:
+def _spread(texts: Iterable[str], part: int, total: int) -> Iterator[str]:
     """`part` of every `whole` texts, at even distances."""
     for number, text in enumerate(texts):
-        if (number + 1) * part // whole > number * part // whole:
+        if (number + 1) * part // total > number * part // total:
             yield text
 
 

@@ -29,17 +29,17 @@ def verify(corpora: Iterable[Corpus]) -> None:
     problems: list[Diagnostic] = []
     for corpus in {corpus.folder.resolve(): corpus for corpus in corpora}.values():
         cache = corpus.folder / CACHE
-        known = _known(cache)
+        cached = _known(cache)
         hashes: dict[str, object] = {}
         for name in HASHED:
             path = corpus.folder / name
             try:
-                mark, found = _hash(path, known.get(name))
-                check_hash(path, found, corpus.facts["sha256"][name])
-                hashes[name] = [mark, found]
+                mark, digest = _hash(path, cached.get(name))
+                check_hash(path, digest, corpus.facts["sha256"][name])
+                hashes[name] = [mark, digest]
             except LawdslError as error:
                 problems += error.diagnostics
-        if hashes != known:
+        if hashes != cached:
             with contextlib.suppress(OSError):
                 write(cache, json.dumps(hashes) + "\n")
     if problems:
@@ -55,8 +55,8 @@ def _hash(path: Path, entry: object) -> tuple[list[int] | None, str]:
     mark = _mark(path)
     if mark is not None and isinstance(entry, list) and len(entry) == 2 and entry[0] == mark:
         return mark, str(entry[1])
-    found = file_hash(path)
-    return (mark if mark == _mark(path) else None), found
+    digest = file_hash(path)
+    return (mark if mark == _mark(path) else None), digest
 
 
 def _mark(path: Path) -> list[int] | None:
@@ -72,7 +72,7 @@ def _mark(path: Path) -> list[int] | None:
 def _known(cache: Path) -> dict[str, object]:
     """The cached hashes; empty where the cache cannot be read."""
     with contextlib.suppress(OSError, ValueError):
-        found = read_json(cache)
-        if isinstance(found, dict):
-            return found
+        cached = read_json(cache)
+        if isinstance(cached, dict):
+            return cached
     return {}

@@ -39,7 +39,7 @@ class Writer:
         """Write documents; of those of more than `longest` tokens, a piece from anywhere in it."""
         texts = encoded(self.tokenizer, (d.text for d in documents), longest is not None)
         pairs = zip(documents, texts, strict=True)
-        self.write((document, *_piece(document, whole, longest)) for document, whole in pairs)
+        self.write((document, *_piece(document, encoding, longest)) for document, encoding in pairs)
 
     def write(self, documents: Iterable[tuple[Made, NDArray[Any], int]]) -> None:
         """Write documents with their tokens, without end of text, and the bytes of their text."""
@@ -58,17 +58,17 @@ class Writer:
     def finish(self, most: int | None = None) -> None:
         """Complete the files; with `most` tokens, keep the documents of the smallest keys only."""
         lengths = np.array(self._lengths, dtype=np.int64)
-        kept = np.arange(len(lengths))
+        selected = np.arange(len(lengths))
         if most is not None and self.tokens > most:
             order = np.argsort(np.array(self._keys, dtype=np.uint64), kind="stable")
-            kept = order[: np.searchsorted(np.cumsum(lengths[order]), most, side="right")]
-            self._keep(kept, _bounds(lengths))
-        save(self.folder / "paragraphs.npy", self._paragraphs(kept))
+            selected = order[: np.searchsorted(np.cumsum(lengths[order]), most, side="right")]
+            self._keep(selected, _bounds(lengths))
+        save(self.folder / "paragraphs.npy", self._paragraphs(selected))
         (self.folder / RAW).unlink()
-        documents = _bounds(lengths[kept])
+        documents = _bounds(lengths[selected])
         save(self.folder / "documents.npy", documents)
-        self.tokens, self.documents = int(documents[-1]), len(kept)
-        self.size = int(np.array(self._bytes, dtype=np.int64)[kept].sum())
+        self.tokens, self.documents = int(documents[-1]), len(selected)
+        self.size = int(np.array(self._bytes, dtype=np.int64)[selected].sum())
 
     def describe(self, sources: dict[str, Any]) -> None:
         """Write the tokenizer and, last, the facts."""
@@ -90,21 +90,21 @@ class Writer:
         text = json.dumps(facts, indent=2) + "\n"
         (self.folder / FACTS).write_text(text, encoding="utf-8")
 
-    def _keep(self, kept: NDArray[np.int64], bounds: NDArray[np.int64]) -> None:
+    def _keep(self, selected: NDArray[np.int64], bounds: NDArray[np.int64]) -> None:
         """Only these documents, in this order."""
         path, shorter = self.folder / "tokens.bin", self.folder / "kept.bin"
         tokens = np.memmap(path, dtype=self.tokenizer.dtype, mode="r")
         with shorter.open("wb") as file:
-            for i in kept:
+            for i in selected:
                 file.write(tokens[bounds[i] : bounds[i + 1]].tobytes())
         os.replace(shorter, path)
 
-    def _paragraphs(self, kept: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def _paragraphs(self, selected: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The keys of the paragraphs of these documents, sorted, once each."""
         keys = np.fromfile(self.folder / RAW, dtype="<u8")
-        if len(kept) < len(self._counts):
+        if len(selected) < len(self._counts):
             bounds = _bounds(np.array(self._counts, dtype=np.int64))
-            keys = np.concatenate([keys[:0], *(keys[bounds[i] : bounds[i + 1]] for i in kept)])
+            keys = np.concatenate([keys[:0], *(keys[bounds[i] : bounds[i + 1]] for i in selected)])
         return np.unique(keys)
 
 
@@ -120,9 +120,9 @@ def save(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
-def _piece(document: Made, whole: Encoded, longest: int | None) -> tuple[NDArray[Any], int]:
+def _piece(document: Made, encoding: Encoded, longest: int | None) -> tuple[NDArray[Any], int]:
     """The tokens of a document with room for the one that ends it, and the bytes of their text."""
-    text, ids, offsets = document.text, whole.ids, whole.offsets
+    text, ids, offsets = document.text, encoding.ids, encoding.offsets
     if offsets is not None and longest is not None and len(ids) >= longest:
         first = document.key % (len(ids) - longest + 2)
         last = first + longest - 2

@@ -108,8 +108,8 @@ def memory(
     """
     low = precision == "bfloat16"
     state = 16 * parameters // shards
-    kept = 34 * hidden + 8 * intermediate if low else 40 * hidden + 16 * intermediate
-    activations = layers * tokens * kept + (2 * parameters if low else 0)
+    activation_bytes = 34 * hidden + 8 * intermediate if low else 40 * hidden + 16 * intermediate
+    activations = layers * tokens * activation_bytes + (2 * parameters if low else 0)
     logits = min(2**30, 4 * tokens * (embedding // hidden))
     return state + activations + 2 * logits + 8 * embedding
 

@@ -36,8 +36,8 @@ def free(folder: Path) -> int:
     Raises:
         OSError: the disk does not say.
     """
-    there = next(path for path in (folder, *folder.parents) if path.is_dir())
-    return shutil.disk_usage(there).free
+    existing = next(path for path in (folder, *folder.parents) if path.is_dir())
+    return shutil.disk_usage(existing).free
 
 
 def room(folder: Path, needed: int) -> str:

@@ -76,8 +76,8 @@ def finished(folder: Path) -> str | None:
 
 def reopen(folder: Path) -> None:
     """Remove what says that a run has ended: it was out of memory, or killed as it wrote this."""
-    for left in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
-        left.unlink(missing_ok=True)
+    for path in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
+        path.unlink(missing_ok=True)
 
 
 def finish(folder: Path, done: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[
     """
     message = str(error).splitlines()[0] if str(error) else "no memory is left"
     done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
-    found = Diagnostic(
+    diagnostic = Diagnostic(
         "R0507",
         f"memory did not suffice: {message}",
         place=str(folder),
@@ -137,8 +137,8 @@ def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[
     try:
         _record(folder, done)
     except LawdslError as full:
-        return [found, *full.diagnostics]
-    return [found]
+        return [diagnostic, *full.diagnostics]
+    return [diagnostic]
 
 
 def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslError:

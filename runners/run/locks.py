@@ -64,12 +64,12 @@ def holder(run_folder: Path) -> str:
     """
     try:
         with open(run_folder / "lock", "rb", buffering=0) as file:
-            found = _holder(file)
-            if not found or (found["host"] == socket.gethostname() and _free(file)):
+            process = _holder(file)
+            if not process or (process["host"] == socket.gethostname() and _free(file)):
                 return ""
     except OSError:
         return ""
-    return _who(found)
+    return _who(process)
 
 
 def named(run_folder: Path) -> dict[str, Any]:

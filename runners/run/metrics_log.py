@@ -46,9 +46,9 @@ class Points:
         """
         line = canonical(_written(record)).encode() + b"\n"
         try:
-            left = memoryview(line)
-            while left:
-                left = left[self._file.write(left) :]
+            remaining = memoryview(line)
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
             os.fsync(self._file.fileno())
             self.size += len(line)
             self.lines += 1
@@ -180,8 +180,8 @@ def _meant(value: Any) -> Any:
     return WORDS.get(value, value) if isinstance(value, str) else value
 
 
-def _missing(path: Path, size: int, wanted: int) -> Diagnostic:
-    short = f"{size:,} bytes of {wanted:,}" if size < wanted else "no row ends where it counts"
+def _missing(path: Path, size: int, expected: int) -> Diagnostic:
+    short = f"{size:,} bytes of {expected:,}" if size < expected else "no row ends where it counts"
     return Diagnostic(
         "R0405",
         f"rows that the checkpoint counts are missing: {short}",

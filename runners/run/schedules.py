@@ -62,9 +62,9 @@ def _part(training: Training, step: int) -> float:
         passed = (step - training.warmup) / last if last > 0 else 0.0
         return training.final + (1 - training.final) * (1 + math.cos(math.pi * passed)) / 2
     if training.schedule == "warmup-stable-decay":
-        left = training.steps - 1 - step
-        if left < training.decay:
-            return training.final + (1 - training.final) * left / training.decay
+        steps_left = training.steps - 1 - step
+        if steps_left < training.decay:
+            return training.final + (1 - training.final) * steps_left / training.decay
     return 1.0
 
 

@@ -104,25 +104,25 @@ def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
 def rows(mix: Mixture, step: int) -> list[tuple[int, int]]:
     """The rows of the update after `step` updates: number of the corpus, number of the window."""
     before, after = drawn(mix, step), drawn(mix, step + 1)
-    found = []
+    rows_of_corpora = []
     for k, (first, last) in enumerate(zip(before, after, strict=True)):
         if last > first:
             chosen = windows(mix, k, np.arange(first, last))
             due = (_due(mix, k, j) for j in range(first, last))
-            found += [(d, k, int(w)) for d, w in zip(due, chosen, strict=True)]
-    return [(k, window) for _, k, window in sorted(found)]
+            rows_of_corpora += [(d, k, int(w)) for d, w in zip(due, chosen, strict=True)]
+    return [(k, window) for _, k, window in sorted(rows_of_corpora)]
 
 
 def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
     """The windows that stand at some positions of a corpus's endless order."""
     size = mix.windows[corpus]
     passes = positions // size
-    found = np.empty_like(positions)
+    indices = np.empty_like(positions)
     for number in np.unique(passes):
-        here = passes == number
+        in_pass = passes == number
         key = _key(f"{mix.keys[corpus].hex()}:{int(number)}")
-        found[here] = permuted(positions[here] % size, size, key)
-    return found
+        indices[in_pass] = permuted(positions[in_pass] % size, size, key)
+    return indices
 
 
 def epochs(mix: Mixture, step: int) -> dict[str, float]:
@@ -139,11 +139,11 @@ def batch(
     Args:
         tokens: of each corpus, in the order of the mixture; may be memory-mapped.
     """
-    found = np.empty((mix.batch, sequence + 1), np.int64)
+    tokens_of_batch = np.empty((mix.batch, sequence + 1), np.int64)
     for row, (corpus, window) in enumerate(rows(mix, step)):
         begin = window * sequence
-        found[row] = tokens[corpus][begin : begin + sequence + 1]
-    return found
+        tokens_of_batch[row] = tokens[corpus][begin : begin + sequence + 1]
+    return tokens_of_batch
 
 
 def permuted(positions: Windows, size: int, key: bytes) -> Windows:
@@ -157,15 +157,18 @@ def permuted(positions: Windows, size: int, key: bytes) -> Windows:
     salts = [
         np.uint64(int.from_bytes(_key(f"{key.hex()}:{i}")[:8], "little")) for i in range(ROUNDS)
     ]
-    found = positions.astype(np.uint64)
-    outside = np.ones(len(found), bool)
+    permuted_positions = positions.astype(np.uint64)
+    outside = np.ones(len(permuted_positions), bool)
     while outside.any():
-        left, right = found[outside] >> np.uint64(half), found[outside] & mask
+        low_half, high_half = (
+            permuted_positions[outside] >> np.uint64(half),
+            permuted_positions[outside] & mask,
+        )
         for salt in salts:
-            left, right = right, left ^ (_mixed(right ^ salt) & mask)
-        found[outside] = (left << np.uint64(half)) | right
-        outside = found >= np.uint64(size)
-    return found.astype(np.int64)
+            low_half, high_half = high_half, low_half ^ (_mixed(high_half ^ salt) & mask)
+        permuted_positions[outside] = (low_half << np.uint64(half)) | high_half
+        outside = permuted_positions >= np.uint64(size)
+    return permuted_positions.astype(np.int64)
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

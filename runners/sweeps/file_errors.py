@@ -45,9 +45,9 @@ Problems = list[Diagnostic]
 _Kind = TypeVar("_Kind", bound=BaseModel)
 
 
-def wrong(place: str, message: str, help: str = "", code: str = "R0102") -> Diagnostic:
+def wrong(location: str, message: str, help: str = "", code: str = "R0102") -> Diagnostic:
     """A mistake in a sweep."""
-    return Diagnostic(code, message, place=place, help=help or "correct it; nothing was started")
+    return Diagnostic(code, message, place=location, help=help or "correct it; nothing was started")
 
 
 def refuse(path: Path, problems: Iterable[Diagnostic]) -> None:
@@ -56,9 +56,9 @@ def refuse(path: Path, problems: Iterable[Diagnostic]) -> None:
     Raises:
         LawdslError: with each of them, once.
     """
-    found = dict.fromkeys(replace(d, place=f"{path}: {d.place}") for d in problems)
-    if found:
-        raise LawdslError(found)
+    diagnostics = dict.fromkeys(replace(d, place=f"{path}: {d.place}") for d in problems)
+    if diagnostics:
+        raise LawdslError(diagnostics)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -83,14 +83,16 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise LawdslError(_no_toml(Text(str(path), text), str(error))) from None
 
 
-def _no_toml(text: Text, said: str) -> Diagnostic:
+def _no_toml(text: Text, parser_message: str) -> Diagnostic:
     help = "see toml.io for the form: KEY = VALUE, [table], [[one of several]]"
-    at = SYNTAX.fullmatch(said)
-    if at is None:
-        return Diagnostic("R0103", f"this is not TOML: {said}", place=text.name, help=help)
-    lines = text.text.split("\n")[: int(at["line"]) - 1]
-    start = sum(len(line) + 1 for line in lines) + int(at["column"]) - 1
-    message = f"this is not TOML: {at['why'][:1].lower()}{at['why'][1:]}"
+    match = SYNTAX.fullmatch(parser_message)
+    if match is None:
+        return Diagnostic(
+            "R0103", f"this is not TOML: {parser_message}", place=text.name, help=help
+        )
+    lines = text.text.split("\n")[: int(match["line"]) - 1]
+    start = sum(len(line) + 1 for line in lines) + int(match["column"]) - 1
+    message = f"this is not TOML: {match['why'][:1].lower()}{match['why'][1:]}"
     return Diagnostic("R0103", message, text=text, span=Span(start, start + 1), help=help)
 
 
@@ -101,18 +103,18 @@ def sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
         File.model_validate_json(_json(raw), strict=True)
     except ValidationError as error:
         problems += (_mistake(e) for e in error.errors())
-    found = {}
+    parsed = {}
     for name, section in File.model_fields.items():
         if name not in raw:
             if not section.is_required():
-                found[name] = section.default
+                parsed[name] = section.default
             continue
         try:
             kind: TypeAdapter[Any] = TypeAdapter(section.rebuild_annotation())
-            found[name] = kind.validate_json(_json(raw[name]), strict=True)
+            parsed[name] = kind.validate_json(_json(raw[name]), strict=True)
         except ValidationError:
             pass  # it is among the mistakes
-    return found, problems
+    return parsed, problems
 
 
 def per_model(
@@ -125,16 +127,18 @@ def per_model(
     problems: Problems = []
     for number, model in enumerate(models, 1):
         name = str(model.get("name"))
-        own = {key: value for key, value in model.items() if key not in Model.model_fields}
-        known = (*Model.model_fields, *Training.model_fields, *How.model_fields)
+        overrides = {key: value for key, value in model.items() if key not in Model.model_fields}
+        valid_keys = (*Model.model_fields, *Training.model_fields, *How.model_fields)
         problems += (
-            _unknown(f"models[{number}].{key}", key, known) for key in own if key not in known
+            _unknown(f"models[{number}].{key}", key, valid_keys)
+            for key in overrides
+            if key not in valid_keys
         )
         if name in training or name in how:
             problems.append(wrong(f"models[{number}].name", f"a second model is called {name}"))
-        if found := _merged(raw, "training", Training, number, own, problems):
-            training[name] = found
-        if other := _merged(raw, "run", How, number, own, problems):
+        if merged := _merged(raw, "training", Training, number, overrides, problems):
+            training[name] = merged
+        if other := _merged(raw, "run", How, number, overrides, problems):
             how[name] = other
     return training, how, problems
 
@@ -144,20 +148,20 @@ def _merged(
     table: str,
     kind: type[_Kind],
     number: int,
-    own: Mapping[str, Any],
+    overrides: Mapping[str, Any],
     problems: Problems,
 ) -> _Kind | None:
     """A table of the file with a model's own values in it; None, and what is wrong, if it is."""
     general = raw.get(table, {})
     values = dict(general) if isinstance(general, dict) else {}
-    values |= {key: own[key] for key in own if key in kind.model_fields}
+    values |= {key: overrides[key] for key in overrides if key in kind.model_fields}
     if values.get("clip") is False:  # TOML has no null
         values["clip"] = None
     try:
         return kind.model_validate_json(_json(values), strict=True)
     except ValidationError as error:
         for e in error.errors():
-            of_model = bool(e["loc"]) and e["loc"][0] in own
+            of_model = bool(e["loc"]) and e["loc"][0] in overrides
             problems.append(_mistake(e, f"models[{number}]" if of_model else table, kind))
         return None
 
@@ -173,37 +177,43 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
     if loc[0] == "evaluation" and len(loc) > 1:  # pydantic names the schedule as well
         kind = SCHEDULES.get(str(loc[1]))
         loc = (loc[0], *loc[2:])
-    place = _path((table, *loc) if table else loc)
+    location = _path((table, *loc) if table else loc)
     if e["type"] == "extra_forbidden":
         above = tuple("*" if isinstance(part, int) else str(part) for part in loc[:-1])
         if above[:1] == ("corpora",):
             above = ("corpora", "*")
-        known = kind or TABLES.get(above)
-        return _unknown(place, str(loc[-1]), tuple(known.model_fields) if known else ())
+        valid_keys = kind or TABLES.get(above)
+        return _unknown(
+            location, str(loc[-1]), tuple(valid_keys.model_fields) if valid_keys else ()
+        )
     if e["type"] == "union_tag_invalid":
-        place = f"{place}.schedule"
-        return wrong(place, f"{place} must be one of {', '.join(SCHEDULES)}, not {e['ctx']['tag']}")
+        location = f"{location}.schedule"
+        return wrong(
+            location, f"{location} must be one of {', '.join(SCHEDULES)}, not {e['ctx']['tag']}"
+        )
     if e["type"] == "union_tag_not_found":
-        return wrong(place, f"{place}.schedule is missing", f"one of {', '.join(SCHEDULES)}")
+        return wrong(location, f"{location}.schedule is missing", f"one of {', '.join(SCHEDULES)}")
     if e["type"] == "missing":
-        return wrong(place, f"{place} is missing", "write it; nothing was started")
-    said = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
-    said = said.replace("must be a valid dictionary", "must be a table")
-    return wrong(place, f"{place} {said}, not {_shown(e['input'])}")
+        return wrong(location, f"{location} is missing", "write it; nothing was started")
+    message = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
+    message = message.replace("must be a valid dictionary", "must be a table")
+    return wrong(location, f"{location} {message}, not {_shown(e['input'])}")
 
 
-def _unknown(place: str, key: str, known: Sequence[str]) -> Diagnostic:
-    alike = nearest(key, known)
-    listed = f"there may be {', '.join(known)}" if known else ""
+def _unknown(location: str, key: str, valid_keys: Sequence[str]) -> Diagnostic:
+    alike = nearest(key, valid_keys)
+    listed = f"there may be {', '.join(valid_keys)}" if valid_keys else ""
     help = f"did you mean `{alike}`?" if alike else listed
-    return wrong(place, f"{place} is not known here", help)
+    return wrong(location, f"{location} is not known here", help)
 
 
 def _path(loc: Iterable[str | int]) -> str:
-    place = ""
+    location = ""
     for part in loc:
-        place += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if place else str(part)
-    return place
+        location += (
+            f"[{part + 1}]" if isinstance(part, int) else f".{part}" if location else str(part)
+        )
+    return location
 
 
 def _shown(value: Any) -> str:

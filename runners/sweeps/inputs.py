@@ -127,7 +127,7 @@ def _corpora(
     sweep: Sweep, table: str, folders: Mapping[str, str], problems: list[Diagnostic]
 ) -> dict[str, CorpusFacts]:
     """The corpora that a table names; what is wrong with the others is added to `problems`."""
-    found = {}
+    corpora = {}
     for name, folder in folders.items():
         try:
             corpus = open_corpus(folder)
@@ -135,14 +135,14 @@ def _corpora(
             named = f"{sweep.path} names it: {table}.{name}"
             problems += (replace(d, notes=(*d.notes, named)) for d in error.diagnostics)
             continue
-        found[name] = CorpusFacts(
+        corpora[name] = CorpusFacts(
             folder,
             corpus.fingerprint,
             len(corpus.tokens),
             corpus.vocabulary,
             corpus.facts["sha256"]["tokenizer.json"],
         )
-    return found
+    return corpora
 
 
 def _trained_on(
@@ -152,10 +152,10 @@ def _trained_on(
     for name, held_out in validation.items():
         for other, corpus in corpora.items():
             if held_out.fingerprint == corpus.fingerprint:
-                place = f"{sweep.path}: validation.{name}"
+                location = f"{sweep.path}: validation.{name}"
                 message = f"the validation set {name} has the tokens of the corpus {other}"
                 help = "validate on text that is held out: `lawdsl corpus --split`"
-                yield Diagnostic("R0105", message, place=place, help=help)
+                yield Diagnostic("R0105", message, place=location, help=help)
 
 
 def _kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
@@ -171,28 +171,32 @@ def _fits(
 ) -> list[Diagnostic]:
     """Whether a model can be trained on the corpora as it is asked to be."""
     entry, sequence = sweep.models[name], sweep.training[name].sequence
-    place = f"{sweep.path}: models.{name}"
-    found = []
+    location = f"{sweep.path}: models.{name}"
+    diagnostics = []
     if not model.weights and entry.initialization is None:
         message = f"the folder of {name} holds no weights: how are they drawn?"
         help = 'initialization = "width-scaled" for models narrower than some hundred, or "transformers"'
-        found.append(Diagnostic("R0105", message, place=place, help=help))
+        diagnostics.append(Diagnostic("R0105", message, place=location, help=help))
     if model.positions is not None and sequence > model.positions:
         message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
-        found.append(Diagnostic("R0105", message, place=place, help="shorten training.sequence"))
+        diagnostics.append(
+            Diagnostic("R0105", message, place=location, help="shorten training.sequence")
+        )
     largest = max((c.vocabulary for c in (*corpora.values(), *validation.values())), default=0)
     unsaid = entry.config is not None and "vocab_size" not in entry.config
     if unsaid and model.vocabulary > largest:
         message = f"the configuration of {name} has no vocab_size; it would be {model.vocabulary:,}"
         help = f"vocab_size = {largest}: so many kinds of tokens the corpora have"
-        found.append(Diagnostic("R0105", message, place=place, help=help))
+        diagnostics.append(Diagnostic("R0105", message, place=location, help=help))
     elif largest > model.vocabulary:
         message = f"the corpora have {largest:,} kinds of tokens, {name} knows {model.vocabulary:,}"
         help = "make the corpora with the model's own tokenizer"
-        found.append(Diagnostic("R0105", message, place=place, help=help))
+        diagnostics.append(Diagnostic("R0105", message, place=location, help=help))
     for kind, few in _kinds("validation", validation).items() | _kinds("corpora", corpora).items():
         if few.windows(sequence) == 0:
             message = f"{few.folder} has {few.tokens} tokens, less than one row of {sequence}"
             help = "shorten training.sequence, or bring more text"
-            found.append(Diagnostic("R0105", message, place=f"{sweep.path}: {kind}", help=help))
-    return found
+            diagnostics.append(
+                Diagnostic("R0105", message, place=f"{sweep.path}: {kind}", help=help)
+            )
+    return diagnostics

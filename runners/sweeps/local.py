@@ -54,8 +54,8 @@ class Engine:
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
         return len(working) < self.jobs
 
-    def held(self, job: Job, by: str) -> str:
-        return "" if by and self.policy.steal and release(job.run.folder) else by
+    def held(self, job: Job, holder: str) -> str:
+        return "" if holder and self.policy.steal and release(job.run.folder) else holder
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         run = job.run
@@ -65,8 +65,8 @@ class Engine:
         )
 
     def exit(self, job: Job) -> Exit | None:
-        found: Exit | None = job.worker.worker.exit()
-        return found
+        status: Exit | None = job.worker.worker.exit()
+        return status
 
     def tell(self, job: Job, number: int) -> None:
         job.worker.worker.tell(number)

@@ -106,8 +106,8 @@ class Plan:
     @property
     def to_do(self) -> list[Planned]:
         """The runs that are not done, the longest first: none of them ends long after the rest."""
-        left = [run for run in self.runs if not run.state.final]
-        return sorted(left, key=lambda run: (-run.seconds, run.label))
+        unfinished = [run for run in self.runs if not run.state.final]
+        return sorted(unfinished, key=lambda run: (-run.seconds, run.label))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -153,12 +153,12 @@ def plan_of(
     states = [state(folder) for folder in folders]
     speeds, rate = _speeds(inputs, orders, states, machine)
     runs = tuple(
-        _planned(order, folder, found, inputs, speeds)
-        for order, folder, found in zip(orders, folders, states, strict=True)
+        _planned(order, folder, run_state, inputs, speeds)
+        for order, folder, run_state in zip(orders, folders, states, strict=True)
     )
-    left = [run for run in runs if not run.state.final]
-    needed, there = _disk(left, inputs, jobs), free(sweep.folder)
-    room = too_little_room(needed, _certain(left, inputs), there, str(sweep.folder))
+    unfinished = [run for run in runs if not run.state.final]
+    needed, available = _disk(unfinished, inputs, jobs), free(sweep.folder)
+    room = too_little_room(needed, _certain(unfinished, inputs), available, str(sweep.folder))
     supplies = _supplies(sweep, inputs, orders)
     if room and room.severity == "error":
         raise LawdslError(room)
@@ -170,15 +170,15 @@ def plan_of(
         others=tuple(others(sweep.folder, folders)),
         jobs=jobs,
         rate=rate,
-        seconds=_makespan(sorted((run.seconds for run in left), reverse=True), jobs),
+        seconds=_makespan(sorted((run.seconds for run in unfinished), reverse=True), jobs),
         disk=needed,
-        free=there,
+        free=available,
         warnings=(*cautions(sweep, inputs), *([room] if room else [])),
     )
 
 
 def _planned(
-    order: Order, folder: Path, found: State, inputs: Inputs, speeds: Mapping[str, float]
+    order: Order, folder: Path, run_state: State, inputs: Inputs, speeds: Mapping[str, float]
 ) -> Planned:
     training, model = order.run.training, order.run.model.name
     a_step = training.batch * training.sequence
@@ -188,9 +188,9 @@ def _planned(
     )
     trained, measured = training.steps * a_step, len(order.run.evaluate) * validation
     flops = per_token * (trained + measured / 3)  # a forward pass is a third of an update
-    left = 0.0 if found.final else 1 - found.step / training.steps
-    seconds = left * flops / speeds[model] + START * (left > 0)
-    return Planned(order, folder, found, trained, flops, seconds)
+    fraction_left = 0.0 if run_state.final else 1 - run_state.step / training.steps
+    seconds = fraction_left * flops / speeds[model] + START * (fraction_left > 0)
+    return Planned(order, folder, run_state, trained, flops, seconds)
 
 
 def _speeds(
@@ -202,24 +202,24 @@ def _speeds(
     """
     measured: dict[str, list[float]] = {name: [] for name in inputs.models}
     rough: dict[str, float] = {}
-    for order, found in zip(orders, states, strict=True):
+    for order, run_state in zip(orders, states, strict=True):
         name, sequence = order.run.model.name, order.run.training.sequence
         gpu = machine.on_gpu(order.how)
-        if found.rate and (found.device != "cpu") == gpu:
-            measured[name].append(found.rate * inputs.models[name].flops_per_token(sequence))
+        if run_state.rate and (run_state.device != "cpu") == gpu:
+            measured[name].append(run_state.rate * inputs.models[name].flops_per_token(sequence))
         if gpu:
             peaks = [costs.peak(kind) for kind in machine.gpus.values()]
             one = min((PART * peak for peak in peaks if peak), default=GPU)
         else:
             one = CORE * order.how.threads
         rough[name] = one * order.how.processes
-    known = {name: statistics.median(rates) for name, rates in measured.items() if rates}
+    medians = {name: statistics.median(rates) for name, rates in measured.items() if rates}
     names = list(rough)
-    if known and len(known) < len(names):
-        every = statistics.median(known.values())
-        return {n: known.get(n, every) for n in names}, "measured on some of these models"
-    if known:
-        return known, "measured on these models"
+    if medians and len(medians) < len(names):
+        every = statistics.median(medians.values())
+        return {n: medians.get(n, every) for n in names}, "measured on some of these models"
+    if medians:
+        return medians, "measured on these models"
     fastest = max(rough.values(), default=CORE)
     return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
 
@@ -277,24 +277,26 @@ def _makespan(seconds: Iterable[float], jobs: int) -> float:
     return max(busy)
 
 
-def _disk(left: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
+def _disk(unfinished: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
     """Bytes: three checkpoints of every run that is at work, and the model of each that is done."""
-    sizes = [inputs.models[run.order.run.model.name].parameters for run in left]
+    sizes = [inputs.models[run.order.run.model.name].parameters for run in unfinished]
     working = sum(sorted(sizes, reverse=True)[:jobs])
-    kept = sum(n for n, run in zip(sizes, left, strict=True) if run.order.how.save_final)
-    return 3 * costs.checkpoint_bytes(working) + 4 * kept
+    final_models = sum(
+        n for n, run in zip(sizes, unfinished, strict=True) if run.order.how.save_final
+    )
+    return 3 * costs.checkpoint_bytes(working) + 4 * final_models
 
 
-def _certain(left: Sequence[Planned], inputs: Inputs) -> int:
+def _certain(unfinished: Sequence[Planned], inputs: Inputs) -> int:
     """Bytes that are written whatever happens: every model that is kept, and beside them the
     checkpoints of the run that ends last; or those of a run before it, where they are larger."""
-    saved, kept = [], 0
-    for run in left:
+    saved, final_models = [], 0
+    for run in unfinished:
         parameters = inputs.models[run.order.run.model.name].parameters
         # a run that goes on replaces checkpoints of before
         saves = (
             not run.state.step and run.order.how.checkpoint_every <= run.order.run.training.steps
         )
         saved.append(costs.checkpoint_bytes(parameters) if saves else 0)
-        kept += 4 * parameters if run.order.how.save_final else 0
-    return max(max(saved, default=0), kept + min(saved, default=0))
+        final_models += 4 * parameters if run.order.how.save_final else 0
+    return max(max(saved, default=0), final_models + min(saved, default=0))

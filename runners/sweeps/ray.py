@@ -144,42 +144,42 @@ class _Cluster:
         last.again = now + FRESH
         return self._let_go(job) or now - last.lost > self.engine.grace
 
-    def held(self, job: Job, by: str) -> str:
-        return "" if self._let_go(job) else by or "another process"
+    def held(self, job: Job, holder: str) -> str:
+        return "" if self._let_go(job) else holder or "another process"
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         needs, last = self._needs(job), job.worker
-        lost = last.slot.node if last is not None and last.lost is not None else ""
-        fitting = [s for s in self._idle if s.needs == needs and s.node != lost]
+        failed_node = last.slot.node if last is not None and last.lost is not None else ""
+        fitting = [s for s in self._idle if s.needs == needs and s.node != failed_node]
         if fitting:
             self._idle.remove(slot := fitting[0])
         else:
             self._clear()
-            slot = self._slot(needs, lost)
+            slot = self._slot(needs, failed_node)
         exit = slot.watch.do.remote(job.run.folder, job.run.order.how, self.engine.worker)
         job.worker = _Place(slot, exit)
 
     def exit(self, job: Job) -> Exit | None:
-        place: _Place = job.worker
-        slot = place.slot
+        remote: _Place = job.worker
+        slot = remote.slot
         try:
             if slot in self._to_come and _come(slot.where):
                 self._to_come.remove(slot)
                 slot.node, slot.host = ray.get(slot.where)
-            if not _come(place.exit):
+            if not _come(remote.exit):
                 return None
-            found: Exit = ray.get(place.exit)
+            status: Exit = ray.get(remote.exit)
         except RayTaskError as error:  # the worker could not be started
-            found = Exit(None, f"on {slot.host}: {_last_line(error)}")
+            status = Exit(None, f"on {slot.host}: {_last_line(error)}")
         except RayError as error:
             ray.kill(slot.watch)  # it may live, and only not be reached
-            self._seen, place.lost = 0.0, time.monotonic()
+            self._seen, remote.lost = 0.0, time.monotonic()
             self._to_come = [other for other in self._to_come if other is not slot]
             return Exit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
         self._idle.append(slot)
         if self._to_come:
             self._clear()
-        return found
+        return status
 
     def tell(self, job: Job, number: int) -> None:
         slot = job.worker.slot
@@ -188,11 +188,11 @@ class _Cluster:
         else:
             ray.kill(slot.watch)  # it waits for a node
 
-    def _slot(self, needs: Needs, lost: str) -> _Slot:
+    def _slot(self, needs: Needs, failed_node: str) -> _Slot:
         """A slot, wherever Ray finds one; not on a node that was lost if there are others."""
         options: dict[str, Any] = {"num_cpus": needs.cpus, "num_gpus": needs.gpus}
-        if lost and capacity((n for n in self._now() if n.id != lost), needs):
-            options["label_selector"] = {NODE: f"!{lost}"}
+        if failed_node and capacity((n for n in self._now() if n.id != failed_node), needs):
+            options["label_selector"] = {NODE: f"!{failed_node}"}
         else:
             options["scheduling_strategy"] = "SPREAD"
         # two threads: one does the run, one is told
@@ -230,11 +230,11 @@ class _Cluster:
             return True
         if self.locks or host == socket.gethostname():
             return release(folder)
-        there = next((n for n in self._now() if n.alive and n.host == host), None)
-        if there is not None:
+        node = next((n for n in self._now() if n.alive and n.host == host), None)
+        if node is not None:
             try:
-                found: bool = ray.get(ray.remote(release).options(**pinned(there)).remote(folder))
-                return found
+                released: bool = ray.get(ray.remote(release).options(**pinned(node)).remote(folder))
+                return released
             except RayError:
                 return False
         if last is None or last.lost is None:

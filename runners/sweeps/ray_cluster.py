@@ -96,11 +96,11 @@ def joined(address: str) -> Iterator[None]:
 
 def nodes() -> list[Node]:
     """All nodes that the cluster has or had."""
-    found = []
+    alive = []
     for node in ray.nodes():
         has = node["Resources"]
         kinds = [name.partition(":")[2] for name in has if name.startswith("accelerator_type:")]
-        found.append(
+        alive.append(
             Node(
                 node["NodeID"],
                 node["NodeManagerHostname"],
@@ -110,7 +110,7 @@ def nodes() -> list[Node]:
                 kinds[0] if kinds else "",
             )
         )
-    return found
+    return alive
 
 
 def machine_of(nodes: Iterable[Node]) -> Machine:
@@ -183,8 +183,8 @@ def check(able: Iterable[Node], runs: Sequence[Planned]) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         with open(marker, "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            asked = [(node, _ask(node, marker, sorted(read))) for node in able]
-            seen = {node: _answer(answer) for node, answer in asked}
+            requests = [(node, _ask(node, marker, sorted(read))) for node in able]
+            answers = {node: _answer(answer) for node, answer in requests}
     except OSError as error:
         message = f"{folder} cannot be written: {error.strerror}"
         help = "make room, or choose another `folder` for the sweep"
@@ -193,11 +193,13 @@ def check(able: Iterable[Node], runs: Sequence[Planned]) -> bool:
         with suppress(OSError):
             marker.unlink()
     living = {node.id for node in nodes() if node.alive}
-    seen = {n: found for n, found in seen.items() if isinstance(found, Seen) or n.id in living}
-    wrong = [d for node, found in seen.items() for d in _wrong(node, found)]
+    answers = {
+        n: report for n, report in answers.items() if isinstance(report, Seen) or n.id in living
+    }
+    wrong = [d for node, report in answers.items() for d in _wrong(node, report)]
     if wrong:
         raise LawdslError(wrong)
-    return all(isinstance(found, Seen) and found.locks for found in seen.values())
+    return all(isinstance(report, Seen) and report.locks for report in answers.values())
 
 
 def pinned(node: Node) -> dict[str, Any]:
@@ -212,40 +214,40 @@ def _ask(node: Node, marker: Path, read: Sequence[str]) -> Any:
 def _answer(answer: Any) -> Seen | str:
     """What a node says, or why it says nothing."""
     try:
-        found: Seen = ray.get(answer, timeout=LOOK)
-        return found
+        report: Seen = ray.get(answer, timeout=LOOK)
+        return report
     except GetTimeoutError:
         return f"it does not answer within {LOOK} s"
     except RayError as error:
         return str(error).strip().split("\n")[-1]
 
 
-def _wrong(node: Node, found: Seen | str) -> Iterator[Diagnostic]:
-    if isinstance(found, str):
+def _wrong(node: Node, report: Seen | str) -> Iterator[Diagnostic]:
+    if isinstance(report, str):
         help = "install lawdsl[ray] there as here, or remove the node"
         message = f"the node {node.host} cannot do runs"
-        yield Diagnostic("R0115", message, notes=(found,), help=help)
+        yield Diagnostic("R0115", message, notes=(report,), help=help)
         return
-    if found.missing:
-        message = f"the node {node.host} does not see {', '.join(found.missing)}"
+    if report.missing:
+        message = f"the node {node.host} does not see {', '.join(report.missing)}"
         help = "put runs, corpora and models on a file system that all nodes share"
         yield Diagnostic("R0115", message, help=help)
-    if found.version != __version__:
-        message = f"the node {node.host} has lawdsl {found.version}, and here is {__version__}"
+    if report.version != __version__:
+        message = f"the node {node.host} has lawdsl {report.version}, and here is {__version__}"
         yield Diagnostic("R0115", message, help="install the same version on all nodes")
-    if found.lacking:
-        message = f"{', '.join(found.lacking)} cannot be imported on the node {node.host}"
+    if report.lacking:
+        message = f"{', '.join(report.lacking)} cannot be imported on the node {node.host}"
         yield Diagnostic("R0115", message, help="pip install 'lawdsl[ray]' there")
 
 
 def _reach(address: str) -> None:
     """Refuse an address where nobody listens; Ray would try for minutes and end the process."""
-    at = address.removeprefix("ray://")
+    target = address.removeprefix("ray://")
     if address == "auto":
         current = Path(os.environ.get("RAY_TMPDIR", "/tmp"), CURRENT)
-        at = os.environ.get("RAY_ADDRESS", "").removeprefix("ray://")
-        at = at or (current.read_text().strip() if current.exists() else "")
-    host, _, port = at.rpartition(":")
+        target = os.environ.get("RAY_ADDRESS", "").removeprefix("ray://")
+        target = target or (current.read_text().strip() if current.exists() else "")
+    host, _, port = target.rpartition(":")
     if address == "local" or (address == "auto" and not port.isdigit()):
         return
     try:
@@ -253,7 +255,7 @@ def _reach(address: str) -> None:
     except ValueError:
         raise LawdslError(_nobody(address, "that is not an address")) from None
     except OSError as error:
-        raise LawdslError(_nobody(address, f"{at}: {error.strerror or error}")) from None
+        raise LawdslError(_nobody(address, f"{target}: {error.strerror or error}")) from None
 
 
 def _nobody(address: str, why: str) -> Diagnostic:
@@ -277,8 +279,8 @@ class _Own:
         self._owner = threading.get_ident()
 
     def write(self, text: str) -> int:
-        own = threading.get_ident() == self._owner
-        return self._stream.write(text) if own else len(text)
+        is_owner = threading.get_ident() == self._owner
+        return self._stream.write(text) if is_owner else len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -88,7 +88,7 @@ class Watch:
         gpus = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
         worker = workers.start(folder, how, (sys.executable, *command[1:]), gpus)
         passed = 0
-        while (found := worker.exit()) is None:
+        while (status := worker.exit()) is None:
             if self.told != passed:
                 passed = self.told
                 worker.tell(passed)
@@ -98,4 +98,4 @@ class Watch:
                     time.sleep(POLL)
                 os._exit(1)
             time.sleep(POLL)
-        return found
+        return status

@@ -75,26 +75,26 @@ def last_row(folder: Path) -> dict[str, Any]:
     try:
         with (folder / POINTS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))
-            found = json.loads(file.read().split(b"\n")[-2])
+            row = json.loads(file.read().split(b"\n")[-2])
     except (OSError, ValueError, IndexError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return row if isinstance(row, dict) else {}
 
 
 def ended(folder: Path) -> dict[str, Any]:
     """What a run says of its end; nothing where it has not ended."""
     try:
-        found = json.loads((folder / FINISHED).read_bytes())
+        document = json.loads((folder / FINISHED).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def stamp(folder: Path) -> tuple[int, int]:
     """What changes whenever the end of a run is written, be it with the same words."""
     with suppress(OSError):
-        found = (folder / FINISHED).stat()
-        return found.st_ino, found.st_mtime_ns
+        status = (folder / FINISHED).stat()
+        return status.st_ino, status.st_mtime_ns
     return 0, 0
 
 
@@ -140,7 +140,7 @@ def tail(folder: Path, lines: int = TAIL) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
 
 
-def others(folder: Path, known: Iterable[Path]) -> list[Path]:
+def others(folder: Path, expected: Iterable[Path]) -> list[Path]:
     """The folders of runs below a sweep's folder that are not among those known."""
-    mine = set(known)
+    mine = set(expected)
     return sorted(p.parent for p in folder.glob(f"*/{ORDER}") if p.parent not in mine)

@@ -51,7 +51,7 @@ class Outcome:
             "status": self.status,
             "step": last.get("step"),
             "message": self.message,
-            "losses": {name: found["loss"] for name, found in losses.items()},
+            "losses": {name: measured["loss"] for name, measured in losses.items()},
         }
 
 
@@ -66,10 +66,10 @@ class Stop:
 
     SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 
-    def __init__(self, said: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, announce: Callable[[], None] = lambda: None) -> None:
         self.signal = 0
         self.count = 0
-        self.said = said
+        self.said = announce
 
     def __enter__(self) -> Stop:
         self._before = [signal.signal(number, self) for number in self.SIGNALS]
@@ -146,7 +146,7 @@ class Engine(Protocol):
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
         """Whether a run can be begun beside those at work."""
 
-    def held(self, job: Job, by: str) -> str:
+    def held(self, job: Job, holder: str) -> str:
         """Who holds a run; empty where nobody does. `by` is who does as far as is seen here."""
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
@@ -179,13 +179,13 @@ def carry_out(
     """
     waiting = [Job(run, tokens=run.state.tokens) for run in runs]
     working: list[Job] = []
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     trained, why = 0, ""
 
     def end(job: Job, outcome: Outcome) -> None:
         nonlocal trained
         trained += job.tokens
-        found.append(outcome)
+        outcomes.append(outcome)
         ended(outcome)
 
     try:
@@ -217,7 +217,7 @@ def carry_out(
     finally:
         for job in working:
             engine.tell(job, signal.SIGTERM)
-    return found + [Outcome(job.run, "left", why) for job in waiting]
+    return outcomes + [Outcome(job.run, "left", why) for job in waiting]
 
 
 def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
@@ -227,8 +227,8 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     if now.final:
         job.tokens = run.tokens
         return Outcome(run, now.status, now.message)
-    if by := engine.held(job, now.held):
-        return Outcome(run, "held", by)
+    if holder := engine.held(job, now.held):
+        return Outcome(run, "held", holder)
     prepare(run.folder, run.order)
     job.attempts += 1
     try:
@@ -264,13 +264,13 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
         job.run, job.halved = smaller, True
         return None
     wrong = exit.code == WRONG
-    said = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
-    if wrong and said.startswith(HELD):
+    last_error = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
+    if wrong and last_error.startswith(HELD):
         return Outcome(run, "held", state(run.folder).held or "another process")
     if not wrong and job.attempts <= engine.policy.retries:
         note(run.folder, f"{exit.why}; the run is taken up again")
         return None
-    why = said if wrong and said else exit.why
+    why = last_error if wrong and last_error else exit.why
     try:
         fail(run.folder, why, exit.log)
     except OSError as error:

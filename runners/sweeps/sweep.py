@@ -127,14 +127,14 @@ def _models(file: Mapping[str, Any], how: Mapping[str, How]) -> Problems:
     """Whether each model is either a folder or a configuration whose weights are drawn."""
     problems: Problems = []
     for number, model in enumerate(file.get("models", ()), 1):
-        place = f"models[{number}]"
+        location = f"models[{number}]"
         if (model.folder is None) == (model.config is None):
             help = "give the folder of a model, or a configuration whose weights are drawn"
-            problems.append(wrong(place, f"{place} has one of `folder` and `config`", help))
+            problems.append(wrong(location, f"{location} has one of `folder` and `config`", help))
         elif model.config is not None and model.initialization is None:
             help = 'width-scaled for models narrower than some hundred, else "transformers"'
-            message = f"{place}.initialization is missing: how are the weights drawn?"
-            problems.append(wrong(place, message, help))
+            message = f"{location}.initialization is missing: how are the weights drawn?"
+            problems.append(wrong(location, message, help))
     return problems
 
 
@@ -144,7 +144,7 @@ def _names(raw: Mapping[str, Any]) -> Problems:
     models = tuple(m["name"] for m in _tables(raw.get("models")) if isinstance(m.get("name"), str))
     grid, table = _table(raw.get("grid")), _table(raw.get("table"))
     dlc = _table(table.get("dlc"))
-    also = [(f"also[{i}]", entry) for i, entry in enumerate(_tables(raw.get("also")), 1)]
+    more_grids = [(f"also[{i}]", entry) for i, entry in enumerate(_tables(raw.get("also")), 1)]
     used: list[tuple[str, Any, tuple[str, ...], str]] = [
         ("grid.rest", grid.get("rest"), corpora, "corpus"),
         ("table.domain", table.get("domain"), corpora, "corpus"),
@@ -152,17 +152,17 @@ def _names(raw: Mapping[str, Any]) -> Problems:
         ("table.dlc.model", dlc.get("model"), models, "model"),
     ]
     used += [("table.dlc.shares", name, corpora, "corpus") for name in _table(dlc.get("shares"))]
-    for place, entry in [("grid", grid), *also]:
+    for location, entry in [("grid", grid), *more_grids]:
         for i, shares in enumerate(_tables(entry.get("shares")), 1):
-            used += [(f"{place}.shares[{i}]", name, corpora, "corpus") for name in shares]
+            used += [(f"{location}.shares[{i}]", name, corpora, "corpus") for name in shares]
         if isinstance(entry.get("models"), list):
-            used += [(f"{place}.models", name, models, "model") for name in entry["models"]]
+            used += [(f"{location}.models", name, models, "model") for name in entry["models"]]
     problems = []
-    for place, name, known, kind in used:
-        if known and isinstance(name, str) and name not in known:
-            alike = nearest(name, known)
-            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
-            problems.append(wrong(place, f"there is no {kind} `{name}`", help, "R0104"))
+    for location, name, valid_names, kind in used:
+        if valid_names and isinstance(name, str) and name not in valid_names:
+            alike = nearest(name, valid_names)
+            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(valid_names)}"
+            problems.append(wrong(location, f"there is no {kind} `{name}`", help, "R0104"))
     return problems
 
 
@@ -178,47 +178,47 @@ def _evaluations(
     schedule: Schedule | None, training: Mapping[str, Training]
 ) -> tuple[dict[str, tuple[int, ...]], Problems]:
     """Model -> the steps after which its runs are evaluated; schedules must fit into the run."""
-    found: dict[str, tuple[int, ...]] = {}
+    by_model: dict[str, tuple[int, ...]] = {}
     problems: Problems = []
-    for model, asked in training.items():
+    for model, requested in training.items():
         try:
-            schedules.check(asked)
+            schedules.check(requested)
         except LawdslError as error:
             problems += error.diagnostics
         try:
-            found[model] = steps(schedule, asked.steps) if schedule is not None else ()
+            by_model[model] = steps(schedule, requested.steps) if schedule is not None else ()
         except LawdslError as error:
             problems += error.diagnostics
-    return found, problems
+    return by_model, problems
 
 
 def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
     """The runs of the grid and of what is asked for besides, each once."""
     grid: Grid = file["grid"]
     problems: Problems = []
-    for place, written in _mixtures(file):
+    for location, written in _mixtures(file):
         if why := _unmixed(written, grid.rest):
-            problems.append(wrong(place, f"{place}: {why}"))
+            problems.append(wrong(location, f"{location}: {why}"))
     if problems:
         return (), problems
     everyone = tuple(model.name for model in file["models"])
-    found: dict[tuple[object, ...], Cell] = {}
+    cells: dict[tuple[object, ...], Cell] = {}
     for part in (Also(), *file["also"]):
         for name in part.models or everyone:
             for written in part.shares or grid.shares:
                 for seed in part.seeds or grid.seeds:
                     cell = _cell(name, written, grid.rest, seed)
                     key = (name, frozenset(cell.mixture.items()), seed)
-                    found.setdefault(key, cell)
-    return tuple(found.values()), []
+                    cells.setdefault(key, cell)
+    return tuple(cells.values()), []
 
 
 def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
     """Every mixture that is written somewhere, with its place."""
-    also = ((f"also[{number}]", entry) for number, entry in enumerate(file["also"], 1))
-    for place, entry in (("grid", file["grid"]), *also):
+    more_grids = ((f"also[{number}]", entry) for number, entry in enumerate(file["also"], 1))
+    for location, entry in (("grid", file["grid"]), *more_grids):
         for number, shares in enumerate(entry.shares or (), 1):
-            yield f"{place}.shares[{number}]", shares
+            yield f"{location}.shares[{number}]", shares
     if file["table"].dlc:
         yield "table.dlc.shares", file["table"].dlc.shares
 
@@ -260,9 +260,9 @@ def _reference(
     dlc = table.dlc
     if dlc is None:
         return None, []
-    wanted = _cell(dlc.model, dlc.shares, grid.rest, dlc.seed or 0)
+    reference = _cell(dlc.model, dlc.shares, grid.rest, dlc.seed or 0)
     for cell in cells:
-        same = cell.model == wanted.model and cell.mixture == wanted.mixture
+        same = cell.model == reference.model and cell.mixture == reference.mixture
         if same and dlc.seed in (None, cell.seed):
             return (cell, dlc.steps), []
     help = "name one that the grid has"

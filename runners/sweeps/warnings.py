@@ -15,25 +15,25 @@ from .sweep import Sweep
 def cautions(sweep: Sweep, inputs: Inputs) -> Iterator[Diagnostic]:
     """Warnings about models that are not trained as they come, or whose N means something else."""
     for name, facts in inputs.models.items():
-        place = f"{sweep.path}: models.{name}"
+        location = f"{sweep.path}: models.{name}"
         if facts.dropout and not sweep.training[name].dropout:
-            yield _dropout(name, facts, place)
+            yield _dropout(name, facts, location)
         if facts.experts is not None:
-            yield _experts(name, facts, place)
+            yield _experts(name, facts, location)
 
 
-def _dropout(name: str, facts: ModelFacts, place: str) -> Diagnostic:
+def _dropout(name: str, facts: ModelFacts, location: str) -> Diagnostic:
     listed = ", ".join(f"{key} = {value:g}" for key, value in sorted(facts.dropout.items()))
     return Diagnostic(
         "R0117",
         f"{name} is trained without dropout; its configuration has {listed}",
         "warning",
-        place=place,
+        place=location,
         help="training.dropout = true keeps it; laws compare losses without",
     )
 
 
-def _experts(name: str, facts: ModelFacts, place: str) -> Diagnostic:
+def _experts(name: str, facts: ModelFacts, location: str) -> Diagnostic:
     experts = facts.experts
     assert experts is not None
     if experts.idle is None:
@@ -53,20 +53,20 @@ def _experts(name: str, facts: ModelFacts, place: str) -> Diagnostic:
         "R0118",
         f"{name} is a mixture of experts: {what}",
         "warning",
-        place=place,
+        place=location,
         notes=notes,
         help="fit laws to dense models, or bind N=N_active and compare like with like",
     )
 
 
-def too_little_room(needed: int, certain: int, free: int, place: str) -> Diagnostic | None:
+def too_little_room(needed: int, certain: int, free: int, location: str) -> Diagnostic | None:
     """What is wrong with the room on the disk, if anything.
 
     Args:
         needed: bytes that the runs take at most.
         certain: bytes that they take at least.
         free: bytes that are there.
-        place: the folder of the runs.
+        location: the folder of the runs.
     """
     if needed <= free:
         return None
@@ -76,6 +76,6 @@ def too_little_room(needed: int, certain: int, free: int, place: str) -> Diagnos
         "R0119",
         f"the runs take {takes} of disk, {in_bytes(free)} are free",
         "error" if fails else "warning",
-        place=place,
+        place=location,
         help="make room, name another folder, lower --jobs, or do without models: save_final = false",
     )

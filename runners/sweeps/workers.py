@@ -105,13 +105,13 @@ def start(
     try:
         with (folder / LOG).open("ab") as log:
             for rank in range(how.processes):
-                told = _rank(rank, how.processes, port) if port else {}
+                rank_variables = _rank(rank, how.processes, port) if port else {}
                 process = subprocess.Popen(
                     [*command, str(folder)],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env=_environment(how, gpus) | told,
+                    env=_environment(how, gpus) | rank_variables,
                     start_new_session=True,  # what interrupts the sweep must not reach it twice
                 )
                 worker.processes.append(process)
@@ -144,7 +144,7 @@ def _rank(rank: int, world: int, port: socket.socket) -> dict[str, str]:
 def _environment(how: How, gpus: Sequence[str] | None) -> dict[str, str]:
     """What a worker sees: its threads and GPUs alone, and no network."""
     threads = str(how.threads)
-    found = {
+    variables = {
         **os.environ,
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
@@ -155,13 +155,13 @@ def _environment(how: How, gpus: Sequence[str] | None) -> dict[str, str]:
         SWEEP: str(os.getpid()),
     }
     if gpus is not None:
-        found["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
-    return found
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    return variables
 
 
 def _death(code: int) -> str:
     if code >= 0:
         return f"its worker ended with exit code {code}"
     name = signal.Signals(-code).name
-    by = ", as the system does where memory runs out" if name == "SIGKILL" else ""
-    return f"its worker was killed by {name}{by}"
+    cause = ", as the system does where memory runs out" if name == "SIGKILL" else ""
+    return f"its worker was killed by {name}{cause}"

@@ -90,32 +90,32 @@ def collect(
             not of one kind (R0803).
     """
     runs, warnings = gather(sources)
-    known = {run.identity: run for run in runs}
-    rows = [row for run in runs for row in _rows(run, _learnability(run, known))]
-    kept = [row for row in rows if _finite(row) and (step_0 or row["step"] > 0)]
-    measured = [row["D"] for row in kept if row["D"] > 0]
+    by_identity = {run.identity: run for run in runs}
+    rows = [row for run in runs for row in _rows(run, _learnability(run, by_identity))]
+    selected = [row for row in rows if _finite(row) and (step_0 or row["step"] > 0)]
+    measured = [row["D"] for row in selected if row["D"] > 0]
     if not measured:
         help = "let the runs go on until something is measured after step 0"
         raise LawdslError(Diagnostic("R0801", "the runs have no rows yet", help=help))
-    if lost := sum(not _finite(row) for row in rows):
-        message = f"{lost} evaluations of a loss that is not finite are left out"
+    if diverged := sum(not _finite(row) for row in rows):
+        message = f"{diverged} evaluations of a loss that is not finite are left out"
         help = "their runs are in the table until then; see the column status"
         warnings.append(Diagnostic("R0802", message, "warning", help=help))
-    if len({row["domain"] for row in kept}) > 1:
-        for row in kept:
+    if len({row["domain"] for row in selected}) > 1:
+        for row in selected:
             row |= {f"{x}_domain": row.get(f"{x}_{row['domain']}") for x in ("r", "L")}
-    said = (
-        f"lawdsl runs, schema {SCHEMA}: {len(kept):,} evaluations of {len(runs):,} runs",
+    all_notes = (
+        f"lawdsl runs, schema {SCHEMA}: {len(selected):,} evaluations of {len(runs):,} runs",
         *(line for note in notes for line in note.splitlines()),
         f"setting D_min = {min(measured)} unit token",
     )
-    absent = {name: 0.0 for row in kept for name in row if name.startswith(("r_", "drawn_"))}
+    absent = {name: 0.0 for row in selected for name in row if name.startswith(("r_", "drawn_"))}
     columns = {}
-    for name in _in_order(kept):
-        values = [row.get(name, absent.get(name)) for row in kept]
+    for name in _in_order(selected):
+        values = [row.get(name, absent.get(name)) for row in selected]
         if any(value is not None for value in values):
             columns[_header(name)] = values
-    return Collected(columns, said, len(runs), tuple(warnings))
+    return Collected(columns, all_notes, len(runs), tuple(warnings))
 
 
 def _rows(run: Gathered, learnability: Row) -> list[Row]:
@@ -126,8 +126,8 @@ def _rows(run: Gathered, learnability: Row) -> list[Row]:
 
 def _row(run: Gathered, point: Mapping[str, Any], before: Mapping[str, Any]) -> Row:
     """One evaluation; `before` are the losses of step 0."""
-    of, training, known = run.order.run, run.order.run.training, run.order.columns
-    row: Row = {name: value for name, value in known.items() if not name.startswith("dlc_")}
+    of, training, declared = run.order.run, run.order.run.training, run.order.columns
+    row: Row = {name: value for name, value in declared.items() if not name.startswith("dlc_")}
     row |= {
         "run": run.identity,
         "label": run.label,
@@ -145,35 +145,35 @@ def _row(run: Gathered, point: Mapping[str, Any], before: Mapping[str, Any]) -> 
         row[f"r_{name}"] = share
         row[f"drawn_{name}"] = point["rows"][name] / drawn if drawn else share
         row[f"epochs_{name}"] = point["epochs"][name]
-    for name, found in point["losses"].items():
-        row[f"L_{name}"], row[f"se_{name}"] = found["loss"], found["se"]
+    for name, measured in point["losses"].items():
+        row[f"L_{name}"], row[f"se_{name}"] = measured["loss"], measured["se"]
         if name in before:
             row[f"L0_{name}"] = before[name]["loss"]
-            row[f"dL_{name}"] = found["loss"] - before[name]["loss"]
-    asked = ("schedule", "steps", "batch", "sequence", "precision")
-    row |= {name: getattr(training, name) for name in asked}
+            row[f"dL_{name}"] = measured["loss"] - before[name]["loss"]
+    setting_names = ("schedule", "steps", "batch", "sequence", "precision")
+    row |= {name: getattr(training, name) for name in setting_names}
     same = ("learning_rate", "S1", "S2", "train_loss", "tokens_per_second", "mfu")
     row |= {name: point.get(name) for name in (*same, "seconds", "device")}
     row["peak_memory"] = point.get("peak_memory_bytes")
     return row
 
 
-def _learnability(run: Gathered, known: Mapping[str, Gathered]) -> Row:
+def _learnability(run: Gathered, by_identity: Mapping[str, Gathered]) -> Row:
     """k1, k2 and k3 of the run's domain; None where a loss that they take was not measured.
 
     D-CPT (2406.01375), appendix H, with u steps in place of 1000: k1 = L(u), k2 = L(0) - L(5u), and
     k3 = (dL_10 - dL_0)/10 with dL_i = L((i + 1)u) - L(iu), to which its sum telescopes.
     """
-    if run.reference is None or run.reference[0] not in known:
+    if run.reference is None or run.reference[0] not in by_identity:
         return {}
     identity, unit = run.reference
     losses = {
-        point["step"]: found["loss"]
-        for point in known[identity].points
-        if (found := point["losses"].get(run.domain))
+        point["step"]: measured["loss"]
+        for point in by_identity[identity].points
+        if (measured := point["losses"].get(run.domain))
     }
-    at = [losses.get(i * unit) for i in range(12)]
-    zero, one, five, ten, eleven = (at[i] for i in (0, 1, 5, 10, 11))
+    curve = [losses.get(i * unit) for i in range(12)]
+    zero, one, five, ten, eleven = (curve[i] for i in (0, 1, 5, 10, 11))
     k: Row = {"k1": one, "k2": None, "k3": None}
     if zero is not None and five is not None:
         k["k2"] = zero - five

@@ -71,10 +71,10 @@ def _parquet(table: Collected) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    said = json.dumps({"schema": SCHEMA, "notes": table.notes}).encode()
-    found = pa.table(dict(table.columns)).replace_schema_metadata({METADATA: said})
+    metadata = json.dumps({"schema": SCHEMA, "notes": table.notes}).encode()
+    content = pa.table(dict(table.columns)).replace_schema_metadata({METADATA: metadata})
     out = io.BytesIO()
-    pq.write_table(found, out)
+    pq.write_table(content, out)
     return out.getvalue()
 
 

@@ -45,25 +45,25 @@ def advise(table: Collected, path: Path, domain: str) -> Advice | None:
     if not rows or any(row.get(share) is None for row in rows):
         return None
     columns = {"N": "N", "D": "D", "r": share}
-    there = {name: len({row[column] for row in rows}) for name, column in columns.items()}
+    level_counts = {name: len({row[column] for row in rows}) for name, column in columns.items()}
     fit = f"L={loss}"
-    if all(there[name] >= least for name, least in JOINT.items()):
+    if all(level_counts[name] >= least for name, least in JOINT.items()):
         return Advice(_command("dcpt.l3", path, fit, f"r={share}"))
     why = (
         f"dcpt.l3 takes {JOINT['N']} sizes, {JOINT['D']} numbers of tokens and {JOINT['r']} shares"
-        f" at least; these runs have {there['N']}, {there['D']} and {there['r']}"
+        f" at least; these runs have {level_counts['N']}, {level_counts['D']} and {level_counts['r']}"
     )
-    at, shares = _most(rows, ("N", "D"), share)
+    cell, shares = _most(rows, ("N", "D"), share)
     if shares >= SHARES_ALONE:
-        return Advice(_command("mixing.two_domain", path, fit, f"r={share}", where=at), why)
-    at, sizes = _most(rows, ("D", share), "N")
+        return Advice(_command("mixing.two_domain", path, fit, f"r={share}", where=cell), why)
+    cell, sizes = _most(rows, ("D", share), "N")
     if sizes >= SIZES_ALONE:
-        return Advice(_command("mixing.size", path, fit, where=at), why)
-    at, steps = _most(
+        return Advice(_command("mixing.size", path, fit, where=cell), why)
+    cell, steps = _most(
         [row for row in rows if row["step"]], ("N", share, "seed"), "step", last=False
     )
     if steps >= STEPS_ALONE:
-        return Advice(_command("mixing.step", path, fit, "S=step", where=at), why)
+        return Advice(_command("mixing.step", path, fit, "S=step", where=cell), why)
     return Advice("", why)
 
 
@@ -82,13 +82,13 @@ def _most(
     Args:
         last: take the place with the largest values where there are several, else the smallest.
     """
-    seen = {(tuple(row[name] for name in fixed), row[varying]) for row in rows}
-    counts = Counter(place for place, _ in seen)
+    pairs = {(tuple(row[name] for name in fixed), row[varying]) for row in rows}
+    counts = Counter(cell for cell, _ in pairs)
     if not counts:
         return {}, 0
     number = max(counts.values())
-    place = (max if last else min)(place for place, n in counts.items() if n == number)
-    return dict(zip(fixed, place, strict=True)), number
+    cell = (max if last else min)(cell for cell, n in counts.items() if n == number)
+    return dict(zip(fixed, cell, strict=True)), number
 
 
 def _command(law: str, path: Path, *bound: str, where: Mapping[str, Any] | None = None) -> str:

@@ -60,7 +60,7 @@ def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
         LawdslError: no run is there (R0801), its order or rows cannot be read, or runs that are
             not of one kind (R0803).
     """
-    found: list[Gathered] = []
+    gathered: list[Gathered] = []
     warnings: list[Diagnostic] = []
     for source in sources:
         if source.suffix == ".toml":
@@ -68,21 +68,21 @@ def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
             warnings += missing
         else:
             runs = _below(source)
-        found += runs
-    runs = _in_order(_each_once(found))
+        gathered += runs
+    runs = _in_order(_each_once(gathered))
     _check_alike(runs)
     return runs, [*warnings, *_ends(runs), *_schedules(runs)]
 
 
 def _below(folder: Path) -> list[Gathered]:
     """The runs that lie in a folder, or the one whose folder it is."""
-    own = (folder / ORDER).exists()
-    found = [folder] if own else [path.parent for path in folder.glob(f"*/{ORDER}")]
-    if not found:
+    is_run = (folder / ORDER).exists()
+    folders = [folder] if is_run else [path.parent for path in folder.glob(f"*/{ORDER}")]
+    if not folders:
         message = "no run lies in this folder" if folder.is_dir() else "there is no such folder"
         help = "give the `folder` of a sweep, or its sweep.toml"
         raise LawdslError(Diagnostic("R0801", message, place=str(folder), help=help))
-    return [_gathered(run) for run in found]
+    return [_gathered(run) for run in folders]
 
 
 def _gathered(folder: Path) -> Gathered:
@@ -106,27 +106,27 @@ def _of_sweep(path: Path) -> tuple[list[Gathered], list[Diagnostic]]:
     those of the runs cannot be seen from there, so two that answer to one description are refused.
     """
     sweep = read_sweep(path)
-    wanted = {_described(sweep, cell) for cell in sweep.cells}
-    found: dict[str, Gathered] = {}
+    expected = {_described(sweep, cell) for cell in sweep.cells}
+    gathered: dict[str, Gathered] = {}
     for run in _below(sweep.folder):
         what = _description(run.order)
-        if what in found:
+        if what in gathered:
             message = f"two runs are {run.label}: their corpora or weights differ"
-            notes = (str(found[what].folder), str(run.folder))
+            notes = (str(gathered[what].folder), str(run.folder))
             help = "move the one away that is out of date"
             raise LawdslError(Diagnostic("R0803", message, place=str(path), notes=notes, help=help))
-        if what in wanted:
-            found[what] = run
+        if what in expected:
+            gathered[what] = run
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
-        of = found.get(_described(sweep, cell))
+        of = gathered.get(_described(sweep, cell))
         reference = None if of is None else (of.identity, unit)
-    runs = [replace(run, domain=sweep.domain, reference=reference) for run in found.values()]
-    missing = len(wanted) - len(found)
+    runs = [replace(run, domain=sweep.domain, reference=reference) for run in gathered.values()]
+    missing = len(expected) - len(gathered)
     if not missing:
         return runs, []
-    message = f"{missing} of {len(wanted)} runs of {sweep.name} have not begun"
+    message = f"{missing} of {len(expected)} runs of {sweep.name} have not begun"
     help = f"lawdsl run {path}"
     return runs, [Diagnostic("R0802", message, "warning", place=str(path), help=help)]
 
@@ -166,12 +166,12 @@ def _each_once(runs: Sequence[Gathered]) -> list[Gathered]:
 
     A run without any domain data may be part of the sweeps of several domains: it is each's.
     """
-    found: dict[tuple[str, str | None], Gathered] = {}
+    unique: dict[tuple[str, str | None], Gathered] = {}
     for run in runs:
         key = (run.identity, run.domain)
-        if key not in found or len(run.points) > len(found[key].points):
-            found[key] = run
-    return list(found.values())
+        if key not in unique or len(run.points) > len(unique[key].points):
+            unique[key] = run
+    return list(unique.values())
 
 
 def _in_order(runs: Sequence[Gathered]) -> list[Gathered]:
@@ -199,11 +199,11 @@ def _check_alike(runs: Sequence[Gathered]) -> None:
     }
     problems = []
     for kind, of in kinds.items():
-        seen: dict[str, dict[str, Gathered]] = {}
+        first_by_value: dict[str, dict[str, Gathered]] = {}
         for run in runs:
             for name, fingerprint in of(run).items():
-                seen.setdefault(name, {}).setdefault(fingerprint, run)
-        for name, different in seen.items():
+                first_by_value.setdefault(name, {}).setdefault(fingerprint, run)
+        for name, different in first_by_value.items():
             if len(different) > 1:
                 message = f"{len(different)} different {kind} are called {name}"
                 notes = tuple(f"as in {run.folder}" for run in different.values())
@@ -215,13 +215,13 @@ def _check_alike(runs: Sequence[Gathered]) -> None:
 
 def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
     """What is said of runs that are not done, whose rows are in the table all the same."""
-    found = []
+    ends = []
     for status, words in ENDS.items():
         labels = [run.label for run in runs if run.status == status]
         if labels:
             more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
             several = f"{len(labels)} run{'s' if len(labels) > 1 else ''}"
-            found.append(
+            ends.append(
                 Diagnostic(
                     "R0802",
                     f"{several} {words}: the rows until then are in the table",
@@ -230,7 +230,7 @@ def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
                     help="leave them out of a fit with --where 'status = done'",
                 )
             )
-    return found
+    return ends
 
 
 def _schedules(runs: Sequence[Gathered]) -> list[Diagnostic]:
@@ -238,10 +238,10 @@ def _schedules(runs: Sequence[Gathered]) -> list[Diagnostic]:
 
     The loss on the way down a long schedule is not that of a shorter one at its end.
     """
-    seen = {(r.order.run.training.schedule, r.order.run.training.steps) for r in runs}
-    if len(seen) < 2 or {schedule for schedule, _ in seen} == {"constant"}:
+    schedules = {(r.order.run.training.schedule, r.order.run.training.steps) for r in runs}
+    if len(schedules) < 2 or {schedule for schedule, _ in schedules} == {"constant"}:
         return []
-    listed = ", ".join(f"{schedule} over {steps:,} steps" for schedule, steps in sorted(seen))
+    listed = ", ".join(f"{schedule} over {steps:,} steps" for schedule, steps in sorted(schedules))
     message = "the learning rates of these runs fall over different lengths: equal D are not alike"
     help = "fit those of one length: --where 'steps = …'"
     return [Diagnostic("R0804", message, "warning", notes=(listed,), help=help)]

@@ -37,9 +37,11 @@ def causal_mask(
     The arguments are those of `transformers.masking_utils.sdpa_mask`: `local_size` is the window of
     a layer that sees only so many tokens, `use_vmap` says that a layer changes the pattern.
     """
-    whole = isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
+    is_full_sequence = (
+        isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
+    )
     near = local_size is not None and kv_length >= local_size
-    if whole and attention_mask is None and not near and not use_vmap:
+    if is_full_sequence and attention_mask is None and not near and not use_vmap:
         return None
     return sdpa_mask(
         batch_size=batch_size,
@@ -96,8 +98,8 @@ def some_tokens(model: PreTrainedModel) -> Tensor:
 
 @torch.no_grad()
 def _hidden(model: PreTrainedModel, tokens: Tensor) -> Tensor:
-    found: Tensor = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-    return found.float()
+    hidden: Tensor = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+    return hidden.float()
 
 
 def _switch(model: PreTrainedModel, name: str) -> None:

@@ -82,7 +82,7 @@ def save(
         discard(temporary)  # of a process that had this number before
         temporary.mkdir()
         _fill(temporary, step, tensors, state)
-        place = _publish(temporary, folder / f"step-{step:08d}")
+        published = _publish(temporary, folder / f"step-{step:08d}")
     except (OSError, SafetensorError) as error:
         needed = sum(t.nbytes for named in tensors.values() for t in named.values())
         discard(temporary)
@@ -91,8 +91,8 @@ def save(
         discard(temporary)
         raise
     with contextlib.suppress(OSError):  # the next one tries again
-        _prune(folder, place, step, keep)
-    return place
+        _prune(folder, published, step, keep)
+    return published
 
 
 def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
@@ -198,14 +198,14 @@ def _fill(
 
 def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The same tensors, each in one piece of memory that no other has."""
-    taken: set[tuple[str, int]] = set()
-    apart = {}
+    storages: set[tuple[str, int]] = set()
+    independent = {}
     for name, tensor in named.items():
         tensor = tensor.detach().contiguous()
         where = str(tensor.device), tensor.data_ptr()
-        apart[name] = tensor.clone() if where in taken else tensor
-        taken.add(where)
-    return apart
+        independent[name] = tensor.clone() if where in storages else tensor
+        storages.add(where)
+    return independent
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -214,23 +214,23 @@ def _described(path: Path) -> dict[str, Any]:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
 
 
-def _publish(temporary: Path, place: Path) -> Path:
+def _publish(temporary: Path, target: Path) -> Path:
     """Give the folder its name; what had it before is a checkpoint too until that is done."""
-    if place.exists():
-        old = place.with_name(f"{place.name}-old")
+    if target.exists():
+        old = target.with_name(f"{target.name}-old")
         if old.exists():
             _remove(old)
-        place.rename(old)
-    temporary.rename(place)
-    sync(place.parent)
-    return place
+        target.rename(old)
+    temporary.rename(target)
+    sync(target.parent)
+    return target
 
 
 def _prune(folder: Path, newest: Path, step: int, keep: int) -> None:
-    found = _found(folder)
-    older = [path for path, of in found if of < step]
-    kept = {newest, *older[: keep - 1]}
-    for path in (*(path for path, _ in found if path not in kept), *_entries(folder, DAMAGED)):
+    saved = _found(folder)
+    older = [path for path, of in saved if of < step]
+    retained = {newest, *older[: keep - 1]}
+    for path in (*(path for path, _ in saved if path not in retained), *_entries(folder, DAMAGED)):
         _remove(path)
 
 
@@ -249,9 +249,9 @@ def _entries(folder: Path, start: str) -> list[Path]:
 
 def _found(folder: Path) -> list[tuple[Path, int]]:
     """All that have the name of a checkpoint, and their steps; the newest first."""
-    found = [(path, NAME.fullmatch(path.name)) for path in _entries(folder, "step-")]
-    steps = [(path, int(match[1])) for path, match in found if match]
-    return sorted(steps, key=lambda at: (-at[1], at[0].name))
+    matches = [(path, NAME.fullmatch(path.name)) for path in _entries(folder, "step-")]
+    steps = [(path, int(match[1])) for path, match in matches if match]
+    return sorted(steps, key=lambda entry: (-entry[1], entry[0].name))
 
 
 def _examine(folder: Path, step: int) -> Checkpoint | str:
@@ -264,11 +264,11 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
         if manifest["step"] != step:
             return f"{name} is of step {manifest['step']}"
         files = {STATE: manifest["files"].pop(STATE), **manifest["files"]}
-        for name, wanted in files.items():
-            found = _described(folder / name)
-            if found["bytes"] != wanted["bytes"]:
-                return f"{name} has {found['bytes']:,} bytes, not {wanted['bytes']:,}"
-            if found != wanted:
+        for name, expected in files.items():
+            actual = _described(folder / name)
+            if actual["bytes"] != expected["bytes"]:
+                return f"{name} has {actual['bytes']:,} bytes, not {expected['bytes']:,}"
+            if actual != expected:
                 return f"{name} is not what was written, by its SHA-256"
         names = tuple(name.removesuffix(SUFFIX) for name in manifest["files"])
         return Checkpoint(step, folder, json.loads((folder / STATE).read_bytes()), names)

@@ -100,16 +100,16 @@ def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, fl
     Returns:
         what was set to 0, by name, and the value before.
     """
-    asked: set[str] = set()
+    requested: set[str] = set()
     if not isinstance(source, str):
-        asked = {key for part in _parts(plain_of(source)) for key in part}
+        requested = {key for part in _parts(plain_of(source)) for key in part}
     before: dict[str, float] = {}
     for part in _objects(config):
         values = part if isinstance(part, dict) else vars(part)
         for name, value in list(values.items()):
             acts = RANDOM.search(str(name)) and not HEADS.search(str(name))
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if acts and number and value > 0 and name not in asked:
+            if acts and number and value > 0 and name not in requested:
                 before[name] = float(value)
                 values[name] = type(value)(0)
     return before
@@ -125,8 +125,8 @@ def understood(source: Source, code: str) -> Iterator[None]:
     except Exception as error:
         if out_of_memory(error):
             raise
-        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise refused(code, source, f"transformers does not take it: {said}") from error
+        message = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise refused(code, source, f"transformers does not take it: {message}") from error
 
 
 def refused(code: str, source: Source, why: str, help: str | None = None) -> LawdslError:
@@ -148,12 +148,12 @@ def _read(folder: Path) -> dict[str, Any]:
     if path is None:
         raise refused("R0302", str(folder), f"its {CONFIG} is not a file of this folder")
     try:
-        found = read_json(path)
+        document = read_json(path)
     except (OSError, ValueError) as error:
         raise refused("R0302", str(folder), f"{CONFIG} cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise refused("R0302", str(folder), f"{CONFIG} is not an object")
-    return found
+    return document
 
 
 def _copied(value: Any) -> Any:

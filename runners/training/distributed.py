@@ -75,69 +75,71 @@ def join(how: How) -> Place:
     return Place(rank, world, device, name)
 
 
-def leave(place: Place) -> None:
+def leave(parallel: Place) -> None:
     """Say goodbye to the other processes."""
-    if place.world > 1 and dist.is_initialized():
+    if parallel.world > 1 and dist.is_initialized():
         dist.destroy_process_group()
 
 
-def any_of(place: Place, flag: int) -> int:
+def any_of(parallel: Place, flag: int) -> int:
     """The largest of a number that every process has."""
-    if place.world == 1:
+    if parallel.world == 1:
         return flag
-    found = torch.tensor([flag])
-    dist.all_reduce(found, dist.ReduceOp.MAX)
-    return int(found)
+    flags = torch.tensor([flag])
+    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    return int(flags)
 
 
-def of_first(place: Place, number: int) -> int:
+def of_first(parallel: Place, number: int) -> int:
     """The number that the first process has."""
-    if place.world == 1:
+    if parallel.world == 1:
         return number
-    found = torch.tensor([number])
-    dist.broadcast(found, 0)
-    return int(found)
+    tensor = torch.tensor([number])
+    dist.broadcast(tensor, 0)
+    return int(tensor)
 
 
-def all_of(place: Place, value: float) -> list[float]:
+def all_of(parallel: Place, value: float) -> list[float]:
     """A number of every process, in their order."""
-    own = np.zeros(place.world)
-    own[place.rank] = value
-    return summed(place, own).tolist()
+    values = np.zeros(parallel.world)
+    values[parallel.rank] = value
+    return summed(parallel, values).tolist()
 
 
-def summed(place: Place, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def summed(parallel: Place, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sum of an array over the processes."""
-    if place.world == 1:
+    if parallel.world == 1:
         return values
     total = torch.from_numpy(values)
     dist.all_reduce(total)
     return total.numpy()
 
 
-def meet(place: Place) -> None:
+def meet(parallel: Place) -> None:
     """Wait until all processes are here."""
-    any_of(place, 0)
+    any_of(parallel, 0)
 
 
-def say(place: Place, message: str) -> None:
+def say(parallel: Place, message: str) -> None:
     """Say something once, whatever the number of processes: to standard error."""
-    if place.first:
+    if parallel.first:
         print(message, file=sys.stderr, flush=True)
 
 
-def peak_memory(place: Place) -> int:
+def peak_memory(parallel: Place) -> int:
     """The most bytes that this process has held: of the device's memory, or of the host's."""
-    if place.device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated(place.device))
+    if parallel.device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(parallel.device))
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def lost(error: BaseException) -> bool:
     """Whether an error says that another process of the run has ended."""
-    said = str(error)
-    gloo = "gloo" in said and ("by peer" in said or "peer closed" in said or "Broken pipe" in said)
+    message = str(error)
+    gloo = "gloo" in message and (
+        "by peer" in message or "peer closed" in message or "Broken pipe" in message
+    )
     return gloo or isinstance(error, dist.DistError)
 
 
@@ -145,8 +147,10 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory did not suffice, the host's or a device's."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    said = str(error)
-    return any(words in said for words in ("can't allocate memory", "out of memory", "bad_alloc"))
+    message = str(error)
+    return any(
+        words in message for words in ("can't allocate memory", "out of memory", "bad_alloc")
+    )
 
 
 def _keep_memory() -> None:
@@ -162,17 +166,17 @@ def _keep_memory() -> None:
         change(TOP_PAD, 2**26)
 
 
-def _device(wanted: str) -> torch.device:
-    if wanted == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(wanted)
-        known = device.type in ("cpu", "cuda")
+        device = torch.device(name)
+        is_supported = device.type in ("cpu", "cuda")
     except RuntimeError:
-        known = False
-    if not known:
+        is_supported = False
+    if not is_supported:
         raise LawdslError(
-            Diagnostic("R0501", f"there is no device {wanted!r}", help="cpu, cuda, cuda:1 or auto")
+            Diagnostic("R0501", f"there is no device {name!r}", help="cpu, cuda, cuda:1 or auto")
         )
     if device.type == "cuda":
         number = int(os.environ.get("LOCAL_RANK", 0)) if device.index is None else device.index
@@ -180,7 +184,7 @@ def _device(wanted: str) -> torch.device:
             raise LawdslError(
                 Diagnostic(
                     "R0501",
-                    f"there is no {wanted}: torch sees {torch.cuda.device_count()} GPUs",
+                    f"there is no {name}: torch sees {torch.cuda.device_count()} GPUs",
                     help='run on the CPU with device = "cpu", or install torch for your GPUs',
                 )
             )

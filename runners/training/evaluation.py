@@ -36,8 +36,8 @@ def measure(
     corpus: Corpus,
     sequence: int,
     rows: int,
-    place: Place,
-    asked: Callable[[], int] = lambda: 0,
+    parallel: Place,
+    exit_requested: Callable[[], int] = lambda: 0,
 ) -> Measured | None:
     """The loss on the windows of a corpus, which the processes share out among them.
 
@@ -45,7 +45,7 @@ def measure(
         loss: `models.Loss`, or what stands for it.
         rows: that go through the model at once, always as many: rows that are left over are
             filled up and do not count.
-        asked: whether to stop, which all processes must be told alike.
+        exit_requested: whether to stop, which all processes must be told alike.
 
     Returns:
         None where it was stopped.
@@ -55,21 +55,21 @@ def measure(
     document = np.searchsorted(corpus.documents, np.arange(count * sequence) + 1, side="right") - 1
     document = document.reshape(count, sequence)
     sums = np.zeros((2, len(corpus.documents) - 1))
-    own = np.arange(place.rank, count, place.world)
+    row_numbers = np.arange(parallel.rank, count, parallel.world)
     # every process asks its model equally often, for sharded ones do that together
-    for begin in range(0, -(-count // place.world), rows):
-        if asked():
+    for begin in range(0, -(-count // parallel.world), rows):
+        if exit_requested():
             return None
-        chosen = own[begin : begin + rows]
+        chosen = row_numbers[begin : begin + rows]
         tokens = np.zeros((rows, sequence + 1), np.int64)
         for row, window in enumerate(chosen):
             tokens[row] = corpus.tokens[window * sequence : (window + 1) * sequence + 1]
-        each = loss(torch.from_numpy(tokens).to(place.device), each=True)
+        each = loss(torch.from_numpy(tokens).to(parallel.device), each=True)
         losses = each.double().cpu().numpy()[: len(chosen)]
         where = document[chosen].ravel()
         sums[0] += np.bincount(where, losses.ravel(), sums.shape[1])
         sums[1] += np.bincount(where, minlength=sums.shape[1])
-    return _measured(*summed(place, sums))
+    return _measured(*summed(parallel, sums))
 
 
 def _measured(losses: NDArray[np.float64], tokens: NDArray[np.float64]) -> Measured:

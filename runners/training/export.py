@@ -47,8 +47,8 @@ def export(
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
     """A hash of all weights: two runs are equal, bit for bit, where theirs are."""
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for name in sorted(tensors):
-        found.update(name.encode())
-        found.update(tensors[name].flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+        hasher.update(name.encode())
+        hasher.update(tensors[name].flatten().view(torch.uint8).numpy().tobytes())
+    return hasher.hexdigest()

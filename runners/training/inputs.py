@@ -63,17 +63,17 @@ def inputs_of(order: Order, world: int) -> Inputs:
     return Inputs(facts, corpora, validation, mixture)
 
 
-def check_same(what: str, wanted: str, found: str) -> None:
+def check_same(what: str, expected: str, actual: str) -> None:
     """Refuse what has another fingerprint than the run was ordered with.
 
     Raises:
         LawdslError: R0503.
     """
-    if wanted != found:
+    if expected != actual:
         raise LawdslError(
             Diagnostic(
                 "R0503",
-                f"{what} has changed since the run was ordered: it is {found}, not {wanted}",
+                f"{what} has changed since the run was ordered: it is {actual}, not {expected}",
                 help="put back what was there, or order another run with `lawdsl run`",
             )
         )

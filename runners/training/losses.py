@@ -44,8 +44,8 @@ def chunked_loss(
     """
     hidden, targets = hidden.flatten(0, -2), targets.flatten()
     chunk = chunk or default_chunk(len(targets), len(weight), hidden.device.type)
-    wanted = any(t is not None and t.requires_grad for t in (hidden, weight, bias))
-    if not (torch.is_grad_enabled() and wanted):
+    needs_gradient = any(t is not None and t.requires_grad for t in (hidden, weight, bias))
+    if not (torch.is_grad_enabled() and needs_gradient):
         return token_losses(hidden, weight, targets, chunk, bias=bias).sum()
     return _with_gradients(hidden, weight, bias, targets, chunk, _product_type(hidden))[0]
 

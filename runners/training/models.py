@@ -81,13 +81,13 @@ def inspect(source: Source) -> ModelFacts:
     if head is None:
         raise refused("R0302", source, "the model has no head that predicts the next token")
     total = _count(model)
-    apart = 0 if head.weight is embedding else head.weight.numel()
+    untied_head = 0 if head.weight is embedding else head.weight.numel()
     text = config.get_text_config()
     return ModelFacts(
         fingerprint=_fingerprint(source, weights, random),
         weights=bool(weights.files),
         parameters=total,
-        non_embedding=total - embedding.numel() - apart,
+        non_embedding=total - embedding.numel() - untied_head,
         embedding=embedding.numel(),
         layers=text.num_hidden_layers,
         hidden=text.hidden_size,
@@ -155,16 +155,16 @@ def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedMo
         expected = _from_config(config)
     tensors = weights.tensors()
     with understood(source, "R0303"):
-        model, said = type(expected).from_pretrained(
+        model, loading_info = type(expected).from_pretrained(
             None,
             config=config,
             state_dict=tensors,
             dtype=torch.float32,
             output_loading_info=True,
         )
-    if missing := sorted(said["missing_keys"]):
+    if missing := sorted(loading_info["missing_keys"]):
         raise refused("R0303", source, f"its files lack the weights {_some(missing)}")
-    if unexpected := sorted(said["unexpected_keys"]):
+    if unexpected := sorted(loading_info["unexpected_keys"]):
         why = f"its configuration has no place for the weights {_some(unexpected)}"
         raise refused("R0303", source, why, help="give the configuration they were trained with")
     if _count(model) != _count(expected):
@@ -257,11 +257,11 @@ def _check(model: PreTrainedModel, source: Source) -> None:
             ours = loss(tokens, each=True).flatten()
     finally:
         enlarged.remove()
-    own = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    reference = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
     if not ours.isfinite().all():
         raise refused("R0303", source, "with its weights its losses are not numbers")
-    if not torch.allclose(own, ours, rtol=0, atol=TOLERANCE):
-        worst = float((own - ours).abs().max())
+    if not torch.allclose(reference, ours, rtol=0, atol=TOLERANCE):
+        worst = float((reference - ours).abs().max())
         raise refused(
             "R0304",
             source,

@@ -17,11 +17,11 @@ from .setup import Task
 from .state import Standing
 
 
-def record(task: Task, at: Standing, asked: Callable[[], int]) -> bool | None:
+def record(task: Task, state: Standing, exit_requested: Callable[[], int]) -> bool | None:
     """Measure the losses on all validation sets, and write the row of this step.
 
     Args:
-        asked: whether to stop, which all processes are told alike.
+        exit_requested: whether to stop, which all processes are told alike.
 
     Returns:
         Whether all of them are numbers; None where it was stopped before they were known.
@@ -29,34 +29,38 @@ def record(task: Task, at: Standing, asked: Callable[[], int]) -> bool | None:
     Raises:
         LawdslError: the row cannot be written (R0407).
     """
-    at.clock.pause()
-    losses = _losses(task, asked)
+    state.clock.pause()
+    losses = _losses(task, exit_requested)
     if losses is None:
         return None
-    rate = at.clock.rate(task.tokens)
-    trained = sum(all_of(task.place, float(at.losses))) / max(at.step - max(at.measured, 0), 1)
-    at.measured = at.step
-    at.losses.zero_()
-    if at.points is not None:
-        progress = _progress(task, at.step)
+    rate = state.clock.rate(task.tokens)
+    trained = sum(all_of(task.place, float(state.losses))) / max(
+        state.step - max(state.measured, 0), 1
+    )
+    state.measured = state.step
+    state.losses.zero_()
+    if state.points is not None:
+        progress = _progress(task, state.step)
         measured = {
-            "losses": {name: asdict(found) for name, found in losses.items()},
-            "train_loss": trained if at.step else None,
+            "losses": {name: asdict(of_set) for name, of_set in losses.items()},
+            "train_loss": trained if state.step else None,
         }
-        at.points.append(progress | measured | _speed(task, rate) | {"seconds": at.clock.seconds})
-    return all(math.isfinite(found.loss) for found in losses.values())
+        state.points.append(
+            progress | measured | _speed(task, rate) | {"seconds": state.clock.seconds}
+        )
+    return all(math.isfinite(of_set.loss) for of_set in losses.values())
 
 
-def _losses(task: Task, asked: Callable[[], int]) -> Mapping[str, Measured] | None:
+def _losses(task: Task, exit_requested: Callable[[], int]) -> Mapping[str, Measured] | None:
     """The loss on every validation set; the model is in training again afterwards."""
     sequence, losses = task.training.sequence, {}
     task.model.eval()
     with torch.no_grad(), task.autocast():
         for name, corpus in task.inputs.validation.items():
-            found = measure(task.loss, corpus, sequence, task.micro, task.place, asked)
-            if found is None:
+            measured = measure(task.loss, corpus, sequence, task.micro, task.place, exit_requested)
+            if measured is None:
                 break
-            losses[name] = found
+            losses[name] = measured
     task.model.train()
     return losses if len(losses) == len(task.inputs.validation) else None
 
@@ -78,10 +82,10 @@ def _progress(task: Task, step: int) -> dict[str, Any]:
 
 def _speed(task: Task, rate: float | None) -> dict[str, Any]:
     """What the updates take of the device, at a rate in tokens a second."""
-    place, flops = task.place, task.inputs.facts.flops_per_token(task.training.sequence)
+    parallel, flops = task.place, task.inputs.facts.flops_per_token(task.training.sequence)
     return {
         "tokens_per_second": rate,
-        "mfu": costs.mfu(rate, flops, costs.peak(place.name), place.world) if rate else None,
-        "peak_memory_bytes": peak_memory(place),
-        "device": place.name,
+        "mfu": costs.mfu(rate, flops, costs.peak(parallel.name), parallel.world) if rate else None,
+        "peak_memory_bytes": peak_memory(parallel),
+        "device": parallel.name,
     }

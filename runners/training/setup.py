@@ -57,13 +57,13 @@ class Task:
         return torch.autocast(self.place.device.type, torch.bfloat16, enabled=low)
 
 
-def task_of(folder: Path, order: Order, place: Place) -> Task:
+def task_of(folder: Path, order: Order, parallel: Place) -> Task:
     """Set a run up.
 
     Raises:
         LawdslError: as `inputs_of` and `models.load`.
     """
-    inputs = inputs_of(order, place.world)
+    inputs = inputs_of(order, parallel.world)
     training = order.run.training
     model = models.load(
         order.paths.model,
@@ -71,13 +71,13 @@ def task_of(folder: Path, order: Order, place: Place) -> Task:
         order.run.seed,
         dropout=training.dropout,
     )
-    model.to(place.device).train()
-    loss, synced = placed(models.Loss(model), place, order.how)
+    model.to(parallel.device).train()
+    loss, synced = placed(models.Loss(model), parallel, order.how)
     optimizer = _optimizer(model, training)
-    task = Task(folder, order, place, inputs, model, loss, synced, optimizer)
+    task = Task(folder, order, parallel, inputs, model, loss, synced, optimizer)
     with task.autocast():
         any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)
-        settle(loss, any_rows, place)
+        settle(loss, any_rows, parallel)
     return task
 
 

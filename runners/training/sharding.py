@@ -27,34 +27,34 @@ Tensors = dict[str, dict[str, Tensor]]
 Synced = Callable[[bool], AbstractContextManager[None]]
 
 
-def placed(loss: nn.Module, place: Place, how: How) -> tuple[nn.Module, Synced]:
+def placed(loss: nn.Module, parallel: Place, how: How) -> tuple[nn.Module, Synced]:
     """The loss as the processes compute it together, compiled where that pays.
 
     Returns:
         What is called in place of it, and a context for the pass over each micro-batch: only with
         the last of a step do the processes add up their gradients.
     """
-    if how.compile or (how.compile is None and place.device.type == "cuda"):
+    if how.compile or (how.compile is None and parallel.device.type == "cuda"):
         loss.compile(dynamic=False)
-    if place.world == 1:
+    if parallel.world == 1:
         return loss, lambda last: nullcontext()
     if how.sharded:
         for block in _blocks(loss):
             fully_shard(block)
-        whole = fully_shard(loss)
+        sharded = fully_shard(loss)
 
         @contextmanager
         def synced(last: bool) -> Iterator[None]:
-            whole.set_requires_gradient_sync(last)
+            sharded.set_requires_gradient_sync(last)
             yield
 
-        return whole, synced
-    ids = [place.device.index] if place.device.type == "cuda" else None
+        return sharded, synced
+    ids = [parallel.device.index] if parallel.device.type == "cuda" else None
     copied = DistributedDataParallel(loss, device_ids=ids, **{_BUFFERS: False})
     return copied, lambda last: nullcontext() if last else copied.no_sync()
 
 
-def settle(loss: nn.Module, tokens: Tensor, place: Place) -> None:
+def settle(loss: nn.Module, tokens: Tensor, parallel: Place) -> None:
     """Let the processes settle now in which order they add up their gradients.
 
     DDP goes by its first backward pass in all that follow, so the first update after a run is
@@ -65,7 +65,7 @@ def settle(loss: nn.Module, tokens: Tensor, place: Place) -> None:
         tokens: a micro-batch, (rows, T + 1); which tokens does not matter.
     """
     if isinstance(loss, DistributedDataParallel):
-        loss(tokens.to(place.device)).backward()
+        loss(tokens.to(parallel.device)).backward()
         loss.zero_grad()
 
 
@@ -80,13 +80,13 @@ def gathered(loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer
     if isinstance(loss, FSDPModule):
         loss.reshard()  # an evaluation leaves its own parameters whole, which have no moments
     weights = dict(model.named_parameters())
-    found = {name: _whole(p) for name, p in weights.items()}
+    tensors = {name: _whole(p) for name, p in weights.items()}
     moments = {}
     if optimizer is not None:
         for name, p in weights.items():
             for what, value in optimizer.state.get(p, {}).items():
                 moments[f"{name}/{what}"] = _whole(value)
-    return {"model": found | _buffers(model), "optimizer": moments}
+    return {"model": tensors | _buffers(model), "optimizer": moments}
 
 
 @torch.no_grad()
@@ -114,8 +114,8 @@ def _blocks(loss: nn.Module) -> list[nn.Module]:
 def _buffers(model: nn.Module, saved: bool = True) -> dict[str, Tensor]:
     """Buffers that belong to the state of a model; others follow from its configuration."""
     parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    found = {n: t for n, t in model.state_dict().items() if n not in parameters}
-    return {n: t.detach().cpu().contiguous() if saved else t for n, t in found.items()}
+    buffers = {n: t for n, t in model.state_dict().items() if n not in parameters}
+    return {n: t.detach().cpu().contiguous() if saved else t for n, t in buffers.items()}
 
 
 def _whole(value: Any) -> Tensor:

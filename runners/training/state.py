@@ -30,10 +30,10 @@ class Clock:
         since: seconds and updates since then.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, parallel: Place) -> None:
         self.seconds = 0.0
         self.since = 0.0, 0
-        self._device = place.device
+        self._device = parallel.device
         self._begun: float | None = None
 
     def start(self) -> None:
@@ -88,80 +88,84 @@ class Standing:
     points: Points | None = None
 
 
-def resumed(task: Task, held: ExitStack) -> Standing:
+def resumed(task: Task, exit_stack: ExitStack) -> Standing:
     """Take a run up from its newest checkpoint that is whole, or begin it.
 
     Args:
-        held: closes the rows at the end, whatever the end is.
+        exit_stack: closes the rows at the end, whatever the end is.
 
     Raises:
         LawdslError: as `checkpoints.latest`, `checkpoints.of_step`, `checkpoints.load`, `points.cut` and
             `points.open_points`; a checkpoint of another run (R0503).
     """
-    place, folder, size = task.place, task.folder, 0
-    at = Standing(torch.zeros(1, dtype=torch.float64, device=place.device), Clock(place))
-    found = _latest(folder / CHECKPOINTS, place)
-    if found is not None:
-        check_same("the checkpoint", task.order.run.identity(), found.state["run"])
-        restore(task.model, task.optimizer, checkpoints.load(found))
-        at.step = at.saved = found.step
-        at.measured = found.state["measured"]
-        at.clock.seconds, size = found.state["seconds"], found.state["points"]
-        at.clock.since = tuple(found.state["since"])
-        parts = found.state["running"]  # of each process, as many as there were
-        at.losses[0] = parts[place.rank] if len(parts) == place.world else sum(parts) / place.world
-    if place.first:
+    parallel, folder, size = task.place, task.folder, 0
+    state = Standing(torch.zeros(1, dtype=torch.float64, device=parallel.device), Clock(parallel))
+    checkpoint = _latest(folder / CHECKPOINTS, parallel)
+    if checkpoint is not None:
+        check_same("the checkpoint", task.order.run.identity(), checkpoint.state["run"])
+        restore(task.model, task.optimizer, checkpoints.load(checkpoint))
+        state.step = state.saved = checkpoint.step
+        state.measured = checkpoint.state["measured"]
+        state.clock.seconds, size = checkpoint.state["seconds"], checkpoint.state["points"]
+        state.clock.since = tuple(checkpoint.state["since"])
+        parts = checkpoint.state["running"]  # of each process, as many as there were
+        state.losses[0] = (
+            parts[parallel.rank] if len(parts) == parallel.world else sum(parts) / parallel.world
+        )
+    if parallel.first:
         reopen(folder)
-        at.points = held.enter_context(_rows(folder / POINTS, size, place))
-    meet(place)
-    return at
+        state.points = exit_stack.enter_context(_rows(folder / POINTS, size, parallel))
+    meet(parallel)
+    return state
 
 
-def _latest(folder: Path, place: Place) -> checkpoints.Checkpoint | None:
+def _latest(folder: Path, parallel: Place) -> checkpoints.Checkpoint | None:
     """The newest checkpoint that is whole: the first process looks, the others take what it found.
 
     Each on its own might find another, where a disk or a network fails for one of them.
     """
-    found, step = None, -1
-    if place.first:
-        found, warnings = checkpoints.latest(folder)
-        step = -1 if found is None else found.step
+    checkpoint, step = None, -1
+    if parallel.first:
+        checkpoint, warnings = checkpoints.latest(folder)
+        step = -1 if checkpoint is None else checkpoint.step
         for warning in warnings:
-            say(place, render(warning))
-    step = of_first(place, step)
-    return found if place.first or step < 0 else checkpoints.of_step(folder, step)
+            say(parallel, render(warning))
+    step = of_first(parallel, step)
+    return checkpoint if parallel.first or step < 0 else checkpoints.of_step(folder, step)
 
 
-def _rows(path: Path, size: int, place: Place) -> Points:
+def _rows(path: Path, size: int, parallel: Place) -> Points:
     """The rows until the checkpoint; those after it are taken back, and measured again."""
-    if lost := cut(path, size):
-        say(place, f"{lost} rows were written after the checkpoint; they are measured again")
+    if bytes_cut := cut(path, size):
+        say(
+            parallel, f"{bytes_cut} rows were written after the checkpoint; they are measured again"
+        )
     return open_points(path)
 
 
-def save(task: Task, at: Standing) -> None:
+def save(task: Task, state: Standing) -> None:
     """Write a checkpoint: what is done after it is done again in the same way, if it must be.
 
     Raises:
         LawdslError: as `checkpoints.save`.
     """
-    at.clock.pause()
+    state.clock.pause()
     tensors = gathered(task.loss, task.model, task.optimizer)
-    losses = all_of(task.place, float(at.losses))
-    if at.points is not None:
-        state = {
+    losses = all_of(task.place, float(state.losses))
+    if state.points is not None:
+        contents = {
             "run": task.order.run.identity(),
-            "seconds": at.clock.seconds,
-            "since": at.clock.since,
-            "points": at.points.size,
+            "seconds": state.clock.seconds,
+            "since": state.clock.since,
+            "points": state.points.size,
             "running": losses,
-            "measured": at.measured,
+            "measured": state.measured,
         }
-        checkpoints.save(task.folder / CHECKPOINTS, at.step, tensors, state)
-    at.saved = at.step
+        checkpoints.save(task.folder / CHECKPOINTS, state.step, tensors, contents)
+    state.saved = state.step
     meet(task.place)
 
 
-def finite(task: Task, at: Standing) -> bool:
+def finite(task: Task, state: Standing) -> bool:
     """Whether the training losses since the newest row are numbers, in all processes."""
-    return math.isfinite(sum(all_of(task.place, float(at.losses))))
+    return math.isfinite(sum(all_of(task.place, float(state.losses))))

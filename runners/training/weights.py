@@ -63,21 +63,21 @@ class Weights:
         Raises:
             LawdslError: a file is damaged, or lacks what the index places there (R0303).
         """
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for name, path in self.files.items():
             try:
                 with safe_open(path, "pt") as file:
-                    there = set(file.keys())
-                    wanted = sorted(there) if self.places is None else self._placed(name)
-                    if lacking := [tensor for tensor in wanted if tensor not in there]:
+                    names = set(file.keys())
+                    expected = sorted(names) if self.places is None else self._placed(name)
+                    if lacking := [tensor for tensor in expected if tensor not in names]:
                         raise _refused(
                             self.source, f"{name} lacks {lacking[0]}, which {INDEX} names"
                         )
-                    found |= {tensor: file.get_tensor(tensor) for tensor in wanted}
+                    tensors |= {tensor: file.get_tensor(tensor) for tensor in expected}
             except (OSError, SafetensorError) as error:
-                said = str(error).partition("\n")[0][:200]
-                raise _refused(self.source, f"{name} cannot be read: {said}") from None
-        return found
+                message = str(error).partition("\n")[0][:200]
+                raise _refused(self.source, f"{name} cannot be read: {message}") from None
+        return tensors
 
     def _placed(self, name: str) -> list[str]:
         return [tensor for tensor, file in (self.places or {}).items() if file == name]
@@ -101,9 +101,9 @@ def weights_of(source: Any) -> Weights:
     if (folder / WHOLE).exists() or (folder / WHOLE).is_symlink():
         return Weights(source, {WHOLE: _file(source, WHOLE)})
     if (folder / INDEX).exists() or (folder / INDEX).is_symlink():
-        places = _index(source)
-        files = {name: _file(source, name) for name in sorted(set(places.values()))}
-        return Weights(source, files, places)
+        weight_map = _index(source)
+        files = {name: _file(source, name) for name in sorted(set(weight_map.values()))}
+        return Weights(source, files, weight_map)
     if pickles := [path.name for like in PICKLES for path in sorted(folder.glob(like))]:
         why = f"its weights are only in {pickles[0]}, a pickle, which can run any code when it is read"
         raise _refused(source, why, SAVE)
@@ -119,15 +119,15 @@ def _index(source: str) -> dict[str, str]:
     if path is None:
         raise _refused(source, f"its {INDEX} is not a file of this folder")
     try:
-        found = read_json(path)
+        document = read_json(path)
     except (OSError, ValueError) as error:
         raise _refused(source, f"its index cannot be read: {error}") from None
-    places = found.get("weight_map") if isinstance(found, dict) else None
-    if not isinstance(places, dict) or not places:
+    weight_map = document.get("weight_map") if isinstance(document, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
         raise _refused(source, f"{INDEX} has no weight_map")
-    if any(not isinstance(name, str) for name in places.values()):
+    if any(not isinstance(name, str) for name in weight_map.values()):
         raise _refused(source, f"the weight_map of {INDEX} does not name files")
-    return places
+    return weight_map
 
 
 def _file(source: str, name: str) -> Path:
@@ -137,8 +137,8 @@ def _file(source: str, name: str) -> Path:
     folder = Path(source)
     path = None if Path(name).is_absolute() or ".." in Path(name).parts else inside(folder, name)
     if path is None:
-        there = (folder / name).exists() if "\0" not in name else False
-        why = "lies outside the folder" if there else "is not a file of this folder"
+        exists = (folder / name).exists() if "\0" not in name else False
+        why = "lies outside the folder" if exists else "is not a file of this folder"
         raise _refused(source, f"the file of weights {name!r} {why}", "put the file itself there")
     return path
 

@@ -62,7 +62,7 @@ class Judge:
         return hashlib.blake2b(canonical(what).encode(), digest_size=16).hexdigest()
 
 
-def judge(folder: str | Path, name: str, length: int, place: Place) -> Judge:
+def judge(folder: str | Path, name: str, length: int, parallel: Place) -> Judge:
     """A model in a folder, not yet loaded.
 
     Raises:
@@ -76,7 +76,7 @@ def judge(folder: str | Path, name: str, length: int, place: Place) -> Judge:
         help = "give the folder of a trained model, with its *.safetensors"
         raise LawdslError(Diagnostic("R0605", message, place=str(folder), help=help))
     inner = _tokenizer(folder, name)
-    found = Judge(
+    loaded = Judge(
         name=name,
         folder=folder,
         fingerprint=facts.fingerprint,
@@ -84,11 +84,11 @@ def judge(folder: str | Path, name: str, length: int, place: Place) -> Judge:
         vocabulary=facts.vocabulary,
         start=_start(inner, folder),
         length=min(length, facts.positions or length),
-        precision="bfloat16" if place.device.type == "cuda" else "float32",
+        precision="bfloat16" if parallel.device.type == "cuda" else "float32",
         inner=inner,
     )
-    _check(found, max(inner.get_vocab(with_added_tokens=False).values(), default=0))
-    return found
+    _check(loaded, max(inner.get_vocab(with_added_tokens=False).values(), default=0))
+    return loaded
 
 
 def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -115,7 +115,11 @@ def predicted(rows: Sequence[NDArray[np.int64]]) -> int:
 
 
 def score(
-    judge: Judge, keys: Sequence[str], rows: Sequence[NDArray[np.int64]], place: Place, budget: int
+    judge: Judge,
+    keys: Sequence[str],
+    rows: Sequence[NDArray[np.int64]],
+    parallel: Place,
+    budget: int,
 ) -> Iterator[Scores]:
     """The scores of samples, batch by batch, the longest first.
 
@@ -129,34 +133,36 @@ def score(
         LawdslError: as `models.load`; losses that are not numbers (R0605), or too little memory
             (R0606).
     """
-    loss = _loaded(judge, place)
+    loss = _loaded(judge, parallel)
     for batch in _batches(rows, budget):
-        losses = _mean_losses(judge, loss, [rows[i] for i in batch], place)
+        losses = _mean_losses(judge, loss, [rows[i] for i in batch], parallel)
         counts = tuple(max(len(rows[i]) - 1, 0) for i in batch)
         yield Scores(tuple(keys[i] for i in batch), losses, counts)
 
 
-def estimate(judge: Judge, rows: Sequence[NDArray[np.int64]], place: Place, budget: int) -> float:
+def estimate(
+    judge: Judge, rows: Sequence[NDArray[np.int64]], parallel: Place, budget: int
+) -> float:
     """Seconds that `score` will take, by a batch from the middle; the loading is left out.
 
     Raises:
         LawdslError: as `score`.
     """
-    loss = _loaded(judge, place)
+    loss = _loaded(judge, parallel)
     batches = list(_batches(rows, budget))
     batch = [rows[i] for i in batches[len(batches) // 2]]
-    _mean_losses(judge, loss, batch, place)  # once for what happens only the first time
+    _mean_losses(judge, loss, batch, parallel)  # once for what happens only the first time
     begun = time.perf_counter()
-    _mean_losses(judge, loss, batch, place)
+    _mean_losses(judge, loss, batch, parallel)
     return (time.perf_counter() - begun) * predicted(rows) / max(predicted(batch), 1)
 
 
-def _loaded(judge: Judge, place: Place) -> models.Loss:
+def _loaded(judge: Judge, parallel: Place) -> models.Loss:
     model = models.load(str(judge.folder), "loaded", 0)
     if judge.precision == "bfloat16":
         for parameter in model.parameters():  # and no buffers: angles of positions need float32
             parameter.data = parameter.data.bfloat16()
-    return models.Loss(model.to(place.device).eval())
+    return models.Loss(model.to(parallel.device).eval())
 
 
 def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[int]]:
@@ -173,15 +179,15 @@ def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[in
 
 @torch.no_grad()
 def _mean_losses(
-    judge: Judge, loss: models.Loss, rows: Sequence[NDArray[np.int64]], place: Place
+    judge: Judge, loss: models.Loss, rows: Sequence[NDArray[np.int64]], parallel: Place
 ) -> tuple[float, ...]:
     tokens = np.zeros((len(rows), max(2, *map(len, rows))), np.int64)
     for i, row in enumerate(rows):  # what fills a row up comes after it: nothing attends to it
         tokens[i, : len(row)] = row
     try:
-        each = loss(torch.from_numpy(tokens).to(place.device), each=True).double().cpu().numpy()
+        each = loss(torch.from_numpy(tokens).to(parallel.device), each=True).double().cpu().numpy()
     except torch.OutOfMemoryError:
-        message = f"{tokens.size} tokens at once do not fit in the memory of {place.name}"
+        message = f"{tokens.size} tokens at once do not fit in the memory of {parallel.name}"
         help = "take fewer with --batch-tokens, or another --device; the scores so far are kept"
         raise LawdslError(
             Diagnostic("R0606", message, place=f"model {judge.name}", help=help)
@@ -203,9 +209,9 @@ def _tokenizer(folder: Path, name: str) -> Any:
         with no_panic(path, b""):
             inner = Inner.from_file(str(path))
     except LawdslError as error:
-        said = error.diagnostics[0].message.partition(": ")[2]
+        message = error.diagnostics[0].message.partition(": ")[2]
         raise _no_tokenizer(
-            f"the tokenizer of the model {name} cannot be read: {said}", path
+            f"the tokenizer of the model {name} cannot be read: {message}", path
         ) from None
     inner.no_truncation()
     inner.no_padding()
@@ -222,8 +228,8 @@ def _start(inner: Any, folder: Path) -> tuple[int, ...]:
     start = tuple(token for token, _ in before)
     if start and len(start) < len(with_special.ids):
         return start
-    known = (inner.token_to_id(end) for end in ENDS)
-    return next(((token,) for token in known if token is not None), ())
+    token_ids = (inner.token_to_id(end) for end in ENDS)
+    return next(((token,) for token in token_ids if token is not None), ())
 
 
 def _check(judge: Judge, token: int) -> None:

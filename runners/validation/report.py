@@ -21,19 +21,19 @@ PERPLEXITY = (
 
 
 def warnings_of(
-    drawn: Drawn, measured: Measured, selection: Selection, wanted: Wanted
+    drawn: Drawn, measured: Measured, selection: Selection, request: Wanted
 ) -> Iterator[Diagnostic]:
     """What whoever uses the set should know."""
-    if len(drawn.samples) + drawn.short < wanted.samples:
+    if len(drawn.samples) + drawn.short < request.samples:
         yield _warning(
             "R0607",
-            f"there are only {len(drawn.samples) + drawn.short} documents, not {wanted.samples:,}:"
+            f"there are only {len(drawn.samples) + drawn.short} documents, not {request.samples:,}:"
             " all are taken",
         )
-    if len(selection.kept) < wanted.keep:
+    if len(selection.kept) < request.keep:
         yield _warning(
             "R0607",
-            f"only {len(selection.kept)} samples are left, not {wanted.keep:,}: all are kept",
+            f"only {len(selection.kept)} samples are left, not {request.keep:,}: all are kept",
             "draw more with --samples, or ask for fewer with --keep",
         )
     if not measured.judges:
@@ -62,13 +62,13 @@ def warnings_of(
 
 
 def report(
-    drawn: Drawn, measured: Measured, selection: Selection, wanted: Wanted
+    drawn: Drawn, measured: Measured, selection: Selection, request: Wanted
 ) -> dict[str, Any]:
     """What was done, as plain data; but for the samples themselves, what selection.json has."""
     count = len(drawn.samples)
     return {
         "schema": SCHEMA,
-        "wanted": asdict(wanted) | {"worst": str(wanted.worst)},
+        "wanted": asdict(request) | {"worst": str(request.worst)},
         "documents": drawn.documents,
         "copies": drawn.again,
         "short": drawn.short,

@@ -96,21 +96,21 @@ def draw(
         LawdslError: text or a corpus that cannot be read; nothing left of what was drawn (R0601).
     """
     heap: list[int] = []  # of keys with a minus, so that the last in the order is at hand
-    found: dict[int, Sample] = {}
+    by_position: dict[int, Sample] = {}
     copies: Counter[int] = Counter()
     documents = 0
     for key, document in _keyed(inputs, seed, glob, text_field, progress):
         documents += 1
-        if key in found:
+        if key in by_position:
             copies[key] += 1
         elif len(heap) < count or key < -heap[0]:
             if len(heap) < count:
                 heapq.heappush(heap, -key)
             else:
                 last = -heapq.heapreplace(heap, -key)
-                del found[last], copies[last]
-            found[key] = _stretch(key, document(), CHARACTERS * length)
-    drafts = [found[key] for key in sorted(found)]
+                del by_position[last], copies[last]
+            by_position[key] = _stretch(key, document(), CHARACTERS * length)
+    drafts = [by_position[key] for key in sorted(by_position)]
     samples = tuple(_pieces(drafts, tokenizer, length, shortest))
     if not samples:
         raise LawdslError(
@@ -192,11 +192,11 @@ def _stretch(key: int, document: Document, room: int) -> Sample:
     text = document.text
     # low bits, for the high ones are small in all that are drawn
     start = (key & 0xFFFFFFFF) % (len(text) - room + 1) if len(text) > room else 0
-    around, at = [], 0
+    around, length = [], 0
     for paragraph in paragraphs(text):
-        if at < start + room and at + len(paragraph) > start:
+        if length < start + room and length + len(paragraph) > start:
             around.append(paragraph_key(paragraph))
-        at += len(paragraph)
+        length += len(paragraph)
     piece = text[start : start + room].encode("utf-8", "replace").decode("utf-8")
     keys = tuple(k for k in around if k)
     return Sample(f"{key:032x}", piece, document.source, keys, len(text) > room)

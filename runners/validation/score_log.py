@@ -77,11 +77,11 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
     with hold(folder, label):
         if not path.exists() and _head(older).get("samples") == samples:
             shutil.copyfile(older, path)
-        known = _known(path, samples)
+        scores = _known(path, samples)
         with open_points(path) as file:
             if not file.lines:
                 file.append({"schema": SCHEMA, "samples": samples})
-            yield Scorebook(known, file)
+            yield Scorebook(scores, file)
 
 
 def _head(path: Path) -> dict[str, Any]:
@@ -101,28 +101,28 @@ def _known(path: Path, samples: str) -> dict[str, dict[str, tuple[float, int]]]:
         raise _unfit(error.diagnostics[0].message, error.diagnostics[0].place, path) from None
     if lines and (lines[0].get("schema"), lines[0].get("samples")) != (SCHEMA, samples):
         raise _unfit("the scores that were begun are of other samples", str(path), path)
-    known: dict[str, dict[str, tuple[float, int]]] = {}
+    scores: dict[str, dict[str, tuple[float, int]]] = {}
     for number, line in enumerate(lines[1:], 2):
         try:
-            known.setdefault(line["model"], {}).update(_by_key(line))
+            scores.setdefault(line["model"], {}).update(_by_key(line))
         except (KeyError, TypeError, ValueError):
             raise _unfit("the line is damaged", f"{path}, line {number}", path) from None
-    return known
+    return scores
 
 
 def _by_key(line: dict[str, Any]) -> dict[str, tuple[float, int]]:
     pairs = zip(line["losses"], line["tokens"], strict=True)
-    found = {
+    by_key = {
         key: (float(loss), int(n)) for key, (loss, n) in zip(line["samples"], pairs, strict=True)
     }
-    if not all(math.isfinite(loss) for loss, _ in found.values()):
+    if not all(math.isfinite(loss) for loss, _ in by_key.values()):
         raise ValueError("a loss is not a number")
-    return found
+    return by_key
 
 
-def _unfit(message: str, place: str, path: Path) -> LawdslError:
+def _unfit(message: str, location: str, path: Path) -> LawdslError:
     help = (
         f"give the same text, --tokenizer, --samples, --length and --seed as before,"
         f" or remove {path.parent} to begin again"
     )
-    return LawdslError(Diagnostic("R0604", message, place=place, help=help))
+    return LawdslError(Diagnostic("R0604", message, place=location, help=help))

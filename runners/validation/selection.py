@@ -54,14 +54,14 @@ def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection
     count = int(worst * samples)
     among = np.zeros((models, samples), dtype=np.int64)
     thresholds: list[float | None] = []
-    for row, own in zip(losses, among, strict=True):
+    for row, of_sample in zip(losses, among, strict=True):
         last = np.argsort(row, kind="stable")[samples - count :]
-        own[last] = 1
+        of_sample[last] = 1
         thresholds.append(float(np.exp(row[last[0]])) if count else None)
     all_worst = among.all(axis=0) & (models > 0)
-    left = np.flatnonzero(~all_worst)
+    candidates = np.flatnonzero(~all_worst)
     return Selection(
-        kept=tuple(left[:keep].tolist()),
+        kept=tuple(candidates[:keep].tolist()),
         dropped=tuple(np.flatnonzero(all_worst).tolist()),
         thresholds=tuple(thresholds),
         worst_of=tuple(np.bincount(among.sum(axis=0), minlength=models + 1).tolist()),

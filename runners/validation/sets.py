@@ -83,7 +83,7 @@ class Measured:
     tokens: NDArray[np.int64]
 
 
-def judges_of(folders: Sequence[str | Path], length: int, place: Place) -> tuple[Judge, ...]:
+def judges_of(folders: Sequence[str | Path], length: int, parallel: Place) -> tuple[Judge, ...]:
     """The models in some folders, looked at and not yet loaded.
 
     Raises:
@@ -93,15 +93,15 @@ def judges_of(folders: Sequence[str | Path], length: int, place: Place) -> tuple
 
     names = [Path(folder).resolve().name for folder in folders]
     names = [n if names.count(n) == 1 else str(f) for n, f in zip(names, folders, strict=True)]
-    found: dict[str, Judge] = {}
+    judges: dict[str, Judge] = {}
     for folder, name in zip(folders, names, strict=True):
-        new = judge(folder, name, length, place)
-        old = found.setdefault(new.identity, new)
+        new = judge(folder, name, length, parallel)
+        old = judges.setdefault(new.identity, new)
         if old is not new:
             message = f"the models {old.name} and {name} are the same, and agree on everything"
             help = "name each model once"
             raise LawdslError(Diagnostic("R0605", message, place=str(folder), help=help))
-    return tuple(found.values())
+    return tuple(judges.values())
 
 
 def work_folder(folder: Path) -> Path:
@@ -132,12 +132,12 @@ def measure(
         total = sum(predicted(rows) for _, rows in plan)
         done = 0
         for judge, rows in plan:
-            known = book.of(judge.identity)
-            left = [i for i, key in enumerate(keys) if key not in known]
-            done += predicted(rows) - predicted([rows[i] for i in left])
-            if not left:
+            cached = book.of(judge.identity)
+            missing = [i for i, key in enumerate(keys) if key not in cached]
+            done += predicted(rows) - predicted([rows[i] for i in missing])
+            if not missing:
                 continue
-            some = [keys[i] for i in left], [rows[i] for i in left]
+            some = [keys[i] for i in missing], [rows[i] for i in missing]
             for scores in score(judge, *some, panel.place, panel.budget):
                 book.add(judge.identity, judge.name, scores)
                 done += sum(scores.tokens)
@@ -185,7 +185,7 @@ def write_set(
     tokenizer: Tokenizer,
     drawn: Drawn,
     selection: Selection,
-    found: dict[str, Any],
+    facts: dict[str, Any],
     inputs: Sequence[str | Path],
     force: bool = False,
 ) -> Corpus:
@@ -195,12 +195,12 @@ def write_set(
     does not have the other half of a paragraph that was cut.
 
     Args:
-        found: as `report.report` gives it.
+        facts: as `report.report` gives it.
         force: replace the folder if there is one.
     Raises:
         LawdslError: a folder that exists, a disk that is full.
     """
-    kept = [drawn.samples[i] for i in selection.kept]
+    selected = [drawn.samples[i] for i in selection.kept]
     lists = {
         title: [
             {"sample": drawn.samples[i].key, "source": drawn.samples[i].source} for i in numbers
@@ -208,19 +208,19 @@ def write_set(
         for title, numbers in (("kept", selection.kept), ("dropped", selection.dropped))
     }
     scores = work_folder(folder) / SCORES
-    with new_folders((folder,), force) as places:
-        partial = places[folder]
-        with writing(places.values()):
+    with new_folders((folder,), force) as partial_folders:
+        partial = partial_folders[folder]
+        with writing(partial_folders.values()):
             writer = Writer(partial, name, tokenizer)
-            for begin in range(0, len(kept), BATCH):
-                batch = kept[begin : begin + BATCH]
+            for begin in range(0, len(selected), BATCH):
+                batch = selected[begin : begin + BATCH]
                 # the low half of a key is random in all that are drawn, the high one is small
-                made = [Made(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch]
-                writer.add(made, None)
+                documents = [Made(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch]
+                writer.add(documents, None)
             writer.finish(None)
             if scores.exists():
                 shutil.copyfile(scores, partial / SCORES)
-            text = json.dumps(found | {"lists": lists}, indent=1, ensure_ascii=False)
+            text = json.dumps(facts | {"lists": lists}, indent=1, ensure_ascii=False)
             (partial / SELECTION).write_text(
                 text + "\n", encoding="utf-8", errors="backslashreplace"
             )

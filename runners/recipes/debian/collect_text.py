@@ -122,8 +122,8 @@ def document(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]
 
 def files(folder: Path) -> list[Path]:
     """The regular files below a folder, without links: what they lead to is met by itself."""
-    found = folder.rglob("*") if folder.is_dir() else ()
-    return sorted(path for path in found if path.is_file() and not path.is_symlink())
+    paths = folder.rglob("*") if folder.is_dir() else ()
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def plain_name(path: Path) -> str:

@@ -51,8 +51,8 @@ def from_html(text: str) -> str:
     reader = _Html()
     reader.feed(text)
     reader.close()
-    said = re.sub(r"[ \t]+\n", "\n", "".join(reader.said))
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"\n ", "\n", said))
+    joined = re.sub(r"[ \t]+\n", "\n", "".join(reader.said))
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"\n ", "\n", joined))
 
 
 # ---- info, pod ----
@@ -61,12 +61,12 @@ def from_html(text: str) -> str:
 def from_info(text: str) -> str:
     """An info file without the lines that lead from node to node."""
     nodes = text.split("\x1f")
-    kept = []
+    lines = []
     for node in nodes:
         head, _, body = node.lstrip("\n").partition("\n")
         if head.startswith("File: ") and "Node: " in head and "Index" not in head:
-            kept.append(re.sub(r"^\* .*::.*$|^\* Menu:$", "", body, flags=re.MULTILINE))
-    return "\n".join(kept)
+            lines.append(re.sub(r"^\* .*::.*$|^\* Menu:$", "", body, flags=re.MULTILINE))
+    return "\n".join(lines)
 
 
 _POD_CODE = re.compile(r"[A-Z](?:<<+\s+(.*?)\s+>>+|<([^<>]*)>)", re.DOTALL)
@@ -75,7 +75,7 @@ _POD_ENTITIES = {"lt": "<", "gt": ">", "verbar": "|", "sol": "/"}
 
 def from_pod(text: str) -> str:
     """The documentation in a perl module, without its program and its formatting codes."""
-    kept: list[str] = []
+    lines: list[str] = []
     inside = skipping = False
     for paragraph in re.split(r"\n[ \t]*\n", text):
         paragraph = paragraph.strip("\n")
@@ -88,8 +88,8 @@ def from_pod(text: str) -> str:
                 continue
             paragraph = "" if rest.strip() == "*" else rest
         if inside and not skipping and paragraph.strip():
-            kept.append(paragraph if paragraph[0] in " \t" else _without_codes(paragraph))
-    return "\n\n".join(kept) + "\n"
+            lines.append(paragraph if paragraph[0] in " \t" else _without_codes(paragraph))
+    return "\n\n".join(lines) + "\n"
 
 
 def _without_codes(text: str) -> str:

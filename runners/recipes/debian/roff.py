@@ -213,8 +213,8 @@ _TAKES = {
 def _arguments(rest: str) -> list[str]:
     """The arguments of a macro: words, or what is in quotes, without escapes."""
     rest = re.sub(r'\\".*', "", rest).strip()
-    found = re.findall(r'"((?:[^"]|"")*)"?|((?:\\ |[^\s"])(?:\\ |[^\s])*)', rest)
-    plain = (_unescaped((quoted or bare).replace('""', '"')) for quoted, bare in found)
+    matches = re.findall(r'"((?:[^"]|"")*)"?|((?:\\ |[^\s"])(?:\\ |[^\s])*)', rest)
+    plain = (_unescaped((quoted or bare).replace('""', '"')) for quoted, bare in matches)
     return [text for text in plain if text]
 
 
