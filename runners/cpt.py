@@ -30,16 +30,25 @@ from torch import nn
 from lawdsl.core.diagnostics import LawdslError, render
 
 from .run import exit_status, streams
-from .run.exit_status import DIVERGED, DONE, LOST, MEMORY, WRONG, Stop
+from .run.exit_status import DIVERGED, DONE, LOST, MEMORY, WRONG, ExitRequest
 from .run.locks import hold
 from .run.schedules import learning_rate
-from .spec import Order, read_order
+from .spec import RunOrder, read_order
 from .training import export
-from .training.distributed import Place, any_of, join, leave, lost, out_of_memory, peak_memory, say
+from .training.distributed import (
+    ParallelContext,
+    any_of,
+    join,
+    leave,
+    lost,
+    out_of_memory,
+    peak_memory,
+    say,
+)
 from .training.recording import record
-from .training.setup import Task, task_of
+from .training.setup import TrainingTask, task_of
 from .training.sharding import gathered
-from .training.state import Standing, finite, resumed, save
+from .training.state import TrainState, finite, resumed, save
 
 LOOK = 50  # steps between looks at whether the loss is still a number
 
@@ -80,7 +89,7 @@ def main(arguments: list[str]) -> int:
             leave(parallel)
 
 
-def train(folder: Path, order: Order, parallel: Place, exit_stack: ExitStack) -> int:
+def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: ExitStack) -> int:
     """Begin the run or go on with it; the exit code.
 
     Args:
@@ -94,7 +103,7 @@ def train(folder: Path, order: Order, parallel: Place, exit_stack: ExitStack) ->
         if parallel.first:
             exit_status.forget(folder)
         return DONE if status == "done" else DIVERGED
-    stop = Stop(parallel.world)
+    stop = ExitRequest(parallel.world)
     task = task_of(folder, order, parallel)
     state = resumed(task, exit_stack)
     steps, due = task.training.steps, frozenset(order.run.evaluate)
@@ -127,10 +136,10 @@ def train(folder: Path, order: Order, parallel: Place, exit_stack: ExitStack) ->
         _update(task, state)
 
 
-def _update(task: Task, state: Standing) -> None:
+def _update(task: TrainingTask, state: TrainState) -> None:
     """A step: the gradient of the mean loss over the next rows of the mixture, and AdamW."""
     state.clock.start()
-    inputs, training, parallel = task.inputs, task.training, task.place
+    inputs, training, parallel = task.inputs, task.training, task.parallel
     # of dropout, where there is any
     torch.manual_seed(_seed(task.order.run.seed, state.step, parallel.rank))
     tokens = [inputs.corpora[name].tokens for name in inputs.mixture.names]
@@ -159,38 +168,42 @@ def _seed(seed: int, step: int, rank: int) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=7).digest(), "little")
 
 
-def _done(task: Task, state: Standing) -> int:
+def _done(task: TrainingTask, state: TrainState) -> int:
     """Keep the trained model, and record that the run is done; the exit code."""
     state.clock.pause()
     tensors = gathered(task.loss, task.model, None)["model"]
-    if task.place.first and task.order.how.save_final:
+    if task.parallel.first and task.order.how.save_final:
         tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
         export.export(task.folder / "model", task.model, tensors, tokenizer)
     _finish(task, state, "done", weights=export.digest(tensors))
     return DONE
 
 
-def _diverged(task: Task, state: Standing) -> int:
+def _diverged(task: TrainingTask, state: TrainState) -> int:
     """Record that the loss is not a number any more, the rows before are kept; the exit code."""
     why = f"the loss is not finite after step {state.step}"
     _finish(task, state, "diverged", why)
-    say(task.place, f"diverged: {why}")
+    say(task.parallel, f"diverged: {why}")
     return DIVERGED
 
 
 def _finish(
-    task: Task, state: Standing, status: str, message: str = "", weights: str | None = None
+    task: TrainingTask,
+    state: TrainState,
+    status: str,
+    message: str = "",
+    weights: str | None = None,
 ) -> None:
     """Record how the run ended; its checkpoints go."""
     state.clock.pause()
-    if task.place.first:
+    if task.parallel.first:
         done = {
             "status": status,
             "step": state.step,
             "message": message,
             "weights": weights,
             "seconds": state.clock.seconds + state.clock.since[0],
-            "peak_memory_bytes": peak_memory(task.place),
+            "peak_memory_bytes": peak_memory(task.parallel),
         }
         exit_status.finish(task.folder, done)
 

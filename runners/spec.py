@@ -51,7 +51,7 @@ Share = Annotated[str, BeforeValidator(exact)]
 Positive = Annotated[int, Field(gt=0)]
 
 
-class Model(Record):
+class ModelSpec(Record):
     """The model that a run begins with.
 
     `fingerprint` is of the weights, or of the configuration where there are none: then the weights
@@ -63,7 +63,7 @@ class Model(Record):
     initialization: Literal["loaded", "width-scaled", "transformers"] = "loaded"
 
 
-class Source(Record):
+class CorpusSpec(Record):
     """A corpus of the mixture: its share of the rows, and how often it may be gone through."""
 
     fingerprint: str
@@ -107,8 +107,8 @@ class Run(Record):
     Shares are of rows and so, every row being `sequence` tokens, of tokens.
     """
 
-    model: Model
-    corpora: dict[str, Source]
+    model: ModelSpec
+    corpora: dict[str, CorpusSpec]
     validation: dict[str, str]
     """Fingerprint of every validation set."""
     training: Training
@@ -143,7 +143,7 @@ class Run(Record):
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-class How(Record):
+class ExecutionConfig(Record):
     """How a run is run; other values give the same losses, but for rounding."""
 
     device: str = "auto"
@@ -174,14 +174,14 @@ class Paths(Record):
     validation: dict[str, str]
 
 
-class Order(Record):
+class RunOrder(Record):
     """What is written into a run's folder before it begins: `spec.json`."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     label: str
     run: Run
     paths: Paths
-    how: How = How()
+    how: ExecutionConfig = ExecutionConfig()
     columns: dict[str, str | int | float | None] = {}
     """Further columns of the table that are known beforehand."""
 
@@ -191,7 +191,7 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def read_order(folder: Path) -> Order:
+def read_order(folder: Path) -> RunOrder:
     """The order of a run's folder.
 
     Raises:
@@ -199,7 +199,7 @@ def read_order(folder: Path) -> Order:
     """
     path = folder / ORDER
     try:
-        return Order.model_validate_json(path.read_bytes())
+        return RunOrder.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         why = f"{folder} is not the folder of a run: it has no {ORDER}"
         notes: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ def read_order(folder: Path) -> Order:
     raise LawdslError(Diagnostic("R0102", why, notes=notes, help=help))
 
 
-def write_order(folder: Path, order: Order) -> None:
+def write_order(folder: Path, order: RunOrder) -> None:
     """Write the order into a run's folder, which is made where there is none."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / ORDER, order.model_dump_json(by_alias=True, indent=2) + "\n")

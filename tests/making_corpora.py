@@ -35,11 +35,11 @@ def ask(what: str, folder: Path, *numbers: int) -> dict[str, Any]:
 
 def make(text: Path, home: Path, force: bool, last: int | None = None) -> list[str]:
     """Two corpora, the second for validation; their fingerprints."""
-    from lawdsl.runners.corpora.build import Part, write_corpora
+    from lawdsl.runners.corpora.build import CorpusPart, write_corpora
 
     parts = {
-        home / "train": Part("train", Fraction(4, 5), max_tokens=last),
-        home / "validation": Part("validation", Fraction(1, 5), first=True),
+        home / "train": CorpusPart("train", Fraction(4, 5), max_tokens=last),
+        home / "validation": CorpusPart("validation", Fraction(1, 5), first=True),
     }
     tokenizer = text.parent / "tokenizer.json"
     return [c.fingerprint for c in write_corpora([text], parts, tokenizer, force=force)]

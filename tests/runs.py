@@ -16,7 +16,16 @@ from unittest import mock
 import numpy as np
 
 from lawdsl.runners.corpora import corpus as corpora
-from lawdsl.runners.spec import How, Model, Order, Paths, Run, Source, Training, write_order
+from lawdsl.runners.spec import (
+    CorpusSpec,
+    ExecutionConfig,
+    ModelSpec,
+    Paths,
+    Run,
+    RunOrder,
+    Training,
+    write_order,
+)
 
 VOCABULARY = 256
 SIZES = {"general": 12_000, "code": 9_000, "general-held": 700, "code-held": 500}
@@ -121,7 +130,7 @@ def order(
     max_epochs: float = 1.0,
     fingerprint: str | None = None,
     **training: Any,
-) -> Order:
+) -> RunOrder:
     """A run of 24 steps with a checkpoint every 7, on the corpora in a folder."""
     from lawdsl.runners.training import models
 
@@ -130,14 +139,14 @@ def order(
     values = {"steps": 24, "batch": 4, "sequence": 32, "learning_rate": 1e-2} | training
     rest = str(1 - Fraction(share))
     run = Run(
-        model=Model(
+        model=ModelSpec(
             name="model",
             fingerprint=fingerprint or models.fingerprint(source),
             initialization=initialization,
         ),
         corpora={
-            "general": Source(fingerprint=prints["general"], share=rest, max_epochs=max_epochs),
-            "code": Source(fingerprint=prints["code"], share=share, max_epochs=max_epochs),
+            "general": CorpusSpec(fingerprint=prints["general"], share=rest, max_epochs=max_epochs),
+            "code": CorpusSpec(fingerprint=prints["code"], share=share, max_epochs=max_epochs),
         },
         validation={"general": prints["general-held"], "code": prints["code-held"]},
         training=Training(**values),
@@ -150,13 +159,13 @@ def order(
         validation={name: str(data / f"{name}-held") for name in run.validation},
     )
     settings = {"device": "cpu", "checkpoint_every": 7} | dict(how or {})
-    return Order(schema=1, label=label, run=run, paths=paths, how=How(**settings))
+    return RunOrder(schema=1, label=label, run=run, paths=paths, how=ExecutionConfig(**settings))
 
 
 # --- runs
 
 
-def do(folder: Path, ordered: Order | None = None) -> int:
+def do(folder: Path, ordered: RunOrder | None = None) -> int:
     """Do a run in this process, or go on with it; its exit code."""
     from lawdsl.runners import cpt
 

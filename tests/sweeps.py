@@ -13,8 +13,8 @@ import numpy as np
 
 from lawdsl.runners.run.model_facts import ModelFacts
 from lawdsl.runners.sweeps.grid import orders_of
-from lawdsl.runners.sweeps.inputs import Inputs, inputs_of
-from lawdsl.runners.sweeps.local import Engine
+from lawdsl.runners.sweeps.inputs import SweepInputs, inputs_of
+from lawdsl.runners.sweeps.local import LocalEngine
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Plan, plan_of
 from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
@@ -104,7 +104,7 @@ def inspect(sources: Sequence[Any]) -> list[ModelFacts]:
     return found
 
 
-def sweep_in(folder: Path, text: str = TEXT) -> tuple[Sweep, Inputs]:
+def sweep_in(folder: Path, text: str = TEXT) -> tuple[Sweep, SweepInputs]:
     sweep = read_sweep(made(folder, text))
     return sweep, inputs_of(sweep, inspect)
 
@@ -116,8 +116,8 @@ def planned(path: Path, machine: Machine = MACHINE, jobs: int = 2) -> Plan:
     return plan_of(sweep, inputs, orders_of(sweep, inputs), machine, jobs)
 
 
-def engine(**changes: Any) -> Engine:
-    return Engine(**{"machine": MACHINE, "jobs": 2, "worker": WORKER, **changes})
+def engine(**changes: Any) -> LocalEngine:
+    return LocalEngine(**{"machine": MACHINE, "jobs": 2, "worker": WORKER, **changes})
 
 
 def with_lines(text: str, **tables: str) -> str:

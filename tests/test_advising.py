@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from texts import lawdsl as command_line
 
-from lawdsl.runners.tables.collect import Collected
+from lawdsl.runners.tables.collect import RunsTable
 from lawdsl.runners.tables.files import write_table
 from lawdsl.runners.tables.recommendation import Advice, advise
 
@@ -36,7 +36,7 @@ GRIDS = {
 
 def table(
     sizes: list[int], steps: list[int], shares: list[float], status: str = "done"
-) -> Collected:
+) -> RunsTable:
     """Losses of a law that has all three in it, with noise of 0.001."""
     rng = np.random.default_rng(1)
     grid = [(n, s, r) for n in sizes for r in shares for s in steps]
@@ -56,7 +56,7 @@ def table(
         "L_code [nat/token]": (loss + rng.normal(0, 0.001, count)).tolist(),
     }
     smallest = f"setting D_min = {int(tokens.min())} unit token"
-    return Collected(columns, (smallest,), len(sizes) * len(shares), ())
+    return RunsTable(columns, (smallest,), len(sizes) * len(shares), ())
 
 
 @pytest.mark.parametrize("name", GRIDS)

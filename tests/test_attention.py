@@ -84,7 +84,7 @@ def _fresh() -> Any:
 def test_the_hidden_states_are_those_of_the_model_with_every_mask_written_out(name: str):
     """33 tokens, more than the windows of the layers that see only 16."""
     model = drawn(name)
-    loss = models.Loss(model)
+    loss = models.LanguageModelLoss(model)
     ours = loss(ROWS, each=True)
     model.set_attn_implementation("eager")
     assert torch.allclose(ours, loss(ROWS, each=True), rtol=1e-5, atol=1e-5)
@@ -94,7 +94,7 @@ def test_the_hidden_states_are_those_of_the_model_with_every_mask_written_out(na
     "name", ["qwen2", *slow("mistral", "llama", "gpt-neox", "gpt2, dropout", "opt")]
 )
 def test_compiled_as_eager_there_is_no_mask_where_attention_is_plainly_causal(name: str):
-    loss = models.Loss(drawn(name)).train()
+    loss = models.LanguageModelLoss(drawn(name)).train()
     eager, compiled = Seen(), Seen()
     with mock.patch.object(F, "scaled_dot_product_attention", eager):
         loss(ROWS)
@@ -110,7 +110,7 @@ def test_compiled_as_eager_there_is_no_mask_where_attention_is_plainly_causal(na
 @pytest.mark.parametrize("name", ["qwen2, some layers slide", *slow("qwen2", "mistral")])
 def test_compiled_as_eager_the_losses_and_gradients_are_the_same(name: str):
     """Compiled kernels may add up in another order: a few units in the last place of float32."""
-    loss = models.Loss(drawn(name))
+    loss = models.LanguageModelLoss(drawn(name))
     parameters = [p for p in loss.parameters() if p.requires_grad]
     eager = loss(ROWS)
     slopes = torch.autograd.grad(eager, parameters)
@@ -125,7 +125,7 @@ def test_families_with_biases_of_their_own_keep_their_attention():
     for name in OWN:
         model = drawn(name)
         before = model.config._attn_implementation
-        models.Loss(model)
+        models.LanguageModelLoss(model)
         assert model.config._attn_implementation == before != attention.NAME
 
 

@@ -254,7 +254,7 @@ import subprocess, sys
 from pathlib import Path
 import dying
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners import checkpoints
+from lawdsl.runners.training import checkpoints
 
 disk = Path(sys.argv[1])
 folder = disk / "checkpoints"

@@ -29,7 +29,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.read import read_table
 from lawdsl.runners.sweeps.run_folders import prepare
 from lawdsl.runners.tables import collect as collecting
-from lawdsl.runners.tables.collect import Collected, collect
+from lawdsl.runners.tables.collect import RunsTable, collect
 from lawdsl.runners.tables.files import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,17 +70,17 @@ def folder(path: Path, label: str) -> Path:
     return found
 
 
-def column(table: Collected, name: str) -> list[Any]:
+def column(table: RunsTable, name: str) -> list[Any]:
     (header,) = (h for h in table.columns if h.partition(" ")[0] == name)
     return list(table.columns[header])
 
 
-def of_run(table: Collected, label: str, name: str) -> list[Any]:
+def of_run(table: RunsTable, label: str, name: str) -> list[Any]:
     pairs = zip(column(table, "label"), column(table, name), strict=True)
     return [value for own, value in pairs if own == label]
 
 
-def codes(table: Collected) -> list[str]:
+def codes(table: RunsTable) -> list[str]:
     return [d.code for d in table.warnings]
 
 

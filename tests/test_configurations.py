@@ -45,7 +45,7 @@ def plain(name: str) -> dict[str, Any]:
 
 def repeats(model: Any) -> bool:
     """Whether a model in training gives the same twice."""
-    loss = models.Loss(model.train())
+    loss = models.LanguageModelLoss(model.train())
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)

@@ -40,9 +40,9 @@ from texts import (
 
 from lawdsl.runners.corpora import atomic_folders, build, documents
 from lawdsl.runners.corpora import tokenizer as tokenizing
-from lawdsl.runners.corpora.build import Part, write_corpora, write_corpus
+from lawdsl.runners.corpora.build import CorpusPart, write_corpora, write_corpus
 from lawdsl.runners.corpora.corpus import Corpus, open_corpus
-from lawdsl.runners.corpora.deduplication import Seen, document_key, paragraphs
+from lawdsl.runners.corpora.deduplication import HashSet, document_key, paragraphs
 from lawdsl.runners.corpora.tokenizer import load_tokenizer
 from lawdsl.runners.corpora.writer import Writer
 
@@ -67,10 +67,10 @@ def texts_of(corpus: Corpus) -> list[str]:
     ]
 
 
-def split(home: Path, first: bool = True, **shares: str) -> dict[Path, Part]:
+def split(home: Path, first: bool = True, **shares: str) -> dict[Path, CorpusPart]:
     """Parts by name and share; those called validation are made first."""
     return {
-        home / name: Part(name, Fraction(share), first=first and name == "validation")
+        home / name: CorpusPart(name, Fraction(share), first=first and name == "validation")
         for name, share in shares.items()
     }
 
@@ -178,7 +178,7 @@ def test_a_long_document_is_made_tokens_in_pieces(
 
     whole = text(*range(300))
     write_jsonl(tmp_path / "a.jsonl", [whole])
-    parts = {tmp_path / "cut": Part("cut", max_document_tokens=50)}
+    parts = {tmp_path / "cut": CorpusPart("cut", max_document_tokens=50)}
     (cut,) = write_corpora([tmp_path / "a.jsonl"], parts, encoder)
     (piece,) = texts_of(cut)
     assert len(cut.tokens) == 50 and piece in whole
@@ -293,7 +293,7 @@ def test_max_tokens_keeps_documents_spread_over_all(tokenizer: Path, tmp_path: P
     sizes = (1000, 2000)
     made = [
         write_corpora(
-            [tmp_path / "a.jsonl"], {tmp_path / f"{n}": Part("few", max_tokens=n)}, tokenizer
+            [tmp_path / "a.jsonl"], {tmp_path / f"{n}": CorpusPart("few", max_tokens=n)}, tokenizer
         )[0]
         for n in sizes
     ]
@@ -306,7 +306,7 @@ def test_max_tokens_keeps_documents_spread_over_all(tokenizer: Path, tmp_path: P
     assert large == sorted((text(i) for i in range(400)), key=document_key)[: len(large)]
     assert large[: len(small)] == small
     most = len(made[1].tokens)
-    parts = {tmp_path / "exact": Part("few", max_tokens=most)}
+    parts = {tmp_path / "exact": CorpusPart("few", max_tokens=most)}
     assert len(write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)[0].tokens) == most
 
 
@@ -348,7 +348,7 @@ def test_validation_loses_nothing_to_training(tokenizer: Path, tmp_path: Path):
 
 @given(st.lists(st.sets(st.integers(1, 40), max_size=12), max_size=12), st.sets(st.integers(1, 40)))
 def test_what_was_seen_is_known(batches: list[set[int]], asked: set[int]):
-    seen = Seen()
+    seen = HashSet()
     for batch in batches:
         seen.add(batch)
 

@@ -31,7 +31,7 @@ from lawdsl.runners import spec
 from lawdsl.runners.corpora.corpus import open_corpus
 from lawdsl.runners.run import locks, schedules, streams
 from lawdsl.runners.training import models, recording
-from lawdsl.runners.training.evaluation import Measured
+from lawdsl.runners.training.evaluation import ValidationLoss
 
 DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
 
@@ -189,7 +189,7 @@ def test_a_signal_ends_an_evaluation_and_it_is_made_again(
     spec.write_order(tmp_path, runs.order(data))
     measure, asked, ended = recording.measure, [0], list[bool]()
 
-    def measured(*arguments: Any) -> Measured | None:
+    def measured(*arguments: Any) -> ValidationLoss | None:
         asked[0] += 1
         if asked[0] == which:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -364,16 +364,18 @@ def test_a_loss_that_is_no_number_is_recorded(
 def test_a_run_that_memory_does_not_suffice_for_is_recorded_and_goes_on_with_smaller_pieces(
     data: Path, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    forward, passes = models.Loss.forward, 0
+    forward, passes = models.LanguageModelLoss.forward, 0
 
-    def greedy(self: models.Loss, tokens: torch.Tensor, each: bool = False) -> torch.Tensor:
+    def greedy(
+        self: models.LanguageModelLoss, tokens: torch.Tensor, each: bool = False
+    ) -> torch.Tensor:
         nonlocal passes
         passes += not each
         if passes > 10 and len(tokens) > 2:
             torch.empty(1 << 60)
         return forward(self, tokens, each)
 
-    with mock.patch.object(models.Loss, "forward", greedy):
+    with mock.patch.object(models.LanguageModelLoss, "forward", greedy):
         assert runs.do(tmp_path, runs.order(data)) == MEMORY
         said = capsys.readouterr().err
         assert said.startswith("error[R0507]: memory did not suffice:")

@@ -15,10 +15,10 @@ from torch.nn import functional as F
 
 from lawdsl.runners.corpora.corpus import Corpus, open_corpus
 from lawdsl.runners.training import evaluation, models
-from lawdsl.runners.training.distributed import Place
+from lawdsl.runners.training.distributed import ParallelContext
 
 T = 32
-ALONE = Place(0, 1, torch.device("cpu"), "cpu")
+ALONE = ParallelContext(0, 1, torch.device("cpu"), "cpu")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_processes_that_share_the_windows_measure_the_same(corpus: Corpus, world
         return by_token(values)(tokens, each)
 
     for rank in range(world):
-        place = Place(rank, world, torch.device("cpu"), "cpu")
+        place = ParallelContext(rank, world, torch.device("cpu"), "cpu")
         with mock.patch.object(evaluation, "summed", lambda _, own: parts.append(own) or own):
             evaluation.measure(loss, corpus, T, 4, place)
     together = evaluation._measured(*sum(parts))
@@ -133,7 +133,7 @@ def test_the_loss_of_a_model_is_that_of_its_full_logits(corpus: Corpus, double: 
     if double:
         model.double()
     with torch.no_grad():
-        found = evaluation.measure(models.Loss(model), corpus, T, 8, ALONE)
+        found = evaluation.measure(models.LanguageModelLoss(model), corpus, T, 8, ALONE)
         count = corpus.windows(T)
         rows = torch.from_numpy(
             np.stack([corpus.tokens[i * T : i * T + T + 1].astype(np.int64) for i in range(count)])

@@ -13,7 +13,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run.evaluation_steps import (
     Dense,
     Exponential,
-    Listed,
+    ListedSteps,
     Schedule,
     Sectional,
     Sparse,
@@ -32,9 +32,9 @@ CASES = [
     # the second part counts from the border, wherever the first one ended
     (Sectional(every=4, then=5, part="0.6"), 20, (0, 4, 8, 12, 17, 20)),
     (Sectional(every=5, then=5, part="0.6"), 20, (0, 5, 10, 17, 20)),
-    (Listed(steps=(7, 3, 3, 5)), 10, (0, 3, 5, 7, 10)),
-    (Listed(steps=()), 10, (0, 10)),
-    (Listed(steps=(0, 10)), 10, (0, 10)),
+    (ListedSteps(steps=(7, 3, 3, 5)), 10, (0, 3, 5, 7, 10)),
+    (ListedSteps(steps=()), 10, (0, 10)),
+    (ListedSteps(steps=(0, 10)), 10, (0, 10)),
     (Dense(every=1), 1, (0, 1)),
 ]
 
@@ -103,7 +103,7 @@ BAD = [
     (Sectional(), 6000, "every 4,000 steps, of a first part of the run of 3,600"),
     (Sectional(every=1), 6000, "every 8,000 steps, of a second part of the run of 2,400"),
     (Exponential(), 999, "every 1,000 steps"),
-    (Listed(steps=(3, 11)), 10, "after step 11 of 10"),
+    (ListedSteps(steps=(3, 11)), 10, "after step 11 of 10"),
 ]
 
 
@@ -123,7 +123,7 @@ READ = [
     ('schedule = "sparse"\nevery = 2000', Sparse(every=2000)),
     ('schedule = "sectional"\npart = 0.5', Sectional(part="1/2")),
     ('schedule = "exponential"\nseed = 3', Exponential(seed=3)),
-    ('schedule = "list"\nsteps = [10, 20]', Listed(steps=(10, 20))),
+    ('schedule = "list"\nsteps = [10, 20]', ListedSteps(steps=(10, 20))),
 ]
 
 

@@ -21,11 +21,11 @@ from sweeps import TEXT, engine, made, planned
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import locks
-from lawdsl.runners.spec import How
+from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import export, inputs, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.run_folders import prepare, state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Stop
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest
 from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,7 +51,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def carried_out(path: Path, **changes: Any) -> dict[str, Outcome]:
     """Label -> what became of the run; only of those that were not done before."""
     plan = planned(path)
-    with Stop() as stop:
+    with StopRequest() as stop:
         found = engine(**changes).run(plan.to_do, stop)
     return {outcome.run.label: outcome for outcome in found}
 
@@ -107,7 +107,7 @@ def test_another_configuration_makes_other_runs(tmp_path: Path):
 def test_workers_are_told_their_threads_and_no_more_than_are_asked_for_run_at_once(tmp_path: Path):
     path = made(tmp_path, TEXT.replace("[run]", "[run]\nthreads = 3"))
     at_work: list[int] = []
-    with Stop() as stop:
+    with StopRequest() as stop:
         engine().run(planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
     assert max(at_work) == 2
     (line,) = begun(path, FIRST)
@@ -117,7 +117,7 @@ def test_workers_are_told_their_threads_and_no_more_than_are_asked_for_run_at_on
 def test_progress_counts_the_tokens_of_all_runs(tmp_path: Path):
     path = made(tmp_path)
     seen: list[int] = []
-    with Stop() as stop:
+    with StopRequest() as stop:
         engine().run(planned(path).to_do, stop, progress=lambda tokens, n: seen.append(tokens))
     assert seen == sorted(seen) and seen[-1] == 6 * 640
 
@@ -244,7 +244,7 @@ def test_a_sweep_that_is_told_to_stop_lets_its_runs_save_and_goes_on_later(
     assert "stopped; the same command goes on from here" in said
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
-    assert all(state(f).held == "" for f in saved)
+    assert all(state(f).held_by == "" for f in saved)
     assert set(statuses(path).values()) == {"done"}
     for label in ("large_code=0_seed=1", FIRST):
         assert steps(path, label) == [0, 5, 10, 15, 20]
@@ -260,7 +260,7 @@ def test_a_second_signal_ends_the_runs_where_they_are(tmp_path: Path):
         process.send_signal(signal.SIGTERM)
     process.communicate()
     assert process.returncode == 75
-    assert state(folder(path, "large_code=0_seed=1")).held == ""
+    assert state(folder(path, "large_code=0_seed=1")).held_by == ""
 
 
 def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
@@ -271,7 +271,7 @@ def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
     process.communicate()
     run = folder(path, "large_code=0_seed=1")
     for _ in range(1000):
-        if not state(run).held:
+        if not state(run).held_by:
             break
         time.sleep(0.01)
     assert (run / "checkpoint.json").exists() and not (run / "done.json").exists()
@@ -295,7 +295,9 @@ def test_a_run_that_another_process_holds_is_skipped_and_named(tmp_path: Path):
         outcome = found.pop(FIRST)
         assert outcome.status == "held" and f"/{holding.pid} since" in outcome.message
         assert {o.status for o in found.values()} == {"done"}
-        assert [r.state.held for r in planned(path).runs if r.label == FIRST] == [outcome.message]
+        assert [r.state.held_by for r in planned(path).runs if r.label == FIRST] == [
+            outcome.message
+        ]
     finally:
         holding.kill()
         holding.wait()
@@ -330,7 +332,7 @@ def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, 
     path = made(tmp_path)
     fake(**{"large_code=0_": {"seconds": 3600}})
     ended: list[str] = []
-    with Stop() as stop:
+    with StopRequest() as stop:
 
         def tell(outcome: Outcome) -> None:
             ended.append(outcome.status)
@@ -415,7 +417,7 @@ def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path):
     path = made(tmp_path, SHARED)
     gpus = Machine(cores=2, gpus={"0": "NVIDIA L4", "3": "NVIDIA L4"})
     plan = planned(path, gpus)
-    with Stop() as stop:
+    with StopRequest() as stop:
         found = engine(machine=gpus, jobs=1).run(plan.to_do, stop)
         assert {outcome.status for outcome in found} == {"done"}
     (line,) = begun(path, "large_code=0_seed=1")
@@ -428,7 +430,7 @@ def test_runs_at_once_are_spread_over_the_gpus():
     machine = Machine(cores=2, gpus={"0": "", "1": ""})
     used: list[str] = []
     for _ in range(4):
-        used += engine(machine=machine)._gpus(How(), used)
+        used += engine(machine=machine)._gpus(ExecutionConfig(), used)
     assert used == ["0", "1", "0", "1"]
 
 

@@ -29,13 +29,13 @@ from sweeps import TEXT, made, planned
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run.locks import holder
-from lawdsl.runners.spec import How
+from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import inputs, local, ray, ray_cluster, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Planned
-from lawdsl.runners.sweeps.ray_cluster import Needs, Node
+from lawdsl.runners.sweeps.ray_cluster import ClusterNode, Resources
 from lawdsl.runners.sweeps.run_folders import last_row, state
-from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, Stop
+from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = "large_code=0_seed=1"
@@ -84,9 +84,9 @@ def carried_out(
 ) -> dict[str, Outcome]:
     """Label -> what became of the run."""
     machine = ray_cluster.machine_of(ray_cluster.nodes())
-    engine = ray.Engine(**{"machine": machine, "worker": worker(), **changes})
+    engine = ray.RayEngine(**{"machine": machine, "worker": worker(), **changes})
     to_do = planned(path, machine).to_do
-    with Stop() as stop:
+    with StopRequest() as stop:
         found = engine.run(to_do, stop, progress=progress or (lambda tokens, at_work: None))
     return {outcome.run.label: outcome for outcome in found}
 
@@ -201,8 +201,8 @@ def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: 
     assert sorted(o.status for o in found.values()) == ["left"] * 4 + ["stopped"] * 2
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
-    assert all(state(f).held == "" for f in saved)
-    with Stop() as nothing:  # the folders are all that another engine needs
+    assert all(state(f).held_by == "" for f in saved)
+    with StopRequest() as nothing:  # the folders are all that another engine needs
         sweeps.engine().run(planned(path).to_do, nothing)
     assert all(state(f).status == "done" for f in (tmp_path / "runs").iterdir())
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
@@ -222,7 +222,7 @@ def test_a_second_signal_ends_the_runs_where_they_are(cluster: Cluster, tmp_path
     found = carried_out(cluster, path, progress, worker=slow(seconds=3600))
     assert len(told) == 2
     assert found[FIRST].status == "stopped"
-    assert state(folder(path, FIRST)).held == ""
+    assert state(folder(path, FIRST)).held_by == ""
 
 
 def test_the_command_does_a_sweep_and_says_it_in_one_document(
@@ -302,40 +302,43 @@ def test_ray_that_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.M
 # --- what a run takes, and what nodes bear
 
 
-HERE, THERE = Node("a", "here", True, 4, 0, ""), Node("b", "there", True, 8, 2, "H100")
-GONE = Node("c", "gone", False, 64, 8, "H100")
+HERE, THERE = (
+    ClusterNode("a", "here", True, 4, 0, ""),
+    ClusterNode("b", "there", True, 8, 2, "H100"),
+)
+GONE = ClusterNode("c", "gone", False, 64, 8, "H100")
 
 
 @pytest.mark.parametrize(
     ("how", "per_gpu", "needs", "times"),
     [
-        ({"device": "cpu"}, 1, Needs(1, 0), 12),
-        ({"device": "cpu", "threads": 3, "processes": 2}, 1, Needs(6, 0), 1),
-        ({"device": "cpu", "threads": 9}, 1, Needs(9, 0), 0),
-        ({}, 1, Needs(1, 1), 2),  # on a GPU, since the cluster has some
-        ({"device": "cuda", "processes": 2}, 4, Needs(2, 2), 1),  # they have a GPU each
-        ({"device": "cuda"}, 3, Needs(1, 1 / 3), 6),
-        ({"device": "cuda", "threads": 4}, 3, Needs(4, 1 / 3), 2),
+        ({"device": "cpu"}, 1, Resources(1, 0), 12),
+        ({"device": "cpu", "threads": 3, "processes": 2}, 1, Resources(6, 0), 1),
+        ({"device": "cpu", "threads": 9}, 1, Resources(9, 0), 0),
+        ({}, 1, Resources(1, 1), 2),  # on a GPU, since the cluster has some
+        ({"device": "cuda", "processes": 2}, 4, Resources(2, 2), 1),  # they have a GPU each
+        ({"device": "cuda"}, 3, Resources(1, 1 / 3), 6),
+        ({"device": "cuda", "threads": 4}, 3, Resources(4, 1 / 3), 2),
     ],
 )
 def test_a_run_is_done_on_one_node_that_lives(
-    how: dict[str, Any], per_gpu: int, needs: Needs, times: int
+    how: dict[str, Any], per_gpu: int, needs: Resources, times: int
 ):
     nodes = [HERE, THERE, GONE]
     machine = ray_cluster.machine_of(nodes)
     assert machine == Machine(12, {"b/0": "H100", "b/1": "H100"})
-    assert ray_cluster.needs_of(How(**how), machine, per_gpu) == needs
+    assert ray_cluster.needs_of(ExecutionConfig(**how), machine, per_gpu) == needs
     assert ray_cluster.capacity(nodes, needs) == times
 
 
 def test_runs_at_once_are_as_many_as_the_nodes_bear_and_no_more_than_are_asked_for():
     nodes = [HERE, THERE]
-    assert ray_cluster.at_once(nodes, [Needs(1, 0)]) == 12
-    assert ray_cluster.at_once(nodes, [Needs(1, 0), Needs(5, 0)]) == 1
-    assert ray_cluster.at_once(nodes, [Needs(1, 0)], jobs=3) == 3
-    assert ray_cluster.at_once(nodes, [Needs(1, 0)], jobs=30) == 12
+    assert ray_cluster.at_once(nodes, [Resources(1, 0)]) == 12
+    assert ray_cluster.at_once(nodes, [Resources(1, 0), Resources(5, 0)]) == 1
+    assert ray_cluster.at_once(nodes, [Resources(1, 0)], jobs=3) == 3
+    assert ray_cluster.at_once(nodes, [Resources(1, 0)], jobs=30) == 12
     with pytest.raises(LawdslError) as error:
-        ray_cluster.at_once(nodes, [Needs(9, 0), Needs(1, 3), Needs(1, 0)])
+        ray_cluster.at_once(nodes, [Resources(9, 0), Resources(1, 3), Resources(1, 0)])
     messages = [d.message for d in error.value.diagnostics]
     assert messages == [f"no node of the cluster has {n}" for n in ("9 CPUs", "1 CPU and 3 GPUs")]
     notes = ("here: 4 CPUs", "there: 8 CPUs, 2 GPUs H100")
@@ -344,7 +347,7 @@ def test_runs_at_once_are_as_many_as_the_nodes_bear_and_no_more_than_are_asked_f
 
 def test_a_gpu_that_a_run_names_is_not_its_own_to_take():
     with pytest.raises(LawdslError) as error:
-        ray_cluster.needs_of(How(device="cuda:1"), Machine(1, {}))
+        ray_cluster.needs_of(ExecutionConfig(device="cuda:1"), Machine(1, {}))
     assert [d.code for d in error.value.diagnostics] == ["R0114"]
 
 
@@ -377,11 +380,11 @@ def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lost]
         (tmp_path / "lock").write_text(json.dumps({"host": host, "pid": 1, "since": "then"}))
         monkeypatch.setattr(ray, "nodes", lambda: [HERE, THERE, GONE])
         cluster = ray._Cluster(
-            ray.Engine(Machine(1, {}), policy=Policy(steal=steal), grace=60), locks
+            ray.RayEngine(Machine(1, {}), policy=Policy(steal=steal), grace=60), locks
         )
         job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
-        slot = ray._Slot(Needs(1, 0), None, None, "c", node_of)
-        job.worker = ray._Place(slot, None, time.monotonic() - seconds)
+        slot = ray._Slot(Resources(1, 0), None, None, "c", node_of)
+        job.worker = ray._RemoteWorker(slot, None, time.monotonic() - seconds)
         return Lost(tmp_path, cluster, job)
 
     return make
@@ -443,8 +446,8 @@ def test_runs_that_no_node_is_left_for_are_given_up_in_time(monkeypatch: pytest.
     nodes = [HERE]
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
     monkeypatch.setattr(ray, "FRESH", -1.0)
-    cluster = ray._Cluster(ray.Engine(Machine(1, {}), patience=0.05), True)
-    order = SimpleNamespace(how=How(device="cpu", threads=2))
+    cluster = ray._Cluster(ray.RayEngine(Machine(1, {}), patience=0.05), True)
+    order = SimpleNamespace(how=ExecutionConfig(device="cpu", threads=2))
     waiting = [Job(SimpleNamespace(order=order))]  # type: ignore[arg-type]
     assert cluster.hopeless(waiting) == ""
     nodes = [GONE]
@@ -487,7 +490,7 @@ def test_a_run_whose_node_is_silent_and_may_live_is_not_begun_beside_it(
 def test_a_node_says_itself_whether_a_process_of_it_has_ended(cluster: Cluster, tmp_path: Path):
     (tmp_path / "lock").write_text(json.dumps({"host": "h", "pid": 1, "since": "then"}))
     job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
-    nodes = ray._Cluster(ray.Engine(Machine(1, {})), locks=False)
+    nodes = ray._Cluster(ray.RayEngine(Machine(1, {})), locks=False)
     nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
     with open(tmp_path / "lock", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -553,10 +556,10 @@ def test_rows_and_weights_are_those_of_the_local_engine(cluster: Cluster, tmp_pa
         both = zip(orders, folders, strict=True)
         return [Planned(order, folder, state(folder), 24 * 128, 0, 0) for order, folder in both]
 
-    with Stop() as stop:
-        here = local.Engine(Machine(2, {}), 2).run(to_do("here"), stop)
+    with StopRequest() as stop:
+        here = local.LocalEngine(Machine(2, {}), 2).run(to_do("here"), stop)
         machine = ray_cluster.machine_of(ray_cluster.nodes())
-        there = ray.Engine(machine).run(to_do("there"), stop)
+        there = ray.RayEngine(machine).run(to_do("there"), stop)
     assert {o.status for o in (*here, *there)} == {"done"}
     for number in range(2):
         one, other = tmp_path / "here" / str(number), tmp_path / "there" / str(number)
@@ -581,7 +584,7 @@ def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
         "stopping: the runs save themselves; a second signal ends them where they are",
         "stopped; the same command goes on from here",
     ]
-    assert state(folder(path, FIRST)).held == ""
+    assert state(folder(path, FIRST)).held_by == ""
     driver = command(path, "local", worker(), "--json")
     document, said = driver.communicate()
     assert driver.returncode == 0 and said == ""

@@ -13,7 +13,7 @@ from sweeps import MACHINE, TEXT, made, planned
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run.model_facts import Experts, ModelFacts
-from lawdsl.runners.spec import How
+from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import machine, plan
 from lawdsl.runners.sweeps.grid import orders_of
 from lawdsl.runners.sweeps.inputs import inputs_of
@@ -148,30 +148,32 @@ def test_the_disk_holds_checkpoints_of_what_is_at_work_and_every_model(tmp_path:
 @pytest.mark.parametrize(
     ("here", "hows", "jobs", "expected"),
     [
-        (MACHINE, [How()], None, 2),
-        (Machine(16, {}), [How(threads=4)], None, 4),
-        (Machine(16, {}), [How(threads=4, processes=2)], None, 2),
-        (Machine(16, {}), [How(), How(threads=8)], None, 2),
-        (Machine(2, {}), [How(threads=4)], None, 1),
-        (MACHINE, [How()], 7, 7),
-        (GPUS, [How()], None, 2),
-        (GPUS, [How(processes=2)], None, 1),
-        (GPUS, [How(device="cpu")], None, 8),
+        (MACHINE, [ExecutionConfig()], None, 2),
+        (Machine(16, {}), [ExecutionConfig(threads=4)], None, 4),
+        (Machine(16, {}), [ExecutionConfig(threads=4, processes=2)], None, 2),
+        (Machine(16, {}), [ExecutionConfig(), ExecutionConfig(threads=8)], None, 2),
+        (Machine(2, {}), [ExecutionConfig(threads=4)], None, 1),
+        (MACHINE, [ExecutionConfig()], 7, 7),
+        (GPUS, [ExecutionConfig()], None, 2),
+        (GPUS, [ExecutionConfig(processes=2)], None, 1),
+        (GPUS, [ExecutionConfig(device="cpu")], None, 8),
         (MACHINE, [], None, 1),
     ],
 )
 def test_as_many_runs_go_on_at_once_as_the_machine_bears(
-    here: Machine, hows: list[How], jobs: int | None, expected: int
+    here: Machine, hows: list[ExecutionConfig], jobs: int | None, expected: int
 ):
     assert at_once(here, hows, jobs) == expected
 
 
 def test_several_runs_may_share_a_gpu():
-    assert at_once(GPUS, [How()], jobs_per_gpu=4) == 8
+    assert at_once(GPUS, [ExecutionConfig()], jobs_per_gpu=4) == 8
 
 
-@pytest.mark.parametrize("how", [How(device="cuda"), How(device="cuda", processes=2)])
-def test_gpus_that_are_not_there_are_not_waited_for(how: How):
+@pytest.mark.parametrize(
+    "how", [ExecutionConfig(device="cuda"), ExecutionConfig(device="cuda", processes=2)]
+)
+def test_gpus_that_are_not_there_are_not_waited_for(how: ExecutionConfig):
     with pytest.raises(LawdslError) as error:
         at_once(MACHINE, [how])
     assert error.value.diagnostics[0].code == "R0112"

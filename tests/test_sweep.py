@@ -14,7 +14,7 @@ import sweeps
 from sweeps import TEXT, made, sweep_in
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.runners.spec import Order
+from lawdsl.runners.spec import RunOrder
 from lawdsl.runners.sweeps import file as sweep_file
 from lawdsl.runners.sweeps.grid import folder_of, orders_of
 from lawdsl.runners.sweeps.inputs import describe, inputs_of
@@ -30,7 +30,7 @@ def mistakes(folder: Path, text: str) -> list[Diagnostic]:
     return list(error.value.diagnostics)
 
 
-def orders(folder: Path, text: str = TEXT) -> dict[str, Order]:
+def orders(folder: Path, text: str = TEXT) -> dict[str, RunOrder]:
     """Label -> order, of a sweep in a folder."""
     return {order.label: order for order in orders_of(*sweep_in(folder, text))}
 

@@ -31,7 +31,7 @@ from lawdsl.runners.corpora.corpus import open_corpus, paragraph_keys
 from lawdsl.runners.corpora.deduplication import key as paragraph_key
 from lawdsl.runners.corpora.tokenizer import load_tokenizer
 from lawdsl.runners.run.locks import hold
-from lawdsl.runners.spec import How
+from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.training.distributed import join
 from lawdsl.runners.validation import sets
 from lawdsl.runners.validation.perplexities import encode
@@ -60,7 +60,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def place() -> Any:
-    return join(How(device="cpu"))
+    return join(ExecutionConfig(device="cpu"))
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_copies_fall_together_and_are_counted(world: Path, tmp_path: Path):
 
     drawn = drawn_from(world, world / "text.jsonl", tmp_path / "again.jsonl")
 
-    assert (drawn.documents, len(drawn.samples), drawn.again) == (GOOD + 7, GOOD + 4, 3)
+    assert (drawn.documents, len(drawn.samples), drawn.duplicates) == (GOOD + 7, GOOD + 4, 3)
 
 
 def test_short_documents_are_left_out_and_counted(world: Path):
@@ -348,13 +348,13 @@ def test_samples_are_dropped_that_all_models_have_among_their_worst(
 ):
     selection = select(np.array(losses, dtype=float), Fraction(worst), keep)
 
-    assert (selection.kept, selection.dropped) == (kept, dropped)
+    assert (selection.selected, selection.dropped) == (kept, dropped)
 
 
 def test_without_models_nothing_is_dropped():
     selection = select(np.zeros((0, 5)), Fraction(1, 10), 3)
 
-    assert (selection.kept, selection.dropped) == ((0, 1, 2), ())
+    assert (selection.selected, selection.dropped) == ((0, 1, 2), ())
     assert selection.worst_of == (5,) and selection.spearman == ()
 
 
@@ -552,15 +552,15 @@ def test_a_set_that_is_there_is_not_replaced_unless_asked(world: Path, tmp_path:
 
 KILLED = """
 import os, signal, sys
-from lawdsl.runners.validation import scorebook
-add = scorebook.Scorebook.add
+from lawdsl.runners.validation import score_log
+add = score_log.ScoreLog.add
 def stopping(book, *batch):
     add(book, *batch)
     stopping.left -= 1
     if not stopping.left:
         os.kill(os.getpid(), signal.SIGKILL)
 stopping.left = int(sys.argv.pop(1))
-scorebook.Scorebook.add = stopping
+score_log.ScoreLog.add = stopping
 from lawdsl.cli import main
 main(sys.argv[1:])
 """
@@ -701,7 +701,7 @@ def test_too_little_memory_is_said(world: Path, tmp_path: Path, monkeypatch: pyt
 
     def load_and_fill(*given: Any) -> Any:
         model = load(*given)
-        monkeypatch.setattr(loading.Loss, "forward", full)
+        monkeypatch.setattr(loading.LanguageModelLoss, "forward", full)
         return model
 
     monkeypatch.setattr(loading, "load", load_and_fill)

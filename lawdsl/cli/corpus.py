@@ -17,7 +17,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
-    from lawdsl.runners.corpora.build import Part
+    from lawdsl.runners.corpora.build import CorpusPart
     from lawdsl.runners.corpora.corpus import Corpus
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -259,13 +259,13 @@ def _parts(
     split: str | None,
     max_tokens: Iterable[str],
     max_document_tokens: Iterable[str],
-) -> dict[Path, Part]:
+) -> dict[Path, CorpusPart]:
     """The corpora that are asked for, by folder.
 
     Raises:
         click.UsageError: a name, share or number that cannot be one.
     """
-    from lawdsl.runners.corpora.build import Part
+    from lawdsl.runners.corpora.build import CorpusPart
 
     shares = _shares(split) if split is not None else {name or output.resolve().name: Fraction(1)}
     if split is not None and name is not None:
@@ -273,7 +273,7 @@ def _parts(
     most = _limits(max_tokens, shares, "--max-tokens")
     longest = _limits(max_document_tokens, shares, "--max-document-tokens")
     return {
-        output / part if split is not None else output: Part(
+        output / part if split is not None else output: CorpusPart(
             part, share, most.get(part), longest.get(part), first="validation" in part
         )
         for part, share in shares.items()

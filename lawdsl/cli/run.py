@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, ray
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan, Planned
-    from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Stop
+    from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest
     from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
@@ -126,12 +126,12 @@ def run(
 
 
 def _carried_out(
-    sweep: Sweep, plan: Plan, engine: local.Engine | ray.Engine, silent: bool
-) -> tuple[list[Outcome], Stop]:
+    sweep: Sweep, plan: Plan, engine: local.LocalEngine | ray.RayEngine, silent: bool
+) -> tuple[list[Outcome], StopRequest]:
     """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
-    from lawdsl.runners.sweeps.scheduler import Stop
+    from lawdsl.runners.sweeps.scheduler import StopRequest
 
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
@@ -139,7 +139,7 @@ def _carried_out(
     for run in plan.runs:
         if run.state.status == "done":
             _exported(sweep, run, silent)
-    with Stop(_stopping) as stop, _following(plan, silent) as (say, progress):
+    with StopRequest(_stopping) as stop, _following(plan, silent) as (say, progress):
 
         def ended(outcome: Outcome) -> None:
             say(outcome)
@@ -158,7 +158,7 @@ def _finish(
     plan: dict[str, Any],
     warnings: Sequence[Diagnostic],
     outcomes: Sequence[Outcome],
-    stop: Stop,
+    stop: StopRequest,
     *,
     as_json: bool,
 ) -> int:
@@ -325,7 +325,7 @@ def _machines(
     jobs: int | None,
     jobs_per_gpu: int,
     policy: Policy,
-) -> Iterator[tuple[Machine, int, local.Engine | ray.Engine]]:
+) -> Iterator[tuple[Machine, int, local.LocalEngine | ray.RayEngine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
     from lawdsl.runners.sweeps import local, machine, workers
 
@@ -333,7 +333,7 @@ def _machines(
     if address is None:
         here = machine.this_machine()
         at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
-        yield here, at_once, local.Engine(here, at_once, policy, workers.WORKER)
+        yield here, at_once, local.LocalEngine(here, at_once, policy, workers.WORKER)
         return
     needs("ray", extra="ray")
     from lawdsl.runners.sweeps import ray, ray_cluster
@@ -343,7 +343,7 @@ def _machines(
         there = ray_cluster.machine_of(nodes)
         kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
-        engine = ray.Engine(there, jobs, jobs_per_gpu, policy, workers.WORKER)
+        engine = ray.RayEngine(there, jobs, jobs_per_gpu, policy, workers.WORKER)
         yield there, at_once, engine
 
 

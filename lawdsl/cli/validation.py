@@ -16,8 +16,8 @@ from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
     from lawdsl.runners.corpora.tokenizer import Tokenizer
-    from lawdsl.runners.validation.samples import Drawn
-    from lawdsl.runners.validation.sets import Measured, Panel
+    from lawdsl.runners.validation.samples import SampleSet
+    from lawdsl.runners.validation.sets import Panel, SampleLosses
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
 """That go through a model at once, where the command line does not say."""
@@ -139,7 +139,7 @@ def validation(
     from lawdsl.runners.validation.selection import select
 
     folder, silent = Path(output), quiet or as_json
-    wanted = sets.Wanted(samples, keep, worst, seed, length, min(shortest, length))
+    wanted = sets.SetRequest(samples, keep, worst, seed, length, min(shortest, length))
     if folder.exists() and not (force or dry_run):
         help = "--force replaces it"
         raise LawdslError(Diagnostic("R0205", "the folder exists", place=output, help=help))
@@ -180,16 +180,16 @@ def _panel(
 ) -> Panel:
     """The models that judge the samples, and where they do."""
     needs("torch", "transformers", "safetensors")
-    from lawdsl.runners.spec import How
+    from lawdsl.runners.spec import ExecutionConfig
     from lawdsl.runners.training.distributed import join
     from lawdsl.runners.validation import sets
 
-    place = join(How(device=device, threads=threads))
+    place = join(ExecutionConfig(device=device, threads=threads))
     judges = sets.judges_of(models, length, place)
     return sets.Panel(judges, place, batch_tokens or TOKENS[place.device.type])
 
 
-def _measured(drawn: Drawn, panel: Panel, folder: Path, silent: bool) -> Measured:
+def _measured(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
     """The losses of all samples, with a bar; an interruption says what becomes of them."""
     from lawdsl.runners.validation import sets
 
@@ -198,7 +198,7 @@ def _measured(drawn: Drawn, panel: Panel, folder: Path, silent: bool) -> Measure
         return sets.measure(drawn, panel, folder, bar)
 
 
-def _only_planned(drawn: Drawn, models: Sequence[dict[str, Any]], as_json: bool) -> int:
+def _only_planned(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: bool) -> int:
     """What it would take; nothing is scored."""
     from lawdsl.reporting.terminal import console
     from lawdsl.reporting.validation import show_forecast

@@ -17,7 +17,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from .atomic_folders import new_folders, writing
 from .corpus import Corpus, open_corpus, paragraph_keys
 from .deduplication import Deduplicate, Sieve, document_key
-from .documents import Document, Progress, find_files, read_documents
+from .documents import Progress, TextDocument, find_files, read_documents
 from .tokenizer import Tokenizer, load_tokenizer
 from .writer import Writer
 
@@ -27,7 +27,7 @@ CHARACTERS = 2 << 20  # of them, at most, unless one has more
 
 
 @dataclass(frozen=True)
-class Part:
+class CorpusPart:
     """A corpus that is made of a share of the documents.
 
     `max_tokens` keeps documents by their hash until there are so many; `max_document_tokens` cuts
@@ -48,13 +48,13 @@ def write_corpus(
     **options: Any,
 ) -> Corpus:
     """One corpus of all documents; options as of `write_corpora`."""
-    part = Part(folder.resolve().name)
+    part = CorpusPart(folder.resolve().name)
     return write_corpora(inputs, {folder: part}, tokenizer, **options)[0]
 
 
 def write_corpora(
     inputs: Sequence[str | Path],
-    parts: Mapping[Path, Part],
+    parts: Mapping[Path, CorpusPart],
     tokenizer: str | Path | Tokenizer,
     *,
     glob: str = "*",
@@ -110,7 +110,7 @@ def write_corpora(
 class Draft:
     """A part in the making: the documents with these hashes, how many have been read, of how many."""
 
-    part: Part
+    part: CorpusPart
     keys: range
     writer: Writer
     read: int = 0
@@ -166,12 +166,12 @@ class Work:
         return self.earlier + self.share * self.part
 
 
-def _share(parts: Iterable[Part], first: bool) -> Fraction | int:
+def _share(parts: Iterable[CorpusPart], first: bool) -> Fraction | int:
     """Of all documents, those that are made first, or those that are not."""
     return sum(part.share for part in parts if part.first is first)
 
 
-def _ranges(parts: Iterable[Part]) -> Iterator[range]:
+def _ranges(parts: Iterable[CorpusPart]) -> Iterator[range]:
     """The hashes, of 64 bits, that fall to each part."""
     start = Fraction(0)
     for part in parts:
@@ -179,7 +179,7 @@ def _ranges(parts: Iterable[Part]) -> Iterator[range]:
         start += part.share
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[tuple[str, int]]]:
+def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[str, int]]]:
     """Texts with the hashes that decide to which part they fall."""
     batch: list[tuple[str, int]] = []
     size = 0
@@ -193,7 +193,7 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[tuple[str, int]]]:
         yield batch
 
 
-def _check_apart(parts: Mapping[Path, Part], sources: Sequence[str | Path]) -> None:
+def _check_apart(parts: Mapping[Path, CorpusPart], sources: Sequence[str | Path]) -> None:
     """Whether no corpus would be read as text, or replace what it is made of."""
     for folder in parts:
         for source in map(Path, sources):
@@ -206,7 +206,7 @@ def _check_apart(parts: Mapping[Path, Part], sources: Sequence[str | Path]) -> N
                 raise LawdslError(Diagnostic("R0213", message, place=str(folder), help=help))
 
 
-def _empty(part: Part, read: int, offered: int) -> LawdslError:
+def _empty(part: CorpusPart, read: int, offered: int) -> LawdslError:
     """The message about a part with nothing in it: of the documents, so many fell to it."""
     why = "they are blank, or were there before" if read else "none of them fell to it"
     if read and part.max_tokens:

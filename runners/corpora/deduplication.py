@@ -61,7 +61,7 @@ def hash64(text: str) -> int:
     return int.from_bytes(digest, "little") or 1
 
 
-class Seen:
+class HashSet:
     """A set of keys that grows: sorted arrays of falling length, 8 bytes a key."""
 
     def __init__(self, *levels: Keys) -> None:
@@ -93,14 +93,14 @@ class Sieve:
 
     def __init__(self, what: Deduplicate, barred: Sequence[Keys] = ()) -> None:
         self.what = what
-        self.barred = Seen(*barred)
-        self.documents = Seen()
-        self.paragraphs = Seen()
+        self.barred = HashSet(*barred)
+        self.documents = HashSet()
+        self.paragraphs = HashSet()
 
     def bar(self) -> None:
         """From now on, take out the paragraphs that were met until now."""
-        self.barred = Seen(*self.barred.levels, *self.paragraphs.levels)
-        self.paragraphs = Seen()
+        self.barred = HashSet(*self.barred.levels, *self.paragraphs.levels)
+        self.paragraphs = HashSet()
 
     def sift(self, documents: Sequence[tuple[str, int]]) -> list[Made]:
         """What is left of some documents, given with their keys; those left without text, not."""

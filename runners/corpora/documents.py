@@ -31,7 +31,7 @@ Bytes = IO[bytes] | gzip.GzipFile | io.BufferedReader
 
 
 @dataclass(frozen=True)
-class Document:
+class TextDocument:
     """A text, and where it was read: a file, with the line or row in it."""
 
     text: str
@@ -68,7 +68,7 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
 
 def read_documents(
     files: Sequence[Path], text_field: str = "text", progress: Progress | None = None
-) -> Iterator[Document]:
+) -> Iterator[TextDocument]:
     """Every document of the files; a text file is one document, or more if it is very long.
 
     JSON lines (.jsonl, .json) and Parquet are known by their names, all else is text; .gz and .zst
@@ -139,7 +139,7 @@ def _readable(files: Iterable[Path]) -> Iterator[None]:
         raise _unreadable("the compressed file is damaged", next(iter(files))) from None
 
 
-def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[Document]]:
+def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[TextDocument]]:
     name = path.name.lower()
     if name.endswith(PACKED):
         name = name.rpartition(".")[0]
@@ -166,19 +166,19 @@ def _opened(path: Path) -> Iterator[tuple[Bytes, Callable[[], int]]]:
 # ---- text ----
 
 
-def _text(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+def _text(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
     text, line = "", 1
     with _opened(path) as (file, position):
         for block in _decoded_blocks(file, path):
             text += block
             while len(text) > LONGEST:
                 end = end_of_piece(text, 0, LONGEST)
-                yield Document(text[:end], f"{path}:{line}")
+                yield TextDocument(text[:end], f"{path}:{line}")
                 line += text.count("\n", 0, end)
                 text = text[end:]
             read(position())
     if text:
-        yield Document(text, f"{path}:{line}" if line > 1 else str(path))
+        yield TextDocument(text, f"{path}:{line}" if line > 1 else str(path))
 
 
 def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
 # ---- JSON lines ----
 
 
-def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
     with _opened(path) as (file, position):
         lines = iter(lambda: file.readline(LARGEST + 1), b"")
         for number, content in enumerate(lines, start=1):
@@ -216,7 +216,7 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[Document]:
                 except UnicodeDecodeError as error:
                     where = f"byte {error.start:,} of the line"
                     raise _not_utf8(location, where, error) from None
-                yield Document(_field(line, text_field, location), location)
+                yield TextDocument(_field(line, text_field, location), location)
             if number % 100 == 0:
                 read(position())
 
@@ -245,7 +245,7 @@ def _field(line: str, text_field: str, location: str) -> str:
 # ---- Parquet ----
 
 
-def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
+def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -269,7 +269,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[Document]:
                     for value in batch.column(0):
                         number += 1
                         location = f"{path}:{number}"
-                        yield Document(_cell(value, text_field, location), location)
+                        yield TextDocument(_cell(value, text_field, location), location)
                     read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]

@@ -67,7 +67,7 @@ class Exponential(Record):
     seed: int = 0
 
 
-class Listed(Record):
+class ListedSteps(Record):
     """These steps, in any order."""
 
     schedule: Literal["list"] = "list"
@@ -75,7 +75,7 @@ class Listed(Record):
 
 
 Schedule = Annotated[
-    Dense | Sparse | Sectional | Exponential | Listed, Field(discriminator="schedule")
+    Dense | Sparse | Sectional | Exponential | ListedSteps, Field(discriminator="schedule")
 ]
 """As a table of a sweep gives it: `schedule = "sectional"` and the numbers that differ."""
 
@@ -105,7 +105,7 @@ def _between(schedule: Schedule, total: int) -> Iterable[int]:
             _check(every, total, "run")
             drawn = range(1, -(-total // every))
             return [x * every for x in drawn if _uniform(seed, x) < math.exp(-rate * x)]
-        case Listed(steps=listed):
+        case ListedSteps(steps=listed):
             for step in listed:
                 if step > total:
                     raise _refused(f"an evaluation after step {step:,} of {total:,}")

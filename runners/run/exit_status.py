@@ -24,7 +24,7 @@ FINAL = ("done", "diverged")  # the same would come out again; what failed other
 SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the run is part of
 
 
-class Stop:
+class ExitRequest:
     """The signal that asked to stop, 0 as long as none has; a second one ends the process.
 
     torchrun hands on to its processes what a terminal or a scheduler has sent to all of them: what

@@ -23,7 +23,7 @@ POINTS = "points.jsonl"
 WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-class Points:
+class MetricsLog:
     """The open file of a run's rows. One process writes it, the one that holds the run.
 
     Attributes:
@@ -62,7 +62,7 @@ class Points:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> Points:
+    def __enter__(self) -> MetricsLog:
         return self
 
     def __exit__(
@@ -74,7 +74,7 @@ class Points:
         self.close()
 
 
-def open_points(path: Path) -> Points:
+def open_points(path: Path) -> MetricsLog:
     """Open the rows of a run to append to them; a torn last line is cut.
 
     Raises:
@@ -92,7 +92,7 @@ def open_points(path: Path) -> Points:
             os.fsync(file.fileno())
     except OSError as error:
         raise LawdslError(_unwritten(path, 0, error)) from None
-    return Points(path, file, size, content.count(b"\n"))
+    return MetricsLog(path, file, size, content.count(b"\n"))
 
 
 def cut(path: Path, size: int) -> int:

@@ -34,7 +34,7 @@ sequence = 256
 [evaluation]                             # after which steps; see `evaluation_steps`
 schedule = "dense"
 every = 40
-[run]                                    # fields of `spec.How`, no part of a run's identity
+[run]                                    # fields of `spec.ExecutionConfig`, no part of a run's identity
 checkpoint_every = 100
 
 [table]                                  # none of it is part of a run's identity
@@ -86,14 +86,14 @@ Mixtures = Annotated[tuple[Shares, ...], Field(min_length=1)]
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 
 
-class Corpus(Record):
+class CorpusEntry(Record):
     """A corpus that may be in the mixture, and how often a run may go through it."""
 
     folder: str
     max_epochs: float = Field(default=1.0, gt=0)
 
 
-class Model(BaseModel):
+class ModelEntry(BaseModel):
     """The model that runs begin with; fields of training and run may stand beside these."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -147,9 +147,11 @@ class File(Record):
     name: Name
     folder: str
     export: str | None = None
-    corpora: Annotated[dict[Name, Annotated[Corpus, BeforeValidator(_corpus)]], Field(min_length=1)]
+    corpora: Annotated[
+        dict[Name, Annotated[CorpusEntry, BeforeValidator(_corpus)]], Field(min_length=1)
+    ]
     validation: Annotated[dict[Name, str], Field(min_length=1)]
-    models: Annotated[tuple[Model, ...], Field(min_length=1)]
+    models: Annotated[tuple[ModelEntry, ...], Field(min_length=1)]
     grid: Grid
     also: tuple[Also, ...] = ()
     training: dict[str, Any]

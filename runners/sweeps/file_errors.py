@@ -18,14 +18,14 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language.keywords import nearest
 
-from ..run.evaluation_steps import Dense, Exponential, Listed, Sectional, Sparse
-from ..spec import How, Training
-from .file import Also, Columns, Corpus, File, Grid, Learnability, Model
+from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
+from ..spec import ExecutionConfig, Training
+from .file import Also, Columns, CorpusEntry, File, Grid, Learnability, ModelEntry
 
 SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
     (): File,
-    ("corpora", "*"): Corpus,
+    ("corpora", "*"): CorpusEntry,
     ("grid",): Grid,
     ("also", "*"): Also,
     ("table",): Columns,
@@ -37,7 +37,7 @@ SCHEDULES: Mapping[str, type[BaseModel]] = {
     "sparse": Sparse,
     "sectional": Sectional,
     "exponential": Exponential,
-    "list": Listed,
+    "list": ListedSteps,
 }
 
 Problems = list[Diagnostic]
@@ -119,16 +119,22 @@ def sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
 
 def per_model(
     raw: Mapping[str, Any],
-) -> tuple[dict[str, Training], dict[str, How], Problems]:
+) -> tuple[dict[str, Training], dict[str, ExecutionConfig], Problems]:
     """What is asked of the runs of each model: [training] and [run] with the model's own values."""
     models = [m for m in raw.get("models", ()) if isinstance(m, dict)]
     training: dict[str, Training] = {}
-    how: dict[str, How] = {}
+    how: dict[str, ExecutionConfig] = {}
     problems: Problems = []
     for number, model in enumerate(models, 1):
         name = str(model.get("name"))
-        overrides = {key: value for key, value in model.items() if key not in Model.model_fields}
-        valid_keys = (*Model.model_fields, *Training.model_fields, *How.model_fields)
+        overrides = {
+            key: value for key, value in model.items() if key not in ModelEntry.model_fields
+        }
+        valid_keys = (
+            *ModelEntry.model_fields,
+            *Training.model_fields,
+            *ExecutionConfig.model_fields,
+        )
         problems += (
             _unknown(f"models[{number}].{key}", key, valid_keys)
             for key in overrides
@@ -138,7 +144,7 @@ def per_model(
             problems.append(wrong(f"models[{number}].name", f"a second model is called {name}"))
         if merged := _merged(raw, "training", Training, number, overrides, problems):
             training[name] = merged
-        if other := _merged(raw, "run", How, number, overrides, problems):
+        if other := _merged(raw, "run", ExecutionConfig, number, overrides, problems):
             how[name] = other
     return training, how, problems
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..spec import Model, Order, Paths, Run, Source
-from .inputs import Inputs
+from ..spec import CorpusSpec, ModelSpec, Paths, Run, RunOrder
+from .inputs import SweepInputs
 from .sweep import Cell, Sweep
 
 
-def orders_of(sweep: Sweep, inputs: Inputs) -> list[Order]:
+def orders_of(sweep: Sweep, inputs: SweepInputs) -> list[RunOrder]:
     """What is to be run, in the order of the sweep's file."""
     reference = None
     if sweep.dlc is not None:
@@ -18,7 +18,7 @@ def orders_of(sweep: Sweep, inputs: Inputs) -> list[Order]:
     return [_order(sweep, inputs, cell, reference) for cell in sweep.cells]
 
 
-def folder_of(sweep: Sweep, order: Order) -> Path:
+def folder_of(sweep: Sweep, order: RunOrder) -> Path:
     """Where a run lies: its label for people, its identity for the machine."""
     return sweep.folder / f"{order.label}-{order.run.identity()}"
 
@@ -29,16 +29,16 @@ def label_of(cell: Cell) -> str:
     return "_".join((cell.model, *shares, f"seed={cell.seed}"))
 
 
-def _run(sweep: Sweep, inputs: Inputs, cell: Cell) -> Run:
+def _run(sweep: Sweep, inputs: SweepInputs, cell: Cell) -> Run:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     return Run(
-        model=Model(
+        model=ModelSpec(
             name=cell.model,
             fingerprint=facts.fingerprint,
             initialization=model.initialization or "loaded",
         ),
         corpora={
-            name: Source(
+            name: CorpusSpec(
                 fingerprint=inputs.corpora[name].fingerprint,
                 share=str(share),
                 max_epochs=sweep.corpora[name].max_epochs,
@@ -52,7 +52,9 @@ def _run(sweep: Sweep, inputs: Inputs, cell: Cell) -> Run:
     )
 
 
-def _order(sweep: Sweep, inputs: Inputs, cell: Cell, reference: tuple[str, int] | None) -> Order:
+def _order(
+    sweep: Sweep, inputs: SweepInputs, cell: Cell, reference: tuple[str, int] | None
+) -> RunOrder:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     columns: dict[str, str | int | float | None] = {
         "sweep": sweep.name,
@@ -66,7 +68,7 @@ def _order(sweep: Sweep, inputs: Inputs, cell: Cell, reference: tuple[str, int] 
     if reference is not None:
         columns |= {"dlc_run": reference[0], "dlc_steps": reference[1]}
     columns |= {f"U_{name}": inputs.corpora[name].tokens for name in cell.mixture}
-    return Order(
+    return RunOrder(
         label=label_of(cell),
         run=_run(sweep, inputs, cell),
         paths=Paths(

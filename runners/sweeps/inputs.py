@@ -48,7 +48,7 @@ class CorpusFacts:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class SweepInputs:
     """What a sweep's corpora, validation sets and models are, by name."""
 
     corpora: Mapping[str, CorpusFacts]
@@ -58,7 +58,7 @@ class Inputs:
 
 def inputs_of(
     sweep: Sweep, inspect: Callable[[Sequence[Source]], list[ModelFacts]] | None = None
-) -> Inputs:
+) -> SweepInputs:
     """Look at all that a sweep needs.
 
     Args:
@@ -86,7 +86,7 @@ def inputs_of(
         problems += _fits(sweep, name, model, corpora, validation)
     if problems:
         raise LawdslError(problems)
-    return Inputs(corpora, validation, models)
+    return SweepInputs(corpora, validation, models)
 
 
 def describe(sources: Sequence[Source]) -> list[ModelFacts]:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..run.locks import release
-from ..spec import How
+from ..spec import ExecutionConfig
 from . import workers
 from .machine import Machine
 from .plan import Planned
-from .scheduler import Job, Outcome, Policy, Stop, carry_out
+from .scheduler import Job, Outcome, Policy, StopRequest, carry_out
 from .workers import Exit
 
 
 @dataclass(frozen=True)
-class _Place:
+class _LocalSlot:
     """Where a run is at work."""
 
     worker: workers.Worker
@@ -23,7 +23,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class Engine:
+class LocalEngine:
     """How runs are carried out on one machine.
 
     Attributes:
@@ -41,7 +41,7 @@ class Engine:
     def run(
         self,
         runs: Sequence[Planned],
-        stop: Stop,
+        stop: StopRequest,
         ended: Callable[[Outcome], None] = lambda outcome: None,
         progress: Callable[[int, int], None] = lambda tokens, at_work: None,
     ) -> list[Outcome]:
@@ -60,7 +60,7 @@ class Engine:
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         run = job.run
         gpus = self._gpus(run.order.how, [gpu for other in working for gpu in other.worker.gpus])
-        job.worker = _Place(
+        job.worker = _LocalSlot(
             workers.start(run.folder, run.order.how, self.worker, gpus or None), gpus
         )
 
@@ -71,7 +71,7 @@ class Engine:
     def tell(self, job: Job, number: int) -> None:
         job.worker.worker.tell(number)
 
-    def _gpus(self, how: How, used: Sequence[str]) -> tuple[str, ...]:
+    def _gpus(self, how: ExecutionConfig, used: Sequence[str]) -> tuple[str, ...]:
         """The GPUs that are used by the fewest runs; none where the run names its own."""
         if not self.machine.on_gpu(how) or ":" in how.device:
             return ()

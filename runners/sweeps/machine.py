@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..spec import How
+from ..spec import ExecutionConfig
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds in a period, or max
 
@@ -24,7 +24,7 @@ class Machine:
     cores: int
     gpus: dict[str, str]
 
-    def on_gpu(self, how: How) -> bool:
+    def on_gpu(self, how: ExecutionConfig) -> bool:
         """Whether a run takes GPUs here."""
         return how.device.startswith("cuda") or (how.device == "auto" and bool(self.gpus))
 
@@ -35,7 +35,10 @@ def this_machine() -> Machine:
 
 
 def at_once(
-    machine: Machine, hows: Iterable[How], jobs: int | None = None, jobs_per_gpu: int = 1
+    machine: Machine,
+    hows: Iterable[ExecutionConfig],
+    jobs: int | None = None,
+    jobs_per_gpu: int = 1,
 ) -> int:
     """How many runs there may be at once: on the CPU one for each core that a run keeps busy.
 

@@ -14,9 +14,9 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run import costs, streams
 from ..run.disk import free
-from ..spec import Order
+from ..spec import RunOrder
 from .grid import folder_of
-from .inputs import Inputs
+from .inputs import SweepInputs
 from .machine import Machine
 from .run_folders import State, others, state
 from .sweep import Sweep
@@ -42,7 +42,7 @@ class Planned:
         seconds: that are left, estimated; 0 where nothing is left to do.
     """
 
-    order: Order
+    order: RunOrder
     folder: Path
     state: State
     tokens: int
@@ -128,7 +128,7 @@ class Plan:
                     "status": run.state.status,
                     "step": run.state.step,
                     "steps": run.order.run.training.steps,
-                    "held": run.state.held or None,
+                    "held": run.state.held_by or None,
                     "tokens": run.tokens,
                     "flop": run.flops,
                     "seconds": run.seconds,
@@ -141,7 +141,7 @@ class Plan:
 
 
 def plan_of(
-    sweep: Sweep, inputs: Inputs, orders: Sequence[Order], machine: Machine, jobs: int
+    sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder], machine: Machine, jobs: int
 ) -> Plan:
     """What is left to do of a sweep, and what that costs.
 
@@ -178,7 +178,11 @@ def plan_of(
 
 
 def _planned(
-    order: Order, folder: Path, run_state: State, inputs: Inputs, speeds: Mapping[str, float]
+    order: RunOrder,
+    folder: Path,
+    run_state: State,
+    inputs: SweepInputs,
+    speeds: Mapping[str, float],
 ) -> Planned:
     training, model = order.run.training, order.run.model.name
     a_step = training.batch * training.sequence
@@ -194,7 +198,7 @@ def _planned(
 
 
 def _speeds(
-    inputs: Inputs, orders: Sequence[Order], states: Sequence[State], machine: Machine
+    inputs: SweepInputs, orders: Sequence[RunOrder], states: Sequence[State], machine: Machine
 ) -> tuple[dict[str, float], str]:
     """Model -> FLOP/s of a run of it, and how that is known.
 
@@ -224,10 +228,10 @@ def _speeds(
     return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
 
 
-def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Supply, ...]:
+def _supplies(sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]) -> tuple[Supply, ...]:
     """What is needed of each corpus that is used, if it has that much."""
     most: dict[str, Supply] = {}
-    short: dict[str, list[Order]] = {}
+    short: dict[str, list[RunOrder]] = {}
     for order in orders:
         run, training = order.run, order.run.training
         windows = {name: inputs.corpora[name].windows(training.sequence) for name in run.corpora}
@@ -246,7 +250,7 @@ def _supplies(sweep: Sweep, inputs: Inputs, orders: Sequence[Order]) -> tuple[Su
     return tuple(most[name] for name in inputs.corpora if name in most)
 
 
-def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[Order]) -> Diagnostic:
+def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diagnostic:
     """The message about a corpus that is too small for some runs, and what would do."""
     name = supply.corpus
     labels = [order.label for order in orders]
@@ -277,7 +281,7 @@ def _makespan(seconds: Iterable[float], jobs: int) -> float:
     return max(busy)
 
 
-def _disk(unfinished: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
+def _disk(unfinished: Sequence[Planned], inputs: SweepInputs, jobs: int) -> int:
     """Bytes: three checkpoints of every run that is at work, and the model of each that is done."""
     sizes = [inputs.models[run.order.run.model.name].parameters for run in unfinished]
     working = sum(sorted(sizes, reverse=True)[:jobs])
@@ -287,7 +291,7 @@ def _disk(unfinished: Sequence[Planned], inputs: Inputs, jobs: int) -> int:
     return 3 * costs.checkpoint_bytes(working) + 4 * final_models
 
 
-def _certain(unfinished: Sequence[Planned], inputs: Inputs) -> int:
+def _certain(unfinished: Sequence[Planned], inputs: SweepInputs) -> int:
     """Bytes that are written whatever happens: every model that is kept, and beside them the
     checkpoints of the run that ends last; or those of a run before it, where they are larger."""
     saved, final_models = [], 0

@@ -18,9 +18,9 @@ from ..run.locks import named, release
 from . import workers
 from .machine import Machine
 from .plan import Planned
-from .ray_cluster import Needs, Node, capacity, check, needs_of, nodes, pinned
+from .ray_cluster import ClusterNode, Resources, capacity, check, needs_of, nodes, pinned
 from .ray_nodes import Watch
-from .scheduler import Job, Outcome, Policy, Stop, carry_out
+from .scheduler import Job, Outcome, Policy, StopRequest, carry_out
 from .workers import Exit
 
 PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
@@ -40,7 +40,7 @@ class _Slot:
         node, host: where it is, once it is known.
     """
 
-    needs: Needs
+    needs: Resources
     watch: Any
     where: Any
     node: str = ""
@@ -48,23 +48,23 @@ class _Slot:
 
 
 @dataclass
-class _Place:
+class _RemoteWorker:
     """Where a run is at work.
 
     Attributes:
         exit: how the worker ended, to come.
-        lost: when it was lost.
-        again: when to look next whether it has let go.
+        lost_since: when it was lost.
+        next_check: when to look next whether it has let go.
     """
 
     slot: _Slot
     exit: Any
-    lost: float | None = None
-    again: float = 0.0
+    lost_since: float | None = None
+    next_check: float = 0.0
 
 
 @dataclass(frozen=True)
-class Engine:
+class RayEngine:
     """How runs are carried out on a cluster, which must be joined.
 
     Attributes:
@@ -86,7 +86,7 @@ class Engine:
     def run(
         self,
         runs: Sequence[Planned],
-        stop: Stop,
+        stop: StopRequest,
         ended: Callable[[Outcome], None] = lambda outcome: None,
         progress: Callable[[int, int], None] = lambda tokens, at_work: None,
     ) -> list[Outcome]:
@@ -111,10 +111,10 @@ class _Cluster:
     A slot is kept for the next run as long as none is waited for, which may need what it holds.
     """
 
-    def __init__(self, engine: Engine, locks: bool) -> None:
+    def __init__(self, engine: RayEngine, locks: bool) -> None:
         self.engine, self.locks = engine, locks
         self.policy = engine.policy
-        self._seen, self._nodes = 0.0, list[Node]()
+        self._seen, self._nodes = 0.0, list[ClusterNode]()
         self._idle: list[_Slot] = []
         self._to_come: list[_Slot] = []
         self._hopeless: float | None = None
@@ -136,20 +136,20 @@ class _Cluster:
         if len(working) >= min(most, self.engine.jobs or most):
             return False
         last = job.worker
-        if last is None or last.lost is None:
+        if last is None or last.lost_since is None:
             return True
         now = time.monotonic()
-        if now < last.again:
+        if now < last.next_check:
             return False
-        last.again = now + FRESH
-        return self._let_go(job) or now - last.lost > self.engine.grace
+        last.next_check = now + FRESH
+        return self._let_go(job) or now - last.lost_since > self.engine.grace
 
     def held(self, job: Job, holder: str) -> str:
         return "" if self._let_go(job) else holder or "another process"
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         needs, last = self._needs(job), job.worker
-        failed_node = last.slot.node if last is not None and last.lost is not None else ""
+        failed_node = last.slot.node if last is not None and last.lost_since is not None else ""
         fitting = [s for s in self._idle if s.needs == needs and s.node != failed_node]
         if fitting:
             self._idle.remove(slot := fitting[0])
@@ -157,10 +157,10 @@ class _Cluster:
             self._clear()
             slot = self._slot(needs, failed_node)
         exit = slot.watch.do.remote(job.run.folder, job.run.order.how, self.engine.worker)
-        job.worker = _Place(slot, exit)
+        job.worker = _RemoteWorker(slot, exit)
 
     def exit(self, job: Job) -> Exit | None:
-        remote: _Place = job.worker
+        remote: _RemoteWorker = job.worker
         slot = remote.slot
         try:
             if slot in self._to_come and _come(slot.where):
@@ -173,7 +173,7 @@ class _Cluster:
             status = Exit(None, f"on {slot.host}: {_last_line(error)}")
         except RayError as error:
             ray.kill(slot.watch)  # it may live, and only not be reached
-            self._seen, remote.lost = 0.0, time.monotonic()
+            self._seen, remote.lost_since = 0.0, time.monotonic()
             self._to_come = [other for other in self._to_come if other is not slot]
             return Exit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
         self._idle.append(slot)
@@ -188,7 +188,7 @@ class _Cluster:
         else:
             ray.kill(slot.watch)  # it waits for a node
 
-    def _slot(self, needs: Needs, failed_node: str) -> _Slot:
+    def _slot(self, needs: Resources, failed_node: str) -> _Slot:
         """A slot, wherever Ray finds one; not on a node that was lost if there are others."""
         options: dict[str, Any] = {"num_cpus": needs.cpus, "num_gpus": needs.gpus}
         if failed_node and capacity((n for n in self._now() if n.id != failed_node), needs):
@@ -207,10 +207,10 @@ class _Cluster:
             ray.kill(slot.watch)
         self._idle = []
 
-    def _needs(self, job: Job) -> Needs:
+    def _needs(self, job: Job) -> Resources:
         return needs_of(job.run.order.how, self.engine.machine, self.engine.jobs_per_gpu)
 
-    def _now(self) -> list[Node]:
+    def _now(self) -> list[ClusterNode]:
         """The nodes as they are, or were a moment ago."""
         now = time.monotonic()
         if now - self._seen > FRESH:
@@ -237,9 +237,9 @@ class _Cluster:
                 return released
             except RayError:
                 return False
-        if last is None or last.lost is None:
+        if last is None or last.lost_since is None:
             return self.policy.steal and release(folder)
-        over = time.monotonic() - last.lost > self.engine.grace
+        over = time.monotonic() - last.lost_since > self.engine.grace
         return last.slot.host == host and over and release(folder)
 
 

@@ -22,10 +22,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from lawdsl import __version__
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..spec import How
+from ..spec import ExecutionConfig
 from .machine import Machine, this_machine
 from .plan import Planned
-from .ray_nodes import Seen, look
+from .ray_nodes import NodeReport, look
 
 REACH = 10  # seconds that an address has to answer in
 LOOK = 120  # and a node: it may have to start Python first
@@ -33,7 +33,7 @@ CURRENT = "ray/ray_current_cluster"  # where Ray keeps the address of a cluster 
 
 
 @dataclass(frozen=True)
-class Needs:
+class Resources:
     """What a run takes of a node."""
 
     cpus: int
@@ -45,7 +45,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Node:
+class ClusterNode:
     """A node: its name in Ray, its host's, and what Ray may give away of it."""
 
     id: str
@@ -55,7 +55,7 @@ class Node:
     gpus: float
     kind: str
 
-    def times(self, needs: Needs) -> int:
+    def times(self, needs: Resources) -> int:
         """How many runs with such needs it bears at once."""
         times = int(self.cpus // needs.cpus)
         # a third of a GPU is kept as a float: three must fit
@@ -94,14 +94,14 @@ def joined(address: str) -> Iterator[None]:
             ray.shutdown()
 
 
-def nodes() -> list[Node]:
+def nodes() -> list[ClusterNode]:
     """All nodes that the cluster has or had."""
     alive = []
     for node in ray.nodes():
         has = node["Resources"]
         kinds = [name.partition(":")[2] for name in has if name.startswith("accelerator_type:")]
         alive.append(
-            Node(
+            ClusterNode(
                 node["NodeID"],
                 node["NodeManagerHostname"],
                 node["Alive"],
@@ -113,14 +113,14 @@ def nodes() -> list[Node]:
     return alive
 
 
-def machine_of(nodes: Iterable[Node]) -> Machine:
+def machine_of(nodes: Iterable[ClusterNode]) -> Machine:
     """The nodes as if they were one machine: what the estimates of a plan are made for."""
     living = [node for node in nodes if node.alive]
     gpus = {f"{n.id}/{i}": n.kind for n in living for i in range(int(n.gpus))}
     return Machine(int(sum(node.cpus for node in living)), gpus)
 
 
-def needs_of(how: How, machine: Machine, jobs_per_gpu: int = 1) -> Needs:
+def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> Resources:
     """What a run takes of a node.
 
     Raises:
@@ -131,17 +131,19 @@ def needs_of(how: How, machine: Machine, jobs_per_gpu: int = 1) -> Needs:
         raise LawdslError(Diagnostic("R0114", message, help='set run.device = "cuda"'))
     cpus = how.threads * how.processes
     if not machine.on_gpu(how):
-        return Needs(cpus, 0)
+        return Resources(cpus, 0)
     shared = how.processes == 1
-    return Needs(cpus, 1 / jobs_per_gpu if shared else how.processes)
+    return Resources(cpus, 1 / jobs_per_gpu if shared else how.processes)
 
 
-def capacity(nodes: Iterable[Node], needs: Needs) -> int:
+def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
     """How many runs with such needs the living nodes bear at once."""
     return sum(node.times(needs) for node in nodes if node.alive)
 
 
-def at_once(nodes: Sequence[Node], kinds: Iterable[Needs], jobs: int | None = None) -> int:
+def at_once(
+    nodes: Sequence[ClusterNode], kinds: Iterable[Resources], jobs: int | None = None
+) -> int:
     """How many runs there may be at once.
 
     Args:
@@ -164,7 +166,7 @@ def at_once(nodes: Sequence[Node], kinds: Iterable[Needs], jobs: int | None = No
     return min(jobs, most) if jobs else most
 
 
-def check(able: Iterable[Node], runs: Sequence[Planned]) -> bool:
+def check(able: Iterable[ClusterNode], runs: Sequence[Planned]) -> bool:
     """Refuse nodes that cannot do runs; those that are lost meanwhile are no matter.
 
     Returns:
@@ -194,27 +196,29 @@ def check(able: Iterable[Node], runs: Sequence[Planned]) -> bool:
             marker.unlink()
     living = {node.id for node in nodes() if node.alive}
     answers = {
-        n: report for n, report in answers.items() if isinstance(report, Seen) or n.id in living
+        n: report
+        for n, report in answers.items()
+        if isinstance(report, NodeReport) or n.id in living
     }
     wrong = [d for node, report in answers.items() for d in _wrong(node, report)]
     if wrong:
         raise LawdslError(wrong)
-    return all(isinstance(report, Seen) and report.locks for report in answers.values())
+    return all(isinstance(report, NodeReport) and report.locks for report in answers.values())
 
 
-def pinned(node: Node) -> dict[str, Any]:
+def pinned(node: ClusterNode) -> dict[str, Any]:
     """Options of what is to run on a node beside its runs."""
     return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.id, False)}
 
 
-def _ask(node: Node, marker: Path, read: Sequence[str]) -> Any:
+def _ask(node: ClusterNode, marker: Path, read: Sequence[str]) -> Any:
     return ray.remote(look).options(max_retries=0, **pinned(node)).remote(marker, read)
 
 
-def _answer(answer: Any) -> Seen | str:
+def _answer(answer: Any) -> NodeReport | str:
     """What a node says, or why it says nothing."""
     try:
-        report: Seen = ray.get(answer, timeout=LOOK)
+        report: NodeReport = ray.get(answer, timeout=LOOK)
         return report
     except GetTimeoutError:
         return f"it does not answer within {LOOK} s"
@@ -222,7 +226,7 @@ def _answer(answer: Any) -> Seen | str:
         return str(error).strip().split("\n")[-1]
 
 
-def _wrong(node: Node, report: Seen | str) -> Iterator[Diagnostic]:
+def _wrong(node: ClusterNode, report: NodeReport | str) -> Iterator[Diagnostic]:
     if isinstance(report, str):
         help = "install lawdsl[ray] there as here, or remove the node"
         message = f"the node {node.host} cannot do runs"

@@ -17,7 +17,7 @@ import ray
 from lawdsl import __version__
 from lawdsl.core.optional_packages import missing
 
-from ..spec import How
+from ..spec import ExecutionConfig
 from . import workers
 from .workers import Exit
 
@@ -26,7 +26,7 @@ PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
 
 
 @dataclass(frozen=True)
-class Seen:
+class NodeReport:
     """What a node has of that which runs need.
 
     Attributes:
@@ -42,7 +42,7 @@ class Seen:
     locks: bool
 
 
-def look(marker: Path, folders: Sequence[str]) -> Seen:
+def look(marker: Path, folders: Sequence[str]) -> NodeReport:
     """Look around on a node.
 
     Args:
@@ -58,14 +58,14 @@ def look(marker: Path, folders: Sequence[str]) -> Seen:
         locks = True
     except OSError:
         unseen.insert(0, str(marker.parent))
-    return Seen(__version__, tuple(missing(*PACKAGES)), tuple(unseen), locks)
+    return NodeReport(__version__, tuple(missing(*PACKAGES)), tuple(unseen), locks)
 
 
 class Watch:
     """Starts a worker on its node and watches over it; to be told while it does."""
 
     def __init__(self) -> None:
-        self.told = 0
+        self.signal_count = 0
         self.node = os.getppid()
 
     def where(self) -> tuple[str, str]:
@@ -74,9 +74,9 @@ class Watch:
 
     def tell(self, number: int) -> None:
         """Send a signal to the worker, as soon as there is one."""
-        self.told = number
+        self.signal_count = number
 
-    def do(self, folder: Path, how: How, command: Sequence[str]) -> Exit:
+    def do(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> Exit:
         """Do the run in a folder, with the GPUs that Ray has given.
 
         Where the node goes down before the worker ends, the worker is told to save: nobody but the
@@ -89,8 +89,8 @@ class Watch:
         worker = workers.start(folder, how, (sys.executable, *command[1:]), gpus)
         passed = 0
         while (status := worker.exit()) is None:
-            if self.told != passed:
-                passed = self.told
+            if self.signal_count != passed:
+                passed = self.signal_count
                 worker.tell(passed)
             if os.getppid() != self.node:
                 worker.tell(signal.SIGTERM)

@@ -19,7 +19,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from ..run.exit_status import FINAL, FINISHED, write_end
 from ..run.locks import holder
 from ..run.metrics_log import POINTS
-from ..spec import ORDER, Order, read_order, write_order
+from ..spec import ORDER, RunOrder, read_order, write_order
 
 LOG = "log.txt"
 MODEL = "model"  # of a run that is done, as transformers loads it
@@ -38,7 +38,7 @@ class State:
         rate: tokens a second when the newest row was written, if that is known.
         device: that wrote it.
         message: of its end.
-        held: who holds it, `host/pid since …`; empty where nobody does.
+        held_by: who holds it, `host/pid since …`; empty where nobody does.
     """
 
     status: str
@@ -47,7 +47,7 @@ class State:
     rate: float | None = None
     device: str = ""
     message: str = ""
-    held: str = ""
+    held_by: str = ""
 
     @property
     def final(self) -> bool:
@@ -66,7 +66,7 @@ def state(folder: Path) -> State:
         rate=last.get("tokens_per_second"),
         device=str(last.get("device", "")),
         message=str(done.get("message", "")),
-        held=holder(folder),
+        held_by=holder(folder),
     )
 
 
@@ -98,7 +98,7 @@ def stamp(folder: Path) -> tuple[int, int]:
     return 0, 0
 
 
-def prepare(folder: Path, order: Order) -> None:
+def prepare(folder: Path, order: RunOrder) -> None:
     """Make a run's folder ready for a worker: its order as it is now.
 
     Raises:

@@ -55,7 +55,7 @@ class Outcome:
         }
 
 
-class Stop:
+class StopRequest:
     """The signal that asked the sweep to stop, 0 as long as none has, and how many came.
 
     The workers are told of the first, save and end; the second ends them where they are.
@@ -71,7 +71,7 @@ class Stop:
         self.count = 0
         self.said = announce
 
-    def __enter__(self) -> Stop:
+    def __enter__(self) -> StopRequest:
         self._before = [signal.signal(number, self) for number in self.SIGNALS]
         return self
 
@@ -113,14 +113,14 @@ class Job:
 
     Attributes:
         worker: what does it, as the engine knows it; of the last attempt where that has ended.
-        told: how many signals its worker has been told of.
+        signals_sent: how many signals its worker has been told of.
     """
 
     run: Planned
     attempts: int = 0
     halved: bool = False
     worker: Any = None
-    told: int = 0
+    signals_sent: int = 0
     tokens: int = 0
     rows: int = -1  # bytes of its rows when they were last read
 
@@ -162,7 +162,7 @@ class Engine(Protocol):
 def carry_out(
     engine: Engine,
     runs: Sequence[Planned],
-    stop: Stop,
+    stop: StopRequest,
     ended: Callable[[Outcome], None] = lambda outcome: None,
     progress: Callable[[int, int], None] = lambda tokens, at_work: None,
 ) -> list[Outcome]:
@@ -227,7 +227,7 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     if now.final:
         job.tokens = run.tokens
         return Outcome(run, now.status, now.message)
-    if holder := engine.held(job, now.held):
+    if holder := engine.held(job, now.held_by):
         return Outcome(run, "held", holder)
     prepare(run.folder, run.order)
     job.attempts += 1
@@ -240,15 +240,15 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     return None
 
 
-def _tell(engine: Engine, working: Sequence[Job], stop: Stop) -> None:
+def _tell(engine: Engine, working: Sequence[Job], stop: StopRequest) -> None:
     """Pass on what the sweep was told: to save and end, and then to end at once."""
     for job in working:
-        if job.told < min(stop.count, 2):
-            job.told = min(stop.count, 2)
-            engine.tell(job, signal.SIGTERM if job.told == 1 else signal.SIGKILL)
+        if job.signals_sent < min(stop.count, 2):
+            job.signals_sent = min(stop.count, 2)
+            engine.tell(job, signal.SIGTERM if job.signals_sent == 1 else signal.SIGKILL)
 
 
-def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
+def _judge(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome | None:
     """What became of a run whose worker has ended; None where it is to be tried again."""
     run = job.run
     status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
@@ -266,7 +266,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: Stop) -> Outcome | None:
     wrong = exit.code == WRONG
     last_error = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
     if wrong and last_error.startswith(HELD):
-        return Outcome(run, "held", state(run.folder).held or "another process")
+        return Outcome(run, "held", state(run.folder).held_by or "another process")
     if not wrong and job.attempts <= engine.policy.retries:
         note(run.folder, f"{exit.why}; the run is taken up again")
         return None

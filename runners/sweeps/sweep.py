@@ -14,8 +14,8 @@ from lawdsl.language.keywords import nearest
 
 from ..run import schedules
 from ..run.evaluation_steps import Schedule, steps
-from ..spec import How, Training
-from .file import Also, Columns, Corpus, Grid, Model
+from ..spec import ExecutionConfig, Training
+from .file import Also, Columns, CorpusEntry, Grid, ModelEntry
 from .file_errors import Problems, per_model, read_toml, refuse, sections, wrong
 
 Shares = Mapping[str, Fraction]
@@ -59,12 +59,12 @@ class Sweep:
     path: Path
     name: str
     folder: Path
-    corpora: Mapping[str, Corpus]
+    corpora: Mapping[str, CorpusEntry]
     validation: Mapping[str, str]
-    models: Mapping[str, Model]
+    models: Mapping[str, ModelEntry]
     cells: tuple[Cell, ...]
     training: Mapping[str, Training]
-    how: Mapping[str, How]
+    how: Mapping[str, ExecutionConfig]
     evaluate: Mapping[str, tuple[int, ...]]
     domain: str | None
     general: str | None
@@ -123,7 +123,7 @@ def _below(path: Path, folder: str) -> str:
     return os.path.abspath(path.parent / os.path.expanduser(folder))
 
 
-def _models(file: Mapping[str, Any], how: Mapping[str, How]) -> Problems:
+def _models(file: Mapping[str, Any], how: Mapping[str, ExecutionConfig]) -> Problems:
     """Whether each model is either a folder or a configuration whose weights are drawn."""
     problems: Problems = []
     for number, model in enumerate(file.get("models", ()), 1):
@@ -269,7 +269,9 @@ def _reference(
     return None, [wrong("table.dlc", "no run of the grid has that model, mixture and seed", help)]
 
 
-def _exports(export: str | None, cells: Sequence[Cell], how: Mapping[str, How]) -> Problems:
+def _exports(
+    export: str | None, cells: Sequence[Cell], how: Mapping[str, ExecutionConfig]
+) -> Problems:
     """Whether each run whose model is wanted afterwards has a place of its own for it."""
     if export is None:
         return []

@@ -8,11 +8,11 @@ from lawdsl.core.diagnostics import Diagnostic
 
 from ..run.disk import in_bytes
 from ..run.model_facts import ModelFacts
-from .inputs import Inputs
+from .inputs import SweepInputs
 from .sweep import Sweep
 
 
-def cautions(sweep: Sweep, inputs: Inputs) -> Iterator[Diagnostic]:
+def cautions(sweep: Sweep, inputs: SweepInputs) -> Iterator[Diagnostic]:
     """Warnings about models that are not trained as they come, or whose N means something else."""
     for name, facts in inputs.models.items():
         location = f"{sweep.path}: models.{name}"

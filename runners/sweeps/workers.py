@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.exit_status import LOST, SWEEP
-from ..spec import How
+from ..spec import ExecutionConfig
 from .run_folders import LOG, ended, stamp, tail
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
@@ -89,7 +89,7 @@ class Exit:
 
 
 def start(
-    folder: Path, how: How, command: Sequence[str], gpus: Sequence[str] | None = None
+    folder: Path, how: ExecutionConfig, command: Sequence[str], gpus: Sequence[str] | None = None
 ) -> Worker:
     """Start a worker.
 
@@ -141,7 +141,7 @@ def _rank(rank: int, world: int, port: socket.socket) -> dict[str, str]:
     }
 
 
-def _environment(how: How, gpus: Sequence[str] | None) -> dict[str, str]:
+def _environment(how: ExecutionConfig, gpus: Sequence[str] | None) -> dict[str, str]:
     """What a worker sees: its threads and GPUs alone, and no network."""
     threads = str(how.threads)
     variables = {

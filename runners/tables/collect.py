@@ -48,7 +48,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Collected:
+class RunsTable:
     """A table of runs.
 
     Attributes:
@@ -70,7 +70,7 @@ class Collected:
 
 def collect(
     sources: Iterable[Path], *, step_0: bool = False, notes: Sequence[str] = ()
-) -> Collected:
+) -> RunsTable:
     """The table of all runs that lie in some folders, or that some sweeps ask for.
 
     Columns: run (its identity), label, sweep, domain, model, seed, status; N without embeddings
@@ -115,7 +115,7 @@ def collect(
         values = [row.get(name, absent.get(name)) for row in selected]
         if any(value is not None for value in values):
             columns[_header(name)] = values
-    return Collected(columns, all_notes, len(runs), tuple(warnings))
+    return RunsTable(columns, all_notes, len(runs), tuple(warnings))
 
 
 def _rows(run: Gathered, learnability: Row) -> list[Row]:

@@ -20,10 +20,10 @@ from lawdsl.data.formats.sqlite import NOTES, RUNS
 from lawdsl.data.read import METADATA, SCHEMA
 
 from ..run.disk import room
-from .collect import Collected
+from .collect import RunsTable
 
 
-def write_table(path: Path, table: Collected) -> None:
+def write_table(path: Path, table: RunsTable) -> None:
     """Write a table in the form that the end of its name says.
 
     Raises:
@@ -56,7 +56,7 @@ def check_form(path: Path) -> None:
         raise LawdslError(Diagnostic("R0805", message, place=str(path), help=help))
 
 
-def _csv(table: Collected) -> bytes:
+def _csv(table: RunsTable) -> bytes:
     """Comments, a line of names, a line a row; what is not known is empty."""
     text = io.StringIO()
     text.writelines(f"# {note}\n" for note in table.notes)
@@ -66,7 +66,7 @@ def _csv(table: Collected) -> bytes:
     return text.getvalue().encode()
 
 
-def _parquet(table: Collected) -> bytes:
+def _parquet(table: RunsTable) -> bytes:
     """Typed columns; the notes are in the metadata of the schema."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -78,7 +78,7 @@ def _parquet(table: Collected) -> bytes:
     return out.getvalue()
 
 
-def _sqlite(table: Collected) -> bytes:
+def _sqlite(table: RunsTable) -> bytes:
     """The table `runs`, and the notes in a second one; user_version is the schema's."""
     headers = ", ".join(f'"{header}"' for header in table.columns)
     marks = ", ".join("?" * len(table.columns))
@@ -97,7 +97,7 @@ SQLITE = (".sqlite", ".db")
 BESIDE = ("-journal", "-wal", "-shm")
 """Files beside a database that somebody changed, and did not close: they would change the new one."""
 
-FORMS: Mapping[str, Callable[[Collected], bytes]] = {
+FORMS: Mapping[str, Callable[[RunsTable], bytes]] = {
     ".parquet": _parquet,
     ".pq": _parquet,
     ".csv": _csv,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .collect import Collected
+from .collect import RunsTable
 
 JOINT = {"N": 3, "D": 3, "r": 5}
 """Values that dcpt.l3 needs of each variable: an exponent of one takes three, that of the share,
@@ -34,7 +34,7 @@ class Advice:
     why: str = ""
 
 
-def advise(table: Collected, path: Path, domain: str) -> Advice | None:
+def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
     """How to go on with a table in a file; None where it has no loss of the domain.
 
     Args:
@@ -67,7 +67,7 @@ def advise(table: Collected, path: Path, domain: str) -> Advice | None:
     return Advice("", why)
 
 
-def _rows(table: Collected) -> Iterable[Row]:
+def _rows(table: RunsTable) -> Iterable[Row]:
     """The rows of runs that are done, by columns without their units."""
     names = [header.partition(" ")[0] for header in table.columns]
     rows = (dict(zip(names, row, strict=True)) for row in zip(*table.columns.values(), strict=True))

@@ -10,7 +10,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run.metrics_log import POINTS, read
-from ..spec import ORDER, Order, canonical, read_order
+from ..spec import ORDER, RunOrder, canonical, read_order
 from ..sweeps.run_folders import state
 from ..sweeps.sweep import Cell, Sweep, read_sweep
 
@@ -38,7 +38,7 @@ class Gathered:
     """
 
     folder: Path
-    order: Order
+    order: RunOrder
     status: str
     points: tuple[Mapping[str, Any], ...]
     domain: str | None = None
@@ -146,7 +146,7 @@ def _described(sweep: Sweep, cell: Cell) -> str:
     )
 
 
-def _description(order: Order) -> str:
+def _description(order: RunOrder) -> str:
     """The same of a run that was ordered."""
     run = order.run
     return canonical(

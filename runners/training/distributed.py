@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..spec import How
+from ..spec import ExecutionConfig
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt, as malloc.h numbers them
 
 
 @dataclass(frozen=True)
-class Place:
+class ParallelContext:
     """One process of a run.
 
     Attributes:
@@ -41,8 +41,8 @@ class Place:
         return self.rank == 0
 
 
-def join(how: How) -> Place:
-    """Take a place: set the device up and meet the other processes that torchrun has started.
+def join(how: ExecutionConfig) -> ParallelContext:
+    """Join the processes of a run: set the device up and meet the other processes that torchrun has started.
 
     Raises:
         LawdslError: a device that is not there (R0501), or another number of processes than the
@@ -72,16 +72,16 @@ def join(how: How) -> Place:
     if world > 1:
         # gloo besides nccl: sums of float64 and agreements about signals go by the CPU
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
-    return Place(rank, world, device, name)
+    return ParallelContext(rank, world, device, name)
 
 
-def leave(parallel: Place) -> None:
+def leave(parallel: ParallelContext) -> None:
     """Say goodbye to the other processes."""
     if parallel.world > 1 and dist.is_initialized():
         dist.destroy_process_group()
 
 
-def any_of(parallel: Place, flag: int) -> int:
+def any_of(parallel: ParallelContext, flag: int) -> int:
     """The largest of a number that every process has."""
     if parallel.world == 1:
         return flag
@@ -90,7 +90,7 @@ def any_of(parallel: Place, flag: int) -> int:
     return int(flags)
 
 
-def of_first(parallel: Place, number: int) -> int:
+def of_first(parallel: ParallelContext, number: int) -> int:
     """The number that the first process has."""
     if parallel.world == 1:
         return number
@@ -99,14 +99,14 @@ def of_first(parallel: Place, number: int) -> int:
     return int(tensor)
 
 
-def all_of(parallel: Place, value: float) -> list[float]:
+def all_of(parallel: ParallelContext, value: float) -> list[float]:
     """A number of every process, in their order."""
     values = np.zeros(parallel.world)
     values[parallel.rank] = value
     return summed(parallel, values).tolist()
 
 
-def summed(parallel: Place, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def summed(parallel: ParallelContext, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sum of an array over the processes."""
     if parallel.world == 1:
         return values
@@ -115,18 +115,18 @@ def summed(parallel: Place, values: NDArray[np.float64]) -> NDArray[np.float64]:
     return total.numpy()
 
 
-def meet(parallel: Place) -> None:
+def meet(parallel: ParallelContext) -> None:
     """Wait until all processes are here."""
     any_of(parallel, 0)
 
 
-def say(parallel: Place, message: str) -> None:
+def say(parallel: ParallelContext, message: str) -> None:
     """Say something once, whatever the number of processes: to standard error."""
     if parallel.first:
         print(message, file=sys.stderr, flush=True)
 
 
-def peak_memory(parallel: Place) -> int:
+def peak_memory(parallel: ParallelContext) -> int:
     """The most bytes that this process has held: of the device's memory, or of the host's."""
     if parallel.device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(parallel.device))

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..corpora.corpus import Corpus
-from .distributed import Place, summed
+from .distributed import ParallelContext, summed
 
 
 @dataclass(frozen=True)
-class Measured:
+class ValidationLoss:
     """The loss of a model on a validation set.
 
     Attributes:
@@ -36,9 +36,9 @@ def measure(
     corpus: Corpus,
     sequence: int,
     rows: int,
-    parallel: Place,
+    parallel: ParallelContext,
     exit_requested: Callable[[], int] = lambda: 0,
-) -> Measured | None:
+) -> ValidationLoss | None:
     """The loss on the windows of a corpus, which the processes share out among them.
 
     Args:
@@ -72,11 +72,11 @@ def measure(
     return _measured(*summed(parallel, sums))
 
 
-def _measured(losses: NDArray[np.float64], tokens: NDArray[np.float64]) -> Measured:
+def _measured(losses: NDArray[np.float64], tokens: NDArray[np.float64]) -> ValidationLoss:
     """The ratio of two sums over documents, with the standard error of a ratio estimate."""
     losses, tokens = losses[tokens > 0], tokens[tokens > 0]
     total, n = float(tokens.sum()), len(tokens)
     loss = float(losses.sum()) / total
     spread = float(((losses - loss * tokens) ** 2).sum())
     se = math.sqrt(spread * n / (n - 1)) / total if n > 1 else None
-    return Measured(loss, se, int(total))
+    return ValidationLoss(loss, se, int(total))

@@ -11,12 +11,12 @@ from ..corpora.verification import verify
 from ..run import streams
 from ..run.model_facts import ModelFacts
 from ..run.schedules import check
-from ..spec import Order, Run, Training
+from ..spec import Run, RunOrder, Training
 from . import models
 
 
 @dataclass(frozen=True)
-class Inputs:
+class RunInputs:
     """What a run reads.
 
     Attributes:
@@ -32,7 +32,7 @@ class Inputs:
     mixture: streams.Mixture
 
 
-def inputs_of(order: Order, world: int) -> Inputs:
+def inputs_of(order: RunOrder, world: int) -> RunInputs:
     """What a run reads, opened and looked at.
 
     Args:
@@ -60,7 +60,7 @@ def inputs_of(order: Order, world: int) -> Inputs:
     check(training)
     _check_supply(mixture, run)
     _check_rows(training, facts, world)
-    return Inputs(facts, corpora, validation, mixture)
+    return RunInputs(facts, corpora, validation, mixture)
 
 
 def check_same(what: str, expected: str, actual: str) -> None:

@@ -38,7 +38,7 @@ AUXILIARY = re.compile(r"aux_loss_coef|moe_loss_weight|z_loss_coef")
 LARGE = 100.0  # what the logits are multiplied with to see whether they are capped
 
 
-class Loss(nn.Module):
+class LanguageModelLoss(nn.Module):
     """The sum of a batch's losses in nats, or each token's, without ever holding all logits."""
 
     def __init__(self, model: PreTrainedModel, chunk: int | None = None) -> None:
@@ -249,7 +249,7 @@ def _check(model: PreTrainedModel, source: Source) -> None:
     training = model.training
     model.eval()
     with understood(source, "R0302"):
-        loss = Loss(model)
+        loss = LanguageModelLoss(model)
     enlarged = model.get_output_embeddings().register_forward_hook(lambda *call: call[-1] * LARGE)
     try:
         with understood(source, "R0302"):

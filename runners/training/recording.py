@@ -12,12 +12,12 @@ import torch
 from ..run import costs, streams
 from ..run.schedules import areas, learning_rate
 from .distributed import all_of, peak_memory
-from .evaluation import Measured, measure
-from .setup import Task
-from .state import Standing
+from .evaluation import ValidationLoss, measure
+from .setup import TrainingTask
+from .state import TrainState
 
 
-def record(task: Task, state: Standing, exit_requested: Callable[[], int]) -> bool | None:
+def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], int]) -> bool | None:
     """Measure the losses on all validation sets, and write the row of this step.
 
     Args:
@@ -34,7 +34,7 @@ def record(task: Task, state: Standing, exit_requested: Callable[[], int]) -> bo
     if losses is None:
         return None
     rate = state.clock.rate(task.tokens)
-    trained = sum(all_of(task.place, float(state.losses))) / max(
+    trained = sum(all_of(task.parallel, float(state.losses))) / max(
         state.step - max(state.measured, 0), 1
     )
     state.measured = state.step
@@ -51,13 +51,17 @@ def record(task: Task, state: Standing, exit_requested: Callable[[], int]) -> bo
     return all(math.isfinite(of_set.loss) for of_set in losses.values())
 
 
-def _losses(task: Task, exit_requested: Callable[[], int]) -> Mapping[str, Measured] | None:
+def _losses(
+    task: TrainingTask, exit_requested: Callable[[], int]
+) -> Mapping[str, ValidationLoss] | None:
     """The loss on every validation set; the model is in training again afterwards."""
     sequence, losses = task.training.sequence, {}
     task.model.eval()
     with torch.no_grad(), task.autocast():
         for name, corpus in task.inputs.validation.items():
-            measured = measure(task.loss, corpus, sequence, task.micro, task.place, exit_requested)
+            measured = measure(
+                task.loss, corpus, sequence, task.micro, task.parallel, exit_requested
+            )
             if measured is None:
                 break
             losses[name] = measured
@@ -65,7 +69,7 @@ def _losses(task: Task, exit_requested: Callable[[], int]) -> Mapping[str, Measu
     return losses if len(losses) == len(task.inputs.validation) else None
 
 
-def _progress(task: Task, step: int) -> dict[str, Any]:
+def _progress(task: TrainingTask, step: int) -> dict[str, Any]:
     """What follows from the step alone: tokens, the learning rate and its areas, the mixture."""
     mixture = task.inputs.mixture
     s1, s2 = areas(task.training, step)
@@ -80,9 +84,9 @@ def _progress(task: Task, step: int) -> dict[str, Any]:
     }
 
 
-def _speed(task: Task, rate: float | None) -> dict[str, Any]:
+def _speed(task: TrainingTask, rate: float | None) -> dict[str, Any]:
     """What the updates take of the device, at a rate in tokens a second."""
-    parallel, flops = task.place, task.inputs.facts.flops_per_token(task.training.sequence)
+    parallel, flops = task.parallel, task.inputs.facts.flops_per_token(task.training.sequence)
     return {
         "tokens_per_second": rate,
         "mfu": costs.mfu(rate, flops, costs.peak(parallel.name), parallel.world) if rate else None,

@@ -1,4 +1,4 @@
-"""A run that is set up: what it reads is open, its model and optimizer are in their place."""
+"""Order of a run -> everything that training needs: inputs, model, optimizer, all on their device."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from ..spec import Order, Training
+from ..spec import RunOrder, Training
 from . import models
-from .distributed import Place
-from .inputs import Inputs, inputs_of
+from .distributed import ParallelContext
+from .inputs import RunInputs, inputs_of
 from .sharding import Synced, placed, settle
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """A process's part in a run: what stays as it is while the run goes on.
 
     Attributes:
         folder: of the run.
-        model: on the place's device, its weights the ones that the run begins with.
-        loss: `models.Loss` of it, as the processes compute it together.
-        synced: the context of each backward pass; see `parallel.placed`.
+        model: on the context's device, its weights the ones that the run begins with.
+        loss: `models.LanguageModelLoss` of it, as the processes compute it together.
+        synced: the context of each backward pass; see `sharding.placed`.
         optimizer: of the model.
     """
 
     folder: Path
-    order: Order
-    place: Place
-    inputs: Inputs
+    order: RunOrder
+    parallel: ParallelContext
+    inputs: RunInputs
     model: PreTrainedModel
     loss: nn.Module
     synced: Synced
@@ -44,7 +44,7 @@ class Task:
     @property
     def micro(self) -> int:
         """Rows that go through the model at once."""
-        return self.order.how.micro_batch or self.training.batch // self.place.world
+        return self.order.how.micro_batch or self.training.batch // self.parallel.world
 
     @property
     def tokens(self) -> int:
@@ -54,10 +54,10 @@ class Task:
     def autocast(self) -> torch.autocast:
         """The context of products in bfloat16, if the run is of that precision."""
         low = self.training.precision == "bfloat16"
-        return torch.autocast(self.place.device.type, torch.bfloat16, enabled=low)
+        return torch.autocast(self.parallel.device.type, torch.bfloat16, enabled=low)
 
 
-def task_of(folder: Path, order: Order, parallel: Place) -> Task:
+def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> TrainingTask:
     """Set a run up.
 
     Raises:
@@ -72,9 +72,9 @@ def task_of(folder: Path, order: Order, parallel: Place) -> Task:
         dropout=training.dropout,
     )
     model.to(parallel.device).train()
-    loss, synced = placed(models.Loss(model), parallel, order.how)
+    loss, synced = placed(models.LanguageModelLoss(model), parallel, order.how)
     optimizer = _optimizer(model, training)
-    task = Task(folder, order, parallel, inputs, model, loss, synced, optimizer)
+    task = TrainingTask(folder, order, parallel, inputs, model, loss, synced, optimizer)
     with task.autocast():
         any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)
         settle(loss, any_rows, parallel)

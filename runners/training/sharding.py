@@ -13,8 +13,8 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from ..spec import How
-from .distributed import Place
+from ..spec import ExecutionConfig
+from .distributed import ParallelContext
 
 # buffers are alike everywhere and need not be sent; torch 2.12 has given the argument a new name
 _BUFFERS = (
@@ -27,7 +27,9 @@ Tensors = dict[str, dict[str, Tensor]]
 Synced = Callable[[bool], AbstractContextManager[None]]
 
 
-def placed(loss: nn.Module, parallel: Place, how: How) -> tuple[nn.Module, Synced]:
+def placed(
+    loss: nn.Module, parallel: ParallelContext, how: ExecutionConfig
+) -> tuple[nn.Module, Synced]:
     """The loss as the processes compute it together, compiled where that pays.
 
     Returns:
@@ -54,7 +56,7 @@ def placed(loss: nn.Module, parallel: Place, how: How) -> tuple[nn.Module, Synce
     return copied, lambda last: nullcontext() if last else copied.no_sync()
 
 
-def settle(loss: nn.Module, tokens: Tensor, parallel: Place) -> None:
+def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
     """Let the processes settle now in which order they add up their gradients.
 
     DDP goes by its first backward pass in all that follow, so the first update after a run is

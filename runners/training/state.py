@@ -14,15 +14,15 @@ from torch import Tensor
 from lawdsl.core.diagnostics import render
 
 from ..run.exit_status import CHECKPOINTS, reopen
-from ..run.metrics_log import POINTS, Points, cut, open_points
+from ..run.metrics_log import POINTS, MetricsLog, cut, open_points
 from . import checkpoints
-from .distributed import Place, all_of, meet, of_first, say
+from .distributed import ParallelContext, all_of, meet, of_first, say
 from .inputs import check_same
-from .setup import Task
+from .setup import TrainingTask
 from .sharding import gathered, restore
 
 
-class Clock:
+class TrainingClock:
     """Seconds spent on updates; evaluations and checkpoints are left out.
 
     Attributes:
@@ -30,7 +30,7 @@ class Clock:
         since: seconds and updates since then.
     """
 
-    def __init__(self, parallel: Place) -> None:
+    def __init__(self, parallel: ParallelContext) -> None:
         self.seconds = 0.0
         self.since = 0.0, 0
         self._device = parallel.device
@@ -67,7 +67,7 @@ class Clock:
 
 
 @dataclass
-class Standing:
+class TrainState:
     """Where a process of a run stands.
 
     Attributes:
@@ -81,14 +81,14 @@ class Standing:
     """
 
     losses: Tensor
-    clock: Clock
+    clock: TrainingClock
     step: int = 0
     measured: int = -1
     saved: int = 0
-    points: Points | None = None
+    points: MetricsLog | None = None
 
 
-def resumed(task: Task, exit_stack: ExitStack) -> Standing:
+def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
     """Take a run up from its newest checkpoint that is whole, or begin it.
 
     Args:
@@ -98,8 +98,10 @@ def resumed(task: Task, exit_stack: ExitStack) -> Standing:
         LawdslError: as `checkpoints.latest`, `checkpoints.of_step`, `checkpoints.load`, `points.cut` and
             `points.open_points`; a checkpoint of another run (R0503).
     """
-    parallel, folder, size = task.place, task.folder, 0
-    state = Standing(torch.zeros(1, dtype=torch.float64, device=parallel.device), Clock(parallel))
+    parallel, folder, size = task.parallel, task.folder, 0
+    state = TrainState(
+        torch.zeros(1, dtype=torch.float64, device=parallel.device), TrainingClock(parallel)
+    )
     checkpoint = _latest(folder / CHECKPOINTS, parallel)
     if checkpoint is not None:
         check_same("the checkpoint", task.order.run.identity(), checkpoint.state["run"])
@@ -119,7 +121,7 @@ def resumed(task: Task, exit_stack: ExitStack) -> Standing:
     return state
 
 
-def _latest(folder: Path, parallel: Place) -> checkpoints.Checkpoint | None:
+def _latest(folder: Path, parallel: ParallelContext) -> checkpoints.Checkpoint | None:
     """The newest checkpoint that is whole: the first process looks, the others take what it found.
 
     Each on its own might find another, where a disk or a network fails for one of them.
@@ -134,7 +136,7 @@ def _latest(folder: Path, parallel: Place) -> checkpoints.Checkpoint | None:
     return checkpoint if parallel.first or step < 0 else checkpoints.of_step(folder, step)
 
 
-def _rows(path: Path, size: int, parallel: Place) -> Points:
+def _rows(path: Path, size: int, parallel: ParallelContext) -> MetricsLog:
     """The rows until the checkpoint; those after it are taken back, and measured again."""
     if bytes_cut := cut(path, size):
         say(
@@ -143,7 +145,7 @@ def _rows(path: Path, size: int, parallel: Place) -> Points:
     return open_points(path)
 
 
-def save(task: Task, state: Standing) -> None:
+def save(task: TrainingTask, state: TrainState) -> None:
     """Write a checkpoint: what is done after it is done again in the same way, if it must be.
 
     Raises:
@@ -151,7 +153,7 @@ def save(task: Task, state: Standing) -> None:
     """
     state.clock.pause()
     tensors = gathered(task.loss, task.model, task.optimizer)
-    losses = all_of(task.place, float(state.losses))
+    losses = all_of(task.parallel, float(state.losses))
     if state.points is not None:
         contents = {
             "run": task.order.run.identity(),
@@ -163,9 +165,9 @@ def save(task: Task, state: Standing) -> None:
         }
         checkpoints.save(task.folder / CHECKPOINTS, state.step, tensors, contents)
     state.saved = state.step
-    meet(task.place)
+    meet(task.parallel)
 
 
-def finite(task: Task, state: Standing) -> bool:
+def finite(task: TrainingTask, state: TrainState) -> bool:
     """Whether the training losses since the newest row are numbers, in all processes."""
-    return math.isfinite(sum(all_of(task.place, float(state.losses))))
+    return math.isfinite(sum(all_of(task.parallel, float(state.losses))))

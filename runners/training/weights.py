@@ -35,12 +35,12 @@ class Weights:
     Attributes:
         source: the model's folder.
         files: by the name that the index or transformers gives them, sorted.
-        places: tensor -> name of its file, where an index says so; None where there is one file.
+        weight_map: tensor -> name of its file, where an index says so; None where there is one file.
     """
 
     source: str
     files: dict[str, Path]
-    places: dict[str, str] | None = None
+    weight_map: dict[str, str] | None = None
 
     def hash(self, digest: Any) -> None:
         """Add all that decides the weights to a hash.
@@ -54,8 +54,8 @@ class Weights:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
             except OSError as error:
                 raise _refused(self.source, f"{path.name}: {error.strerror}") from None
-        if self.places is not None:
-            digest.update(canonical(self.places).encode())
+        if self.weight_map is not None:
+            digest.update(canonical(self.weight_map).encode())
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by name, as it lies on the disk: memory-mapped.
@@ -68,7 +68,7 @@ class Weights:
             try:
                 with safe_open(path, "pt") as file:
                     names = set(file.keys())
-                    expected = sorted(names) if self.places is None else self._placed(name)
+                    expected = sorted(names) if self.weight_map is None else self._placed(name)
                     if lacking := [tensor for tensor in expected if tensor not in names]:
                         raise _refused(
                             self.source, f"{name} lacks {lacking[0]}, which {INDEX} names"
@@ -80,7 +80,7 @@ class Weights:
         return tensors
 
     def _placed(self, name: str) -> list[str]:
-        return [tensor for tensor, file in (self.places or {}).items() if file == name]
+        return [tensor for tensor, file in (self.weight_map or {}).items() if file == name]
 
 
 def weights_of(source: Any) -> Weights:

@@ -26,8 +26,8 @@ from ..corpora.corpus import file_hash
 from ..corpora.tokenizer import ENDS, no_panic
 from ..spec import canonical
 from ..training import models
-from ..training.distributed import Place
-from .score_log import Scores
+from ..training.distributed import ParallelContext
+from .score_log import JudgeScores
 
 BATCH = 64  # samples that are made tokens together
 TOKENIZER = "tokenizer.json"
@@ -62,7 +62,7 @@ class Judge:
         return hashlib.blake2b(canonical(what).encode(), digest_size=16).hexdigest()
 
 
-def judge(folder: str | Path, name: str, length: int, parallel: Place) -> Judge:
+def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext) -> Judge:
     """A model in a folder, not yet loaded.
 
     Raises:
@@ -118,9 +118,9 @@ def score(
     judge: Judge,
     keys: Sequence[str],
     rows: Sequence[NDArray[np.int64]],
-    parallel: Place,
+    parallel: ParallelContext,
     budget: int,
-) -> Iterator[Scores]:
+) -> Iterator[JudgeScores]:
     """The scores of samples, batch by batch, the longest first.
 
     The batches of what is left after some are the same as before, so that a scoring that was
@@ -137,11 +137,11 @@ def score(
     for batch in _batches(rows, budget):
         losses = _mean_losses(judge, loss, [rows[i] for i in batch], parallel)
         counts = tuple(max(len(rows[i]) - 1, 0) for i in batch)
-        yield Scores(tuple(keys[i] for i in batch), losses, counts)
+        yield JudgeScores(tuple(keys[i] for i in batch), losses, counts)
 
 
 def estimate(
-    judge: Judge, rows: Sequence[NDArray[np.int64]], parallel: Place, budget: int
+    judge: Judge, rows: Sequence[NDArray[np.int64]], parallel: ParallelContext, budget: int
 ) -> float:
     """Seconds that `score` will take, by a batch from the middle; the loading is left out.
 
@@ -157,12 +157,12 @@ def estimate(
     return (time.perf_counter() - begun) * predicted(rows) / max(predicted(batch), 1)
 
 
-def _loaded(judge: Judge, parallel: Place) -> models.Loss:
+def _loaded(judge: Judge, parallel: ParallelContext) -> models.LanguageModelLoss:
     model = models.load(str(judge.folder), "loaded", 0)
     if judge.precision == "bfloat16":
         for parameter in model.parameters():  # and no buffers: angles of positions need float32
             parameter.data = parameter.data.bfloat16()
-    return models.Loss(model.to(parallel.device).eval())
+    return models.LanguageModelLoss(model.to(parallel.device).eval())
 
 
 def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[int]]:
@@ -179,7 +179,10 @@ def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[in
 
 @torch.no_grad()
 def _mean_losses(
-    judge: Judge, loss: models.Loss, rows: Sequence[NDArray[np.int64]], parallel: Place
+    judge: Judge,
+    loss: models.LanguageModelLoss,
+    rows: Sequence[NDArray[np.int64]],
+    parallel: ParallelContext,
 ) -> tuple[float, ...]:
     tokens = np.zeros((len(rows), max(2, *map(len, rows))), np.int64)
     for i, row in enumerate(rows):  # what fills a row up comes after it: nothing attends to it

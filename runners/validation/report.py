@@ -9,9 +9,9 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
 
-from .samples import Drawn
+from .samples import SampleSet
 from .selection import Selection, spread
-from .sets import Measured, Wanted
+from .sets import SampleLosses, SetRequest
 
 SCHEMA = 1
 PERPLEXITY = (
@@ -21,7 +21,7 @@ PERPLEXITY = (
 
 
 def warnings_of(
-    drawn: Drawn, measured: Measured, selection: Selection, request: Wanted
+    drawn: SampleSet, measured: SampleLosses, selection: Selection, request: SetRequest
 ) -> Iterator[Diagnostic]:
     """What whoever uses the set should know."""
     if len(drawn.samples) + drawn.short < request.samples:
@@ -30,10 +30,10 @@ def warnings_of(
             f"there are only {len(drawn.samples) + drawn.short} documents, not {request.samples:,}:"
             " all are taken",
         )
-    if len(selection.kept) < request.keep:
+    if len(selection.selected) < request.keep:
         yield _warning(
             "R0607",
-            f"only {len(selection.kept)} samples are left, not {request.keep:,}: all are kept",
+            f"only {len(selection.selected)} samples are left, not {request.keep:,}: all are kept",
             "draw more with --samples, or ask for fewer with --keep",
         )
     if not measured.judges:
@@ -62,7 +62,7 @@ def warnings_of(
 
 
 def report(
-    drawn: Drawn, measured: Measured, selection: Selection, request: Wanted
+    drawn: SampleSet, measured: SampleLosses, selection: Selection, request: SetRequest
 ) -> dict[str, Any]:
     """What was done, as plain data; but for the samples themselves, what selection.json has."""
     count = len(drawn.samples)
@@ -70,14 +70,14 @@ def report(
         "schema": SCHEMA,
         "wanted": asdict(request) | {"worst": str(request.worst)},
         "documents": drawn.documents,
-        "copies": drawn.again,
+        "copies": drawn.duplicates,
         "short": drawn.short,
         "cut": sum(sample.cut for sample in drawn.samples),
         "samples": count,
         "identity": drawn.identity,
         "dropped": len(selection.dropped),
         "left": count - len(selection.dropped),
-        "kept": len(selection.kept),
+        "kept": len(selection.selected),
         "perplexity": PERPLEXITY,
         "models": [_of_model(measured, i, selection) for i in range(len(measured.judges))],
         "among_the_worst_of": list(selection.worst_of),
@@ -86,7 +86,7 @@ def report(
     }
 
 
-def _of_model(measured: Measured, number: int, selection: Selection) -> dict[str, Any]:
+def _of_model(measured: SampleLosses, number: int, selection: Selection) -> dict[str, Any]:
     judge, tokens = measured.judges[number], measured.tokens[number]
     total = int(tokens.sum())
     return {

@@ -21,7 +21,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from ..corpora.corpus import Corpus, is_corpus, open_corpus
 from ..corpora.deduplication import key as paragraph_key
 from ..corpora.deduplication import paragraphs
-from ..corpora.documents import Document, Progress, find_files, read_documents
+from ..corpora.documents import Progress, TextDocument, find_files, read_documents
 from ..corpora.tokenizer import Tokenizer, load_tokenizer
 
 CHARACTERS = 16
@@ -47,18 +47,18 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampleSet:
     """The samples, in the order of their keys, and what they were drawn from.
 
     Attributes:
         documents: how many there were.
-        again: further copies of the documents that were drawn.
+        duplicates: further copies of the documents that were drawn.
         short: documents that were drawn and have fewer tokens than was asked for.
     """
 
     samples: tuple[Sample, ...]
     documents: int
-    again: int
+    duplicates: int
     short: int
 
     @property
@@ -81,7 +81,7 @@ def draw(
     glob: str = "*",
     text_field: str = "text",
     progress: Progress | None = None,
-) -> Drawn:
+) -> SampleSet:
     """Random documents of corpora, files and folders of files; all where there are no more.
 
     Memory holds the samples alone, at most 16 `length` characters of each.
@@ -123,7 +123,7 @@ def draw(
                 help="give more text, or take shorter samples with --shortest",
             )
         )
-    return Drawn(samples, documents, copies.total(), len(drafts) - len(samples))
+    return SampleSet(samples, documents, copies.total(), len(drafts) - len(samples))
 
 
 def tokenizer_of(folder: str | Path) -> Tokenizer:
@@ -142,7 +142,7 @@ def _keyed(
     glob: str,
     text_field: str,
     progress: Progress | None,
-) -> Iterator[tuple[int, Callable[[], Document]]]:
+) -> Iterator[tuple[int, Callable[[], TextDocument]]]:
     """Every document, with its key; its text is made where it is wanted."""
     corpora = [open_corpus(path) for path in inputs if is_corpus(path)]
     files = find_files([path for path in inputs if not is_corpus(path)], glob)
@@ -167,11 +167,11 @@ def _keyed(
         yield _key(document.text.encode("utf-8", "surrogatepass"), seed), partial(_same, document)
 
 
-def _decoded(decode: Callable[..., str], ids: Any, source: str) -> Document:
-    return Document(decode(ids.tolist(), skip_special_tokens=False), source)
+def _decoded(decode: Callable[..., str], ids: Any, source: str) -> TextDocument:
+    return TextDocument(decode(ids.tolist(), skip_special_tokens=False), source)
 
 
-def _same(document: Document) -> Document:
+def _same(document: TextDocument) -> TextDocument:
     return document
 
 
@@ -187,7 +187,7 @@ def _inner(corpus: Corpus) -> Any:
     return Inner.from_file(str(corpus.folder / "tokenizer.json"))
 
 
-def _stretch(key: int, document: Document, room: int) -> Sample:
+def _stretch(key: int, document: TextDocument, room: int) -> Sample:
     """The document; of one with more than `room` characters a stretch from anywhere in it."""
     text = document.text
     # low bits, for the high ones are small in all that are drawn

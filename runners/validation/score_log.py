@@ -17,14 +17,14 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run.locks import hold
-from ..run.metrics_log import Points, open_points, read
+from ..run.metrics_log import MetricsLog, open_points, read
 
 SCHEMA = 1
 SCORES = "scores.jsonl"
 
 
 @dataclass(frozen=True)
-class Scores:
+class JudgeScores:
     """What a model says of some samples.
 
     Attributes:
@@ -39,16 +39,16 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Scorebook:
+class ScoreLog:
     """The scores so far: model -> sample -> mean loss and tokens."""
 
-    known: dict[str, dict[str, tuple[float, int]]]
-    file: Points
+    scores: dict[str, dict[str, tuple[float, int]]]
+    file: MetricsLog
 
     def of(self, model: str) -> dict[str, tuple[float, int]]:
-        return self.known.setdefault(model, {})
+        return self.scores.setdefault(model, {})
 
-    def add(self, model: str, name: str, scores: Scores) -> None:
+    def add(self, model: str, name: str, scores: JudgeScores) -> None:
         """Scores of a model; when this returns they are on the disk.
 
         Raises:
@@ -60,7 +60,7 @@ class Scorebook:
 
 
 @contextmanager
-def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[Scorebook]:
+def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[ScoreLog]:
     """The scores in a folder, which is made where there is none; one process at a time has them.
 
     Args:
@@ -81,7 +81,7 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
         with open_points(path) as file:
             if not file.lines:
                 file.append({"schema": SCHEMA, "samples": samples})
-            yield Scorebook(scores, file)
+            yield ScoreLog(scores, file)
 
 
 def _head(path: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class Selection:
     """What is kept, and what the models made of the samples.
 
     Attributes:
-        kept: the numbers of the samples in the set, increasing.
+        selected: the numbers of the samples in the set, increasing.
         dropped: of those that are among the worst under every model.
         thresholds: for each model the perplexity from which on a sample is among its worst; None
             where none is.
@@ -29,7 +29,7 @@ class Selection:
             one are equal.
     """
 
-    kept: tuple[int, ...]
+    selected: tuple[int, ...]
     dropped: tuple[int, ...]
     thresholds: tuple[float | None, ...]
     worst_of: tuple[int, ...]
@@ -61,7 +61,7 @@ def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection
     all_worst = among.all(axis=0) & (models > 0)
     candidates = np.flatnonzero(~all_worst)
     return Selection(
-        kept=tuple(candidates[:keep].tolist()),
+        selected=tuple(candidates[:keep].tolist()),
         dropped=tuple(np.flatnonzero(all_worst).tolist()),
         thresholds=tuple(thresholds),
         worst_of=tuple(np.bincount(among.sum(axis=0), minlength=models + 1).tolist()),

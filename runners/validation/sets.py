@@ -29,12 +29,12 @@ from ..corpora.corpus import Corpus, open_corpus
 from ..corpora.deduplication import Made
 from ..corpora.tokenizer import Tokenizer
 from ..corpora.writer import Writer
-from .samples import Drawn
+from .samples import SampleSet
 from .score_log import SCORES, scorebook
 from .selection import Selection
 
 if TYPE_CHECKING:
-    from ..training.distributed import Place
+    from ..training.distributed import ParallelContext
     from .perplexities import Judge
 
 SELECTION = "selection.json"
@@ -42,7 +42,7 @@ BATCH = 256  # documents that are written together
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SetRequest:
     """What a validation set was to be.
 
     Attributes:
@@ -65,17 +65,17 @@ class Panel:
 
     Attributes:
         judges: not loaded yet; one is at a time.
-        place: where they are.
+        parallel: the device and the processes they run on.
         budget: tokens that go through a model at once, at most.
     """
 
     judges: Sequence[Judge]
-    place: Place
+    parallel: ParallelContext
     budget: int
 
 
 @dataclass(frozen=True)
-class Measured:
+class SampleLosses:
     """Mean losses in nats a token, and how many tokens were predicted: (models, samples)."""
 
     judges: tuple[Judge, ...]
@@ -83,7 +83,9 @@ class Measured:
     tokens: NDArray[np.int64]
 
 
-def judges_of(folders: Sequence[str | Path], length: int, parallel: Place) -> tuple[Judge, ...]:
+def judges_of(
+    folders: Sequence[str | Path], length: int, parallel: ParallelContext
+) -> tuple[Judge, ...]:
     """The models in some folders, looked at and not yet loaded.
 
     Raises:
@@ -110,8 +112,8 @@ def work_folder(folder: Path) -> Path:
 
 
 def measure(
-    drawn: Drawn, panel: Panel, folder: Path, progress: Callable[[int, int], None] | None = None
-) -> Measured:
+    drawn: SampleSet, panel: Panel, folder: Path, progress: Callable[[int, int], None] | None = None
+) -> SampleLosses:
     """The losses of all samples under all models.
 
     What a scoring of the same samples that was interrupted, or the set that is there, has measured
@@ -138,17 +140,17 @@ def measure(
             if not missing:
                 continue
             some = [keys[i] for i in missing], [rows[i] for i in missing]
-            for scores in score(judge, *some, panel.place, panel.budget):
+            for scores in score(judge, *some, panel.parallel, panel.budget):
                 book.add(judge.identity, judge.name, scores)
                 done += sum(scores.tokens)
                 if progress:
                     progress(done, total)
         both = [[book.of(judge.identity)[key] for key in keys] for judge, _ in plan]
     table = np.array(both, dtype=np.float64).reshape(len(plan), len(keys), 2)
-    return Measured(tuple(panel.judges), table[..., 0], table[..., 1].astype(np.int64))
+    return SampleLosses(tuple(panel.judges), table[..., 0], table[..., 1].astype(np.int64))
 
 
-def forecast(drawn: Drawn, panel: Panel) -> list[dict[str, Any]]:
+def forecast(drawn: SampleSet, panel: Panel) -> list[dict[str, Any]]:
     """For each model the tokens it would predict, and the seconds, by a batch that it is given.
 
     Raises:
@@ -160,30 +162,30 @@ def forecast(drawn: Drawn, panel: Panel) -> list[dict[str, Any]]:
         {
             "name": judge.name,
             "tokens": predicted(rows),
-            "seconds": estimate(judge, rows, panel.place, panel.budget),
+            "seconds": estimate(judge, rows, panel.parallel, panel.budget),
         }
         for judge, rows in _plan(drawn, panel.judges)
     ]
 
 
-def _plan(drawn: Drawn, judges: Sequence[Judge]) -> list[tuple[Judge, list[NDArray[np.int64]]]]:
+def _plan(drawn: SampleSet, judges: Sequence[Judge]) -> list[tuple[Judge, list[NDArray[np.int64]]]]:
     """Each model with the samples as its own tokens."""
     from .perplexities import encode
 
     return [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
 
 
-def unmeasured(drawn: Drawn) -> Measured:
+def unmeasured(drawn: SampleSet) -> SampleLosses:
     """What is measured without models: nothing."""
     nothing = np.zeros((0, len(drawn.samples)))
-    return Measured((), nothing, nothing.astype(np.int64))
+    return SampleLosses((), nothing, nothing.astype(np.int64))
 
 
 def write_set(
     folder: Path,
     name: str,
     tokenizer: Tokenizer,
-    drawn: Drawn,
+    drawn: SampleSet,
     selection: Selection,
     facts: dict[str, Any],
     inputs: Sequence[str | Path],
@@ -200,12 +202,12 @@ def write_set(
     Raises:
         LawdslError: a folder that exists, a disk that is full.
     """
-    selected = [drawn.samples[i] for i in selection.kept]
+    selected = [drawn.samples[i] for i in selection.selected]
     lists = {
         title: [
             {"sample": drawn.samples[i].key, "source": drawn.samples[i].source} for i in numbers
         ]
-        for title, numbers in (("kept", selection.kept), ("dropped", selection.dropped))
+        for title, numbers in (("kept", selection.selected), ("dropped", selection.dropped))
     }
     scores = work_folder(folder) / SCORES
     with new_folders((folder,), force) as partial_folders:

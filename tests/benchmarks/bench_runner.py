@@ -29,7 +29,16 @@ from runs import write_corpus
 
 from lawdsl.reporting.terminal import console, show_rows
 from lawdsl.runners.corpora.corpus import open_corpus
-from lawdsl.runners.spec import How, Model, Order, Paths, Run, Source, Training, write_order
+from lawdsl.runners.spec import (
+    CorpusSpec,
+    ExecutionConfig,
+    ModelSpec,
+    Paths,
+    Run,
+    RunOrder,
+    Training,
+    write_order,
+)
 
 SHAPES = {  # width, layers, steps
     "0.2M": (64, 4, 200),
@@ -56,7 +65,7 @@ def config(size: str, sequence: int) -> dict[str, Any]:
     }
 
 
-def order(folder: Path, size: str, steps: int, arguments: argparse.Namespace) -> Order:
+def order(folder: Path, size: str, steps: int, arguments: argparse.Namespace) -> RunOrder:
     """A run on one corpus of random tokens, measured once at its beginning on a few windows."""
     from lawdsl.runners.training.models import fingerprint
 
@@ -64,8 +73,8 @@ def order(folder: Path, size: str, steps: int, arguments: argparse.Namespace) ->
     shape = config(size, arguments.sequence)
     gpu = arguments.device != "cpu"
     run = Run(
-        model=Model(name=size, fingerprint=fingerprint(shape), initialization="width-scaled"),
-        corpora={"text": Source(fingerprint=corpus.fingerprint, share="1", max_epochs=1000)},
+        model=ModelSpec(name=size, fingerprint=fingerprint(shape), initialization="width-scaled"),
+        corpora={"text": CorpusSpec(fingerprint=corpus.fingerprint, share="1", max_epochs=1000)},
         validation={"text": open_corpus(folder / "validation").fingerprint},
         training=Training(
             steps=steps,
@@ -81,8 +90,8 @@ def order(folder: Path, size: str, steps: int, arguments: argparse.Namespace) ->
         corpora={"text": str(folder / "corpus")},
         validation={"text": str(folder / "validation")},
     )
-    how = How(device=arguments.device, checkpoint_every=10**9, save_final=False)
-    return Order(schema=1, label=size, run=run, paths=paths, how=how)
+    how = ExecutionConfig(device=arguments.device, checkpoint_every=10**9, save_final=False)
+    return RunOrder(schema=1, label=size, run=run, paths=paths, how=how)
 
 
 def ours(folder: Path, size: str, steps: int, arguments: argparse.Namespace) -> None:
