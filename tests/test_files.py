@@ -93,7 +93,7 @@ def test_json_that_can_be_read_is_plain_data(tmp_path: Path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from lawdsl import files
+from lawdsl.core import files
 os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
 files.write(Path(sys.argv[1]), "new")
 """
@@ -117,7 +117,7 @@ def test_what_a_killed_write_left_is_removed_by_the_next(tmp_path: Path):
 
 def test_writers_at_once_leave_one_whole_file_and_nothing_else(tmp_path: Path):
     path = tmp_path / "FIT.json"
-    program = "import sys; from pathlib import Path; from lawdsl import files\n"
+    program = "import sys; from pathlib import Path; from lawdsl.core import files\n"
     program += "for _ in range(200): files.write(Path(sys.argv[1]), sys.argv[2] * 1000)"
     running = [
         subprocess.Popen([sys.executable, "-c", program, str(path), letter]) for letter in "abcd"

@@ -75,7 +75,9 @@ LIGHT = """
 import sys
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_document
-from lawdsl import diagnostics, library, messages
+from lawdsl import messages
+from lawdsl.core import diagnostics
+from lawdsl.language import library
 
 text = library.locate("dcpt.l3").read_text(encoding="utf-8")
 assert print_document(parse(text)[0]) == text
