@@ -10,24 +10,24 @@ import pytest
 import sympy as sp
 
 import lawdsl
-from lawdsl.solving.nlp.farkas import contradictory
+from lawdsl.solving.nlp.farkas import is_farkas_certificate
 from lawdsl.solving.nlp.multistart import minimise
-from lawdsl.solving.nlp.problem import Constraint, Problem
+from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem
 
 x, y, z = sp.symbols("x y z", real=True)
 FREE = (-np.inf, np.inf)
 
 
-def problem(box: dict[sp.Symbol, tuple[float, float]], *margins: sp.Expr) -> Problem:
-    return Problem(x**2 + y, box, [Constraint(str(k), m) for k, m in enumerate(margins)])
+def problem(box: dict[sp.Symbol, tuple[float, float]], *margins: sp.Expr) -> NlpProblem:
+    return NlpProblem(x**2 + y, box, [NlpConstraint(str(k), m) for k, m in enumerate(margins)])
 
 
 def test_unknowns_without_ends_cancel_exactly():
     """3 (x + y/3 - 1) + (2 - 3 x - y + 1.5) = 0.5 for all x and y."""
     one = problem({x: FREE, y: FREE}, x + y / 3 - 1, 2 - 3 * x - y + sp.Rational(3, 2))
 
-    assert contradictory(one, [0, 1], np.array([0.3, 0.1]))
-    assert contradictory(one, [0, 1], np.array([0.3 + 1e-10, 0.1]))
+    assert is_farkas_certificate(one, [0, 1], np.array([0.3, 0.1]))
+    assert is_farkas_certificate(one, [0, 1], np.array([0.3 + 1e-10, 0.1]))
     found = minimise(one)
     assert not found.feasible and found.excluded
 
@@ -38,14 +38,14 @@ def test_unknowns_without_ends_cancel_exactly():
 def test_other_weights_prove_nothing(weights: tuple[float, float]):
     one = problem({x: FREE, y: (0.0, 9.0)}, x + y / 3 - 1, 1 - x - y / 3)
 
-    assert not contradictory(one, [0, 1], np.array(weights))
+    assert not is_farkas_certificate(one, [0, 1], np.array(weights))
 
 
 def test_conditions_that_touch_are_no_contradiction():
     """x + y <= 1 and x + y >= 1 leave a line, whatever the weights."""
     one = problem({x: FREE, y: FREE}, x + y - 1, 1 - x - y)
 
-    assert not contradictory(one, [0, 1], np.array([1.0, 1.0]))
+    assert not is_farkas_certificate(one, [0, 1], np.array([1.0, 1.0]))
     assert minimise(one).feasible
 
 
@@ -53,7 +53,7 @@ def test_a_logarithm_in_a_constant_is_bounded():
     box = {x: (0.0, np.inf), y: (0.0, np.inf)}
     one = problem(box, x + y - sp.log(3), sp.log(3) + sp.Rational(1, 1000) - x - y)
 
-    assert contradictory(one, [0, 1], np.array([1.0, 1.0]))
+    assert is_farkas_certificate(one, [0, 1], np.array([1.0, 1.0]))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -81,10 +81,12 @@ def test_a_system_with_a_point_is_never_excluded(seed: int):
             )
         )
     box = {s: FREE if rng.random() < 0.5 else (-100.0, 100.0) for s in place}
-    one = Problem(x**2 + y**2 + z**2, box, [Constraint(str(k), row) for k, row in enumerate(rows)])
+    one = NlpProblem(
+        x**2 + y**2 + z**2, box, [NlpConstraint(str(k), row) for k, row in enumerate(rows)]
+    )
 
     for _ in range(5):
-        assert not contradictory(one, range(5), rng.exponential(size=5))
+        assert not is_farkas_certificate(one, range(5), rng.exponential(size=5))
     if seed < 6:
         assert not minimise(one).excluded
 
@@ -100,7 +102,9 @@ def test_a_bound_that_follows_is_not_lost_beside_a_large_one():
 
 def test_an_offset_is_not_lost_beside_a_large_bound():
     """x + y <= 1 is no x + y <= 0, however large x may be."""
-    one = Problem((x - 3) ** 2 + y, {x: (0.0, 1e20), y: (0.0, 2.0)}, [Constraint("sum", x + y - 1)])
+    one = NlpProblem(
+        (x - 3) ** 2 + y, {x: (0.0, 1e20), y: (0.0, 2.0)}, [NlpConstraint("sum", x + y - 1)]
+    )
     found = minimise(one)
 
     assert found.feasible and found.x == pytest.approx([1.0, 0.0], abs=1e-6)
@@ -109,7 +113,9 @@ def test_an_offset_is_not_lost_beside_a_large_bound():
 def test_a_box_beyond_the_scale_of_a_linear_programme_ends_in_no_fault():
     box = {x: (0.0, 1e20), y: (0.0, 1e20)}
     margins = (x + y - 1, sp.Rational(1, 2) - x - y)
-    found = minimise(Problem((x - 3) ** 2 + y**2, box, [Constraint(str(m), m) for m in margins]))
+    found = minimise(
+        NlpProblem((x - 3) ** 2 + y**2, box, [NlpConstraint(str(m), m) for m in margins])
+    )
 
     assert found.feasible or not found.excluded
 
@@ -121,7 +127,7 @@ LOST = (10**9 + x) ** 2 - 2 * 10**9 * x - 10**18  # x^2, which float64 does not 
 def test_constraints_that_float64_sees_as_kept_end_in_no_fault(more: sp.Expr):
     """The least violation is 0 to float64, and no point is feasible for certain."""
     box = {x: (0.0, 1.0), y: (0.0, 1.0)}
-    found = minimise(Problem(x + y + sp.exp(-x / 10), box, [Constraint("lost", LOST + more)]))
+    found = minimise(NlpProblem(x + y + sp.exp(-x / 10), box, [NlpConstraint("lost", LOST + more)]))
 
     assert not found.feasible
 

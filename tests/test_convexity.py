@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lawdsl.compiling.tape import OPERATIONS
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.solving.nlp.convexity import Curvature, curvatures
+from lawdsl.solving.nlp.convexity import CurvatureName, curvatures
 from lawdsl.solving.nlp.dcp_rules import RULES
 
 r, s, t = sp.symbols("r s t", real=True)
@@ -25,7 +25,7 @@ def curvature(
     e: sp.Expr,
     unknowns: dict[sp.Symbol, tuple[float, float]],
     values: dict[sp.Symbol, float] | None = None,
-) -> Curvature | None:
+) -> CurvatureName | None:
     return curvatures([e], unknowns, values)[0]
 
 

@@ -11,8 +11,8 @@ import sympy as sp
 
 import lawdsl
 from lawdsl.solving.nlp.certificates import certain_gap
-from lawdsl.solving.nlp.multistart import minimise, proved
-from lawdsl.solving.nlp.problem import Constraint, Problem
+from lawdsl.solving.nlp.multistart import is_proved_optimal, minimise
+from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem
 from lawdsl.solving.nlp.sensitivity import sensitivities
 
 x, y, k = sp.symbols("x y k", real=True)
@@ -57,12 +57,12 @@ def test_sensitivities_do_not_depend_on_the_unit_of_the_goal(factor: str, tmp_pa
             assert told[name].unknowns[unknown] == pytest.approx(slope, rel=1e-4)
 
 
-def disc(goal: float, unit: float, row: float) -> Problem:
+def disc(goal: float, unit: float, row: float) -> NlpProblem:
     """The nearest point to (3, 2) in the disc of radius k, measured in other units."""
     a, b = x / unit, y / unit
     near = goal * ((a - 3) ** 2 + 2 * (b - 2) ** 2)
-    within = Constraint("disc", row * (a**2 + b**2 - k**2))
-    return Problem(near, {x: (0.0, INF), y: (-INF, INF)}, [within], {k: 2.0})
+    within = NlpConstraint("disc", row * (a**2 + b**2 - k**2))
+    return NlpProblem(near, {x: (0.0, INF), y: (-INF, INF)}, [within], {k: 2.0})
 
 
 UNITS = list(itertools.product([1e-9, 1e9], [1e-9, 1.0, 1e9], [1e-20, 1.0, 1e20]))
@@ -94,13 +94,15 @@ def test_units_of_goal_unknowns_and_constraints_change_nothing(
 @pytest.mark.parametrize("goal", [1e-20, 1e20])
 def test_a_gap_is_small_or_large_beside_the_goal_itself(goal: float):
     """A kink proves nothing, in whatever unit."""
-    problem = Problem(goal * (sp.Max((x - 1) ** 2, 2 * x) + y**2), {x: (0.0, 1.0), y: (-1.0, 1.0)})
+    problem = NlpProblem(
+        goal * (sp.Max((x - 1) ** 2, 2 * x) + y**2), {x: (0.0, 1.0), y: (-1.0, 1.0)}
+    )
 
-    assert not proved(minimise(problem))
+    assert not is_proved_optimal(minimise(problem))
 
 
 def test_a_small_box_is_no_single_point():
-    found = minimise(Problem((x - 4e-14) ** 2 + y**2, {x: (0.0, 1e-13), y: (-1.0, 1.0)}))
+    found = minimise(NlpProblem((x - 4e-14) ** 2 + y**2, {x: (0.0, 1e-13), y: (-1.0, 1.0)}))
 
     assert found.x[0] == pytest.approx(4e-14, rel=1e-6)
 
@@ -225,10 +227,10 @@ def test_infeasible_is_said_where_it_is_proved_only(tmp_path: Path):
 def test_a_margin_in_small_units_is_a_constraint_all_the_same():
     """1e-15 (3 - x) <= 0 keeps x from 3 on."""
     found = minimise(
-        Problem(
+        NlpProblem(
             x + y**2,
             {x: (0.0, 9.0), y: (-1.0, 1.0)},
-            [Constraint("c", 1e-15 * (3 - x) * (1 + y**2))],
+            [NlpConstraint("c", 1e-15 * (3 - x) * (1 + y**2))],
         )
     )
 
@@ -249,7 +251,7 @@ def test_a_constraint_that_float64_cannot_compute_is_not_called_kept(tmp_path: P
 def test_a_gap_covers_the_rounding_of_float64():
     """The bound of what is lost at a point holds where its slopes are off by cancellation."""
     cancelling = (sp.Integer(10) ** 12 + x) ** 2 - 2 * sp.Integer(10) ** 12 * x
-    problem = Problem(cancelling + (x + y) ** 2, {x: (-1.0, 1.0), y: (-1.0, 1.0)})
+    problem = NlpProblem(cancelling + (x + y) ** 2, {x: (-1.0, 1.0), y: (-1.0, 1.0)})
     for at in (0.1, 0.25, -0.6):
         bound = certain_gap(problem, np.array([at, -at]), np.zeros(0))
         assert bound is not None and bound >= at**2

@@ -8,21 +8,26 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from lawdsl.solving.nlp.exclusion import no_point
-from lawdsl.solving.nlp.kkt import gap, point
-from lawdsl.solving.nlp.multistart import best, minimise, proved, settled
+from lawdsl.solving.nlp.exclusion import is_infeasible
+from lawdsl.solving.nlp.kkt import duality_gap, kkt_point
+from lawdsl.solving.nlp.multistart import (
+    best_feasible,
+    determined_unknowns,
+    is_proved_optimal,
+    minimise,
+)
 from lawdsl.solving.nlp.polytope import Polytope
-from lawdsl.solving.nlp.problem import Constraint, Problem, Solution, middle
+from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem, NlpSolution, box_midpoint
 from lawdsl.solving.nlp.sensitivity import sensitivities
-from lawdsl.solving.nlp.starts import repaired
-from lawdsl.solving.nlp.unboundedness import fall
+from lawdsl.solving.nlp.starts import repair
+from lawdsl.solving.nlp.unboundedness import find_unbounded_path
 
 INF = float("inf")
 x, y, z = sp.symbols("x y z", real=True)
 a, b, c, k = sp.symbols("a b c k", real=True)
 
 
-def mixture(seed: int, n: int, targets: int, least: float = -1.0) -> Problem:
+def mixture(seed: int, n: int, targets: int, least: float = -1.0) -> NlpProblem:
     """Losses E + 1/(w + sum of C r^g) on targets, averaged, over n capped shares."""
     rng = np.random.default_rng(seed)
     shares = sp.symbols(f"r0:{n}", real=True)
@@ -46,11 +51,11 @@ def mixture(seed: int, n: int, targets: int, least: float = -1.0) -> Problem:
         )
     caps = rng.uniform(0.2, 0.7, n) if n < 8 else rng.uniform(0.1, 0.3, n)
     unknowns = {r: (0.0, float(cap)) for r, cap in zip(shares, caps, strict=True)}
-    whole = Constraint("shares", sp.Add(*shares) - 1, equality=True)
-    return Problem(sp.Add(*losses) / targets, unknowns, [whole], values)
+    whole = NlpConstraint("shares", sp.Add(*shares) - 1, equality=True)
+    return NlpProblem(sp.Add(*losses) / targets, unknowns, [whole], values)
 
 
-def feasible_points(problem: Problem, seed: int, count: int) -> np.ndarray:
+def feasible_points(problem: NlpProblem, seed: int, count: int) -> np.ndarray:
     """Random shares under their caps, shape (n, points)."""
     rng = np.random.default_rng(seed)
     high = problem.high
@@ -63,10 +68,12 @@ def test_a_linear_problem_ends_in_a_corner():
     costs, caps = (3.0, 1.0, 2.0, 5.0), (0.5, 0.4, 0.5, 1.0)
     unknowns = {r: (0.0, cap) for r, cap in zip(shares, caps, strict=True)}
     objective = sp.Add(*(sp.Float(w) * r for w, r in zip(costs, shares, strict=True)))
-    found = minimise(Problem(objective, unknowns, [Constraint("sum", sp.Add(*shares) - 1, True)]))
+    found = minimise(
+        NlpProblem(objective, unknowns, [NlpConstraint("sum", sp.Add(*shares) - 1, True)])
+    )
 
     assert found.x == pytest.approx([0.1, 0.4, 0.5, 0.0], abs=1e-12)
-    assert found.value == pytest.approx(1.7) and proved(found)
+    assert found.value == pytest.approx(1.7) and is_proved_optimal(found)
     assert found.multipliers == pytest.approx([-3.0])  # one more of shares costs 3
     assert found.high == pytest.approx([0.0, 2.0, 1.0, 0.0])
     assert found.low == pytest.approx([0.0, 0.0, 0.0, 2.0])
@@ -78,21 +85,21 @@ def test_a_quadratic_problem_with_an_active_constraint():
     box = {x: (-5.0, 5.0), y: (-5.0, 5.0)}
     near = (x - 2) ** 2 + (y - 1) ** 2
     found = minimise(
-        Problem(near, box, [Constraint("room", x + y - 2), Constraint("loose", x - 4)])
+        NlpProblem(near, box, [NlpConstraint("room", x + y - 2), NlpConstraint("loose", x - 4)])
     )
 
     assert found.x == pytest.approx([1.5, 0.5], abs=1e-12)
     assert found.multipliers == pytest.approx([1.0, 0.0])
-    assert found.active == ("room",) and found.convex and proved(found)
+    assert found.active == ("room",) and found.convex and is_proved_optimal(found)
 
 
 def test_a_convex_constraint():
     """The point of the disc x^2 + y^2 <= 4 furthest along (3, 4)."""
     box = {x: (-5.0, 5.0), y: (-5.0, 5.0)}
-    found = minimise(Problem(-3 * x - 4 * y, box, [Constraint("disc", x**2 + y**2 - 4)]))
+    found = minimise(NlpProblem(-3 * x - 4 * y, box, [NlpConstraint("disc", x**2 + y**2 - 4)]))
 
     assert found.x == pytest.approx([1.2, 1.6], abs=1e-9)
-    assert found.value == pytest.approx(-10.0) and proved(found)
+    assert found.value == pytest.approx(-10.0) and is_proved_optimal(found)
     assert found.multipliers == pytest.approx([1.25])
 
 
@@ -102,7 +109,7 @@ def test_a_budget_that_is_a_product():
     N, D = sp.symbols("N D", positive=True)
     loss = 1.69 + A / (N * 1000) ** p + B / (D * 1000) ** q
     box = {N: (0.1, 1e4), D: (0.1, 1e4)}
-    found = minimise(Problem(loss, box, [Constraint("budget", 6 * N * D - k, True)], {k: C}))
+    found = minimise(NlpProblem(loss, box, [NlpConstraint("budget", 6 * N * D - k, True)], {k: C}))
     G = (p * A * 1000**-p / (q * B * 1000**-q)) ** (1 / (p + q))
 
     assert found.x[0] == pytest.approx(G * (C / 6) ** (q / (p + q)), rel=1e-9)
@@ -116,7 +123,7 @@ def test_the_best_mixture_is_proved_and_no_other_is_better(seed: int):
     found = minimise(problem)
 
     assert found.feasible and found.convex and found.starts == 1
-    assert proved(found)
+    assert is_proved_optimal(found)
     assert abs(found.x.sum() - 1) < 1e-12
     assert np.all(found.x >= 0) and np.all(found.x <= problem.high)
     points = feasible_points(problem, seed, 2000)
@@ -127,39 +134,39 @@ def test_the_best_mixture_is_proved_and_no_other_is_better(seed: int):
 def test_seventeen_shares_and_thirteen_targets():
     found = minimise(mixture(1, 17, 13))
 
-    assert proved(found) and found.starts == 1 and found.residual < 1e-12
+    assert is_proved_optimal(found) and found.starts == 1 and found.residual < 1e-12
     assert abs(found.x.sum() - 1) < 1e-12
 
 
 def test_the_gap_bounds_what_is_lost_at_any_point():
     problem = mixture(2, 4, 3)
-    best = minimise(problem).value
+    best_feasible = minimise(problem).value
     for where in feasible_points(problem, 3, 30).T:
-        here = point(problem, where)
-        bound = gap(problem, here)
-        assert bound is not None and bound >= here.values[0] - best > 0
+        here = kkt_point(problem, where)
+        bound = duality_gap(problem, here)
+        assert bound is not None and bound >= here.values[0] - best_feasible > 0
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6, 1e-10])
 def test_a_share_that_is_hardly_worth_anything_is_found_all_the_same(size: float):
     """1 + x - c sqrt(x), of x + y = 1: the best x is (c/2)^2."""
-    problem = Problem(
+    problem = NlpProblem(
         2 * x + y - c * sp.sqrt(x),
         {x: (0.0, 1.0), y: (0.0, 1.0)},
-        [Constraint("sum", x + y - 1, True)],
+        [NlpConstraint("sum", x + y - 1, True)],
         {c: size},
     )
     found = minimise(problem)
 
     assert found.x[0] == pytest.approx((size / 2) ** 2, rel=1e-6)
-    assert proved(found) and found.at_low == ()
+    assert is_proved_optimal(found) and found.at_low == ()
 
 
 def test_a_share_that_hurts_at_once_is_zero():
-    problem = Problem(
+    problem = NlpProblem(
         sp.sqrt(x) + 2 * y**2 + z**2,
         {s: (0.0, 1.0) for s in (x, y, z)},
-        [Constraint("sum", x + y + z - 1, True)],
+        [NlpConstraint("sum", x + y + z - 1, True)],
     )
     found = minimise(problem)
 
@@ -170,7 +177,7 @@ def test_a_share_that_hurts_at_once_is_zero():
 
 def test_the_best_of_several_minima():
     """(x^2 - 1)^2 + x/5 + y^2 has two minima; the left one is lower."""
-    problem = Problem((x**2 - 1) ** 2 + x / 5 + y**2, {x: (-2.0, 2.0), y: (-1.0, 1.0)})
+    problem = NlpProblem((x**2 - 1) ** 2 + x / 5 + y**2, {x: (-2.0, 2.0), y: (-1.0, 1.0)})
     found = minimise(problem)
     left = min(np.roots([4, 0, -4, 0.2]).real)
 
@@ -180,19 +187,19 @@ def test_the_best_of_several_minima():
 
 
 def test_the_same_seed_gives_the_same_answer():
-    problem = Problem(sp.sin(5 * x) + sp.cos(3 * y) * x, {x: (-2.0, 2.0), y: (-2.0, 2.0)})
+    problem = NlpProblem(sp.sin(5 * x) + sp.cos(3 * y) * x, {x: (-2.0, 2.0), y: (-2.0, 2.0)})
     one, other = minimise(problem, seed=4), minimise(problem, seed=4)
 
     assert np.array_equal(one.x, other.x) and one.agreed == other.agreed
 
 
-def by_name(found: Solution) -> dict[tuple[str, str], float]:
+def by_name(found: NlpSolution) -> dict[tuple[str, str], float]:
     return {(r.name, r.kind): r.by for r in found.shortfalls}
 
 
 def test_caps_that_leave_too_little_say_by_how_much():
     caps = {x: (0.0, 0.2), y: (0.0, 0.3), z: (0.1, 0.25)}
-    found = minimise(Problem(x**2 + y + z, caps, [Constraint("shares", x + y + z - 1, True)]))
+    found = minimise(NlpProblem(x**2 + y + z, caps, [NlpConstraint("shares", x + y + z - 1, True)]))
 
     assert not found.feasible
     assert found.violation == pytest.approx(0.25)
@@ -203,19 +210,19 @@ def test_caps_that_leave_too_little_say_by_how_much():
 
 def test_what_does_not_help_alone_is_not_named():
     conditions = [
-        Constraint("small", x + y - 1),
-        Constraint("large", 2 - x - y),
-        Constraint("aside", z - 1),
-        Constraint("larger", 3 - x - y),
+        NlpConstraint("small", x + y - 1),
+        NlpConstraint("large", 2 - x - y),
+        NlpConstraint("aside", z - 1),
+        NlpConstraint("larger", 3 - x - y),
     ]
-    found = minimise(Problem(x, {s: (0.0, 9.0) for s in (x, y, z)}, conditions))
+    found = minimise(NlpProblem(x, {s: (0.0, 9.0) for s in (x, y, z)}, conditions))
 
     assert not found.feasible and "aside" not in found.conflict
     assert by_name(found) == pytest.approx({("small", "constraint"): 2.0})
 
 
 def test_bounds_that_cross():
-    found = minimise(Problem(x**2, {x: (2.0, 1.5), y: (0.0, 1.0)}))
+    found = minimise(NlpProblem(x**2, {x: (2.0, 1.5), y: (0.0, 1.0)}))
 
     assert not found.feasible and found.violation == 0.5
     assert by_name(found) == {("x", "low"): -0.5, ("x", "high"): 0.5}
@@ -224,21 +231,21 @@ def test_bounds_that_cross():
 def test_curved_conditions_that_exclude_each_other():
     """A disc of radius 1 and the half plane x + y >= 2, which touches one of radius sqrt 2."""
     box = {x: (-5.0, 5.0), y: (-5.0, 5.0)}
-    disc, plane = Constraint("disc", x**2 + y**2 - 1), Constraint("plane", 2 - x - y)
-    found = minimise(Problem(x, box, [disc, plane]))
+    disc, plane = NlpConstraint("disc", x**2 + y**2 - 1), NlpConstraint("plane", 2 - x - y)
+    found = minimise(NlpProblem(x, box, [disc, plane]))
 
     assert not found.feasible and found.conflict == ("disc", "plane")
     expected = {("disc", "constraint"): 1.0, ("plane", "constraint"): 2 - np.sqrt(2)}
     assert by_name(found) == pytest.approx(expected, abs=1e-6)
 
 
-def resolved(problem: Problem, symbol: sp.Symbol, by: float) -> Solution:
+def resolved(problem: NlpProblem, symbol: sp.Symbol, by: float) -> NlpSolution:
     return minimise(
         replace(problem, values={**problem.values, symbol: problem.values[symbol] + by})
     )
 
 
-def check_sensitivities(problem: Problem, symbols: list[sp.Symbol]) -> None:
+def check_sensitivities(problem: NlpProblem, symbols: list[sp.Symbol]) -> None:
     found = minimise(problem)
     told = sensitivities(problem, found, symbols)
     for symbol in symbols:
@@ -255,10 +262,10 @@ def test_sensitivities_of_a_mixture_are_those_of_solving_again():
 
 
 def test_sensitivities_with_active_constraints_and_bounds():
-    problem = Problem(
+    problem = NlpProblem(
         (x - a) ** 2 + (y - b) ** 2 + c * z**2 + x * z,
         {s: (0.0, 5.0) for s in (x, y, z)},
-        [Constraint("room", x + 2 * y - k), Constraint("loose", x - 10 * k)],
+        [NlpConstraint("room", x + 2 * y - k), NlpConstraint("loose", x - 10 * k)],
         {a: 2.0, b: 1.5, c: 1.0, k: 3.0},
     )
     found = minimise(problem)
@@ -268,7 +275,7 @@ def test_sensitivities_with_active_constraints_and_bounds():
 
 def test_more_room_is_worth_its_multiplier():
     box = {x: (-5.0, 5.0), y: (-5.0, 5.0)}
-    problem = Problem(-3 * x - 4 * y, box, [Constraint("disc", x**2 + y**2 - k)], {k: 4.0})
+    problem = NlpProblem(-3 * x - 4 * y, box, [NlpConstraint("disc", x**2 + y**2 - k)], {k: 4.0})
     found = minimise(problem)
     moved, value = sensitivities(problem, found, [k])[k]
 
@@ -291,19 +298,19 @@ def test_unknowns_over_many_decades():
     """A model and its tokens within C = 6 N D: N grows as C^(b/(a + b)), D as C^(a/(a + b))."""
     N, D = sp.symbols("N D", positive=True)
     loss = 1.69 + 406.4 / N**0.34 + 410.7 / D**0.28
-    budget = Constraint("budget", 6 * N * D - k)
-    problem = Problem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, [budget], {k: 1e21})
+    budget = NlpConstraint("budget", 6 * N * D - k)
+    problem = NlpProblem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, [budget], {k: 1e21})
     found = minimise(problem)
     G = (0.34 * 406.4 / (0.28 * 410.7)) ** (1 / 0.62)
-    best = np.array([G * (1e21 / 6) ** (0.28 / 0.62), (1e21 / 6) ** (0.34 / 0.62) / G])
+    best_feasible = np.array([G * (1e21 / 6) ** (0.28 / 0.62), (1e21 / 6) ** (0.34 / 0.62) / G])
 
-    assert found.x == pytest.approx(best, rel=1e-9)
+    assert found.x == pytest.approx(best_feasible, rel=1e-9)
     assert found.active == ("budget",) and found.agreed == found.starts
     moved, value = sensitivities(problem, found, [k])[k]
-    assert moved == pytest.approx(best * np.array([0.28, 0.34]) / 0.62 / 1e21, rel=1e-6)
+    assert moved == pytest.approx(best_feasible * np.array([0.28, 0.34]) / 0.62 / 1e21, rel=1e-6)
     assert value == pytest.approx(
-        -0.34 * 406.4 / best[0] ** 0.34 * 0.28 / 0.62 / 1e21
-        - 0.28 * 410.7 / best[1] ** 0.28 * 0.34 / 0.62 / 1e21
+        -0.34 * 406.4 / best_feasible[0] ** 0.34 * 0.28 / 0.62 / 1e21
+        - 0.28 * 410.7 / best_feasible[1] ** 0.28 * 0.34 / 0.62 / 1e21
     )
 
 
@@ -311,46 +318,50 @@ def test_conditions_of_very_different_size_that_exclude_each_other():
     """A loss of 1.8 needs more than this compute: either the loss or the budget gives way."""
     N, D = sp.symbols("N D", positive=True)
     loss = 1.69 + 406.4 / N**0.34 + 410.7 / D**0.28
-    conditions = [Constraint("loss", loss - 1.8), Constraint("budget", 6 * N * D - 1e22)]
-    found = minimise(Problem(N, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions))
+    conditions = [NlpConstraint("loss", loss - 1.8), NlpConstraint("budget", 6 * N * D - 1e22)]
+    found = minimise(NlpProblem(N, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions))
     told = by_name(found)
 
     assert not found.feasible and set(found.conflict) == {"loss", "budget"}
-    cheapest = minimise(Problem(6 * N * D, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[:1]))
+    cheapest = minimise(NlpProblem(6 * N * D, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[:1]))
     assert told["budget", "constraint"] == pytest.approx(cheapest.value - 1e22, rel=1e-6)
-    best = minimise(Problem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[1:]))
-    assert told["loss", "constraint"] == pytest.approx(best.value - 1.8, rel=1e-6)
+    best_feasible = minimise(NlpProblem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[1:]))
+    assert told["loss", "constraint"] == pytest.approx(best_feasible.value - 1.8, rel=1e-6)
 
 
 def test_a_kink_is_found_and_not_proved():
     """max((x - 1)^2, 2 x) is least where both are equal; one slope of a kink proves nothing."""
-    found = minimise(Problem(sp.Max((x - 1) ** 2, 2 * x) + y**2, {x: (0.0, 1.0), y: (-1.0, 1.0)}))
+    found = minimise(
+        NlpProblem(sp.Max((x - 1) ** 2, 2 * x) + y**2, {x: (0.0, 1.0), y: (-1.0, 1.0)})
+    )
 
     assert found.x == pytest.approx([2 - np.sqrt(3), 0.0], abs=1e-6)
-    assert found.convex and not proved(found)
+    assert found.convex and not is_proved_optimal(found)
 
 
 def test_no_value_anywhere_is_not_feasible():
-    found = minimise(Problem(sp.log(x - 2) + y, {x: (0.0, 1.0), y: (0.0, 1.0)}))
+    found = minimise(NlpProblem(sp.log(x - 2) + y, {x: (0.0, 1.0), y: (0.0, 1.0)}))
 
     assert not found.feasible and found.shortfalls == ()
 
 
-def with_caps(caps: list[float]) -> Problem:
+def with_caps(caps: list[float]) -> NlpProblem:
     """The best mixture of three domains, whose gains are steepest at share 0."""
     r = [sp.Symbol(f"r{k}", nonnegative=True) for k in range(len(caps))]
     worth = sum((c * x ** sp.Rational(3, 5) for c, x in zip((1, 2, 1), r, strict=True)), sp.S.Zero)
-    whole = Constraint("whole", sp.Add(*r) - 1, equality=True)
+    whole = NlpConstraint("whole", sp.Add(*r) - 1, equality=True)
     limits = [
-        Constraint(f"cap{k}", x - cap) for k, (x, cap) in enumerate(zip(r, caps, strict=True))
+        NlpConstraint(f"cap{k}", x - cap) for k, (x, cap) in enumerate(zip(r, caps, strict=True))
     ]
-    return Problem(1 / (worth + sp.Rational(3, 10)), dict.fromkeys(r, (0.0, 1.0)), [whole, *limits])
+    return NlpProblem(
+        1 / (worth + sp.Rational(3, 10)), dict.fromkeys(r, (0.0, 1.0)), [whole, *limits]
+    )
 
 
 def test_a_domain_of_which_there_is_nothing_has_no_share():
     found = minimise(with_caps([1.0, 0.0, 1.0]))
 
-    assert proved(found)
+    assert is_proved_optimal(found)
     np.testing.assert_allclose(found.x, [0.5, 0.0, 0.5], atol=1e-9)
 
 
@@ -375,22 +386,22 @@ EXCLUDED = [
 def test_a_box_without_a_feasible_point(
     ends: tuple[float, float], expression: sp.Expr, equality: bool, excluded: bool
 ):
-    problem = Problem(x, {x: ends}, [Constraint("c", expression, equality)], {})
+    problem = NlpProblem(x, {x: ends}, [NlpConstraint("c", expression, equality)], {})
 
-    assert no_point(problem) is excluded
+    assert is_infeasible(problem) is excluded
 
 
 def test_the_middle_of_a_box_is_inside():
     low, high = np.array([1.0, -INF, 2.0, -INF]), np.array([3.0, 5.0, INF, INF])
 
-    np.testing.assert_array_equal(middle(low, high), [2.0, 4.0, 3.0, 0.0])
+    np.testing.assert_array_equal(box_midpoint(low, high), [2.0, 4.0, 3.0, 0.0])
 
 
 def test_a_box_is_cut_across_its_widest_side():
-    far = Constraint("c", 1.5 + y - x * (2 - x))
-    problem = Problem(x, {x: (-100.0, 100.0), y: (0.0, 1.0)}, [far], {})
+    far = NlpConstraint("c", 1.5 + y - x * (2 - x))
+    problem = NlpProblem(x, {x: (-100.0, 100.0), y: (0.0, 1.0)}, [far], {})
 
-    assert no_point(problem)
+    assert is_infeasible(problem)
 
 
 # ---- parts, one by one
@@ -411,8 +422,8 @@ def test_a_total_bounds_each_share_by_what_the_others_leave(n: int):
 def test_a_bound_that_excludes_a_curved_condition_would_have_to_move_by_so_much():
     high = {s: (0.0, 1.0) for s in (x, y)}
     low = {s: (1.0, 5.0) for s in (x, y)}
-    above = minimise(Problem(x + y, high, [Constraint("product", 2 - x * y)]))
-    below = minimise(Problem(x + y, low, [Constraint("product", x * y - 0.5)]))
+    above = minimise(NlpProblem(x + y, high, [NlpConstraint("product", 2 - x * y)]))
+    below = minimise(NlpProblem(x + y, low, [NlpConstraint("product", x * y - 0.5)]))
 
     assert by_name(above)["x", "high"] == pytest.approx(1.0, abs=1e-6)
     assert by_name(above)["y", "high"] == pytest.approx(1.0, abs=1e-6)
@@ -423,30 +434,30 @@ def test_a_bound_that_excludes_a_curved_condition_would_have_to_move_by_so_much(
 def test_a_search_that_ends_on_a_saddle_goes_on_from_there():
     """The middle of the box is stationary, and no minimum."""
     wells = x**4 / 4 - x**2 / 2 + y**2
-    found = minimise(Problem(wells, {x: (-1.5, 1.5), y: (-1.0, 1.0)}), starts=1)
+    found = minimise(NlpProblem(wells, {x: (-1.5, 1.5), y: (-1.0, 1.0)}), starts=1)
 
     assert found.value == pytest.approx(-0.25) and abs(found.x[0]) == pytest.approx(1.0)
 
 
 def test_as_many_searches_are_made_as_are_asked_for():
     wells = x**4 / 4 - x**2 / 2 + sp.cos(3 * y)
-    found = minimise(Problem(wells, {x: (-1.5, 1.5), y: (-4.0, 4.0)}), starts=8)
+    found = minimise(NlpProblem(wells, {x: (-1.5, 1.5), y: (-4.0, 4.0)}), starts=8)
 
     assert found.starts == 8
 
 
 def test_a_point_is_moved_onto_what_it_violates():
-    circle = Constraint("circle", x**2 + y**2 - 1, True)
-    problem = Problem(x + y, {x: (-5.0, 5.0), y: (-5.0, 5.0)}, [circle])
-    moved = repaired(problem, np.array([3.0, 1.0]))
+    circle = NlpConstraint("circle", x**2 + y**2 - 1, True)
+    problem = NlpProblem(x + y, {x: (-5.0, 5.0), y: (-5.0, 5.0)}, [circle])
+    moved = repair(problem, np.array([3.0, 1.0]))
 
     assert float(np.sum(moved**2)) == pytest.approx(1.0, abs=1e-8)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_goal_may_fall_towards_either_infinity(sign: int):
-    problem = Problem(sign * x**3 + y**2, {x: (-np.inf, np.inf), y: (-1.0, 1.0)})
-    found = fall(problem, np.zeros(2), 0.0, seed=0)
+    problem = NlpProblem(sign * x**3 + y**2, {x: (-np.inf, np.inf), y: (-1.0, 1.0)})
+    found = find_unbounded_path(problem, np.zeros(2), 0.0, seed=0)
 
     assert found is not None and found.endless
     assert np.all(np.diff(found.values) < 0) and np.all(sign * found.points[:, 0] <= 0)
@@ -457,24 +468,24 @@ def test_bounds_that_follow_from_sums_that_cancel_prove_no_wrong_optimum(
     given: tuple[float, float, float],
 ):
     """x + y + a + b <= c, of which float64 makes x + y <= 0 and x + y <= 16: it is 9, and 7."""
-    limit = Constraint("limit", x + y + a + b - c)
+    limit = NlpConstraint("limit", x + y + a + b - c)
     box = {x: (0.0, INF), y: (0.0, INF)}
-    problem = Problem(-x - y / 2, box, [limit], dict(zip((a, b, c), given, strict=True)))
+    problem = NlpProblem(-x - y / 2, box, [limit], dict(zip((a, b, c), given, strict=True)))
     room = 16 - given[1]
     with np.errstate(all="ignore"):  # as `minimise` does
-        found = best(problem, starts=1)
+        found = best_feasible(problem, starts=1)
 
     assert problem.polytope.offsets == -room
     assert problem.polytope.tightened[1] == pytest.approx([room, room])
     if found is not None:
-        assert not proved(found) or found.value == pytest.approx(-room)
+        assert not is_proved_optimal(found) or found.value == pytest.approx(-room)
         assert found.gap is None or found.value - found.gap <= -room
 
 
 def test_affine_rows_are_not_read_off_at_a_kink():
     """|x| = x where x >= 0, but its slope at 0 is not that of x."""
     box = {x: (0.0, INF), y: (0.0, INF)}
-    problem = Problem(x + y, box, [Constraint("least", 1 - abs(x))])
+    problem = NlpProblem(x + y, box, [NlpConstraint("least", 1 - abs(x))])
     found = minimise(problem)
 
     assert problem.polytope.slopes == pytest.approx(np.array([[-1.0, 0.0]]))
@@ -484,10 +495,10 @@ def test_affine_rows_are_not_read_off_at_a_kink():
 def test_an_offset_that_cancels_is_0():
     exact = [sp.Rational(number) for number in ("0.1", "0.2", "0.3")]
     offset = exact[0] + a - exact[2] + sp.log(6) - sp.log(2) - sp.log(3)
-    problem = Problem(x, {x: (-1.0, 1.0)}, [Constraint("sum", x + offset, True)], {a: 0.2})
+    problem = NlpProblem(x, {x: (-1.0, 1.0)}, [NlpConstraint("sum", x + offset, True)], {a: 0.2})
 
     assert problem.polytope.offsets == pytest.approx(0.0, abs=1.2e-17)  # a is not 0.2 exactly
-    whole = Problem(x, {x: (-1.0, 1.0)}, [Constraint("sum", x + offset - a + exact[1], True)])
+    whole = NlpProblem(x, {x: (-1.0, 1.0)}, [NlpConstraint("sum", x + offset - a + exact[1], True)])
     assert problem.polytope.slopes == whole.polytope.slopes == 1.0
     assert whole.polytope.offsets == 0.0
 
@@ -495,15 +506,15 @@ def test_an_offset_that_cancels_is_0():
 @pytest.mark.parametrize("size", [1e10, 1e13, 1e16])
 def test_a_small_range_is_no_single_value_beside_a_larger_constraint(size: float):
     """x <= 1/size moves the objective by 10, however small it is beside y."""
-    limits = [Constraint("cap", size * x - 1), Constraint("sum", x + y - 1)]
-    found = minimise(Problem(-10 * size * x - y, {x: (0.0, 1.0), y: (0.0, 1.0)}, limits))
+    limits = [NlpConstraint("cap", size * x - 1), NlpConstraint("sum", x + y - 1)]
+    found = minimise(NlpProblem(-10 * size * x - y, {x: (0.0, 1.0), y: (0.0, 1.0)}, limits))
 
-    assert found.value == pytest.approx(-11.0) and proved(found)
+    assert found.value == pytest.approx(-11.0) and is_proved_optimal(found)
 
 
 def test_an_unknown_to_which_only_rounding_is_left_is_settled():
     """y = 1 leaves nothing of x + y <= 1 but what rounding leaves."""
-    limits = [Constraint("one", 3 * y - 3, equality=True), Constraint("sum", x + y - 1)]
-    problem = Problem(-x, {x: (0.0, 1.0), y: (0.0, 2.0), z: (0.0, 1.0)}, limits)
+    limits = [NlpConstraint("one", 3 * y - 3, equality=True), NlpConstraint("sum", x + y - 1)]
+    problem = NlpProblem(-x, {x: (0.0, 1.0), y: (0.0, 2.0), z: (0.0, 1.0)}, limits)
 
-    assert settled(problem).keys() == {x, y}
+    assert determined_unknowns(problem).keys() == {x, y}

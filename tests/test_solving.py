@@ -14,7 +14,7 @@ from planted import PLANTED, grid
 
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
-from lawdsl.solving.formulate.closed_form import isolated
+from lawdsl.solving.formulate.closed_form import isolate
 from lawdsl.solving.univariate.interval_functions import Formula, Function, number
 from lawdsl.solving.univariate.line_minimum import Candidate, Line, Margin
 from lawdsl.solving.univariate.refinement import _combined, minimised
@@ -408,7 +408,7 @@ def test_closed_forms_agree_with_the_certified_roots(question: str, asked: dict[
 )
 def test_equations_that_algebra_turns_round(equation: str, expected: str):
     names = {n: sp.Symbol(n, positive=True) for n in "k t L a b c d g x".split()}
-    found = isolated(sp.sympify(equation, locals=names), names["x"])
+    found = isolate(sp.sympify(equation, locals=names), names["x"])
     wanted = sp.sympify(expected, locals=names)
     numbers = [1.3, 2.2, 0.4, 1.7, 0.6, 0.8, 9.0, 0.9, 1.0, 1.1]
     at = dict(zip((names[n] for n in "abcdgkLtx"), map(sp.Float, numbers), strict=False))
@@ -422,7 +422,7 @@ def test_equations_that_algebra_turns_round(equation: str, expected: str):
 )
 def test_equations_that_it_does_not_are_left(equation: str):
     names = {n: sp.Symbol(n, positive=True) for n in "a b c x".split()}
-    assert isolated(sp.sympify(equation, locals=names), names["x"]) is None
+    assert isolate(sp.sympify(equation, locals=names), names["x"]) is None
 
 
 # ---- intervals

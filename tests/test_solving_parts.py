@@ -14,10 +14,10 @@ from test_solving import function, least, x
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.law.quantities import Quantity
-from lawdsl.solving.formulate.sources import factor_between
-from lawdsl.solving.nlp.log_scaling import scale_of, searched
-from lawdsl.solving.nlp.problem import Problem
-from lawdsl.solving.nlp.unboundedness import fall
+from lawdsl.solving.formulate.sources import unit_factor
+from lawdsl.solving.nlp.log_scaling import choose_scale, scale_question
+from lawdsl.solving.nlp.problem import NlpProblem
+from lawdsl.solving.nlp.unboundedness import find_unbounded_path
 from lawdsl.solving.uncertainty import interval
 from lawdsl.solving.univariate.growth_rates import Numbers, Undecided
 from lawdsl.solving.univariate.interval_functions import number
@@ -87,10 +87,10 @@ def test_an_interval_has_a_half_on_each_side():
 def test_units_of_one_dimension_have_a_factor_and_others_are_refused():
     quantity = Quantity("N", sp.Symbol("N"), (), (("Mparam", 1),), None)
     source = SimpleNamespace(law=SimpleNamespace(name="chinchilla"))
-    factor = factor_between((("Gparam", 1),), quantity, source)  # type: ignore[arg-type]
+    factor = unit_factor((("Gparam", 1),), quantity, source)  # type: ignore[arg-type]
     assert factor == 1000
     with pytest.raises(lawdsl.LawdslError, match="F0501"):
-        factor_between((("token", 1),), quantity, source)  # type: ignore[arg-type]
+        unit_factor((("token", 1),), quantity, source)  # type: ignore[arg-type]
 
 
 def asked(folder: Path, *lines: str) -> lawdsl.Asked:
@@ -205,9 +205,9 @@ def test_an_equality_may_be_missed_from_either_side(total: float, missed: float,
 
 def test_the_logarithm_of_a_product_is_searched_and_a_sum_itself():
     n, d = sp.symbols("n d", positive=True)
-    scales = [scale_of(s, 0.0, math.inf, positive=True) for s in (n, d)]
-    log_n, log_d = (s.searched for s in scales)
-    of_product, of_sum = searched(n * d**2, [], scales), searched(n + d, [], scales)
+    scales = [choose_scale(s, 0.0, math.inf, positive=True) for s in (n, d)]
+    log_n, log_d = (s.variable for s in scales)
+    of_product, of_sum = scale_question(n * d**2, [], scales), scale_question(n + d, [], scales)
     assert of_product.product and of_product.goal == log_n + 2 * log_d
     assert not of_sum.product and of_sum.goal == sp.exp(log_n) + sp.exp(log_d)
 
@@ -216,6 +216,6 @@ def test_of_winding_paths_the_one_that_falls_furthest_is_shown():
     """x^2 - x*y/10 rises along x = y; it falls as t^2 along y = 20*x, but slower along y = x^2."""
     y = sp.Symbol("y", real=True)
     unknowns = {x: (0.0, np.inf), y: (0.0, np.inf)}
-    found = fall(Problem(x**2 - x * y / 10, unknowns), np.zeros(2), 0.0, seed=0)
+    found = find_unbounded_path(NlpProblem(x**2 - x * y / 10, unknowns), np.zeros(2), 0.0, seed=0)
     assert found is not None and found.endless
     assert found.values[-1] < -1e40

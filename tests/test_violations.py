@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 
 import lawdsl
-from lawdsl.solving.nlp.exclusion import no_point
+from lawdsl.solving.nlp.exclusion import is_infeasible
 from lawdsl.solving.nlp.kkt import violations
 from lawdsl.solving.nlp.multistart import minimise
-from lawdsl.solving.nlp.problem import Constraint, Problem
+from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem
 
 x, y = sp.symbols("x y", real=True)
 
@@ -76,12 +76,12 @@ def test_violations_are_the_same_in_other_units(units: tuple[float, float, float
     def at(a: float, b: float, of_constraint: float) -> np.ndarray:
         u, v = x / sp.Float(a), y / sp.Float(b)
         conditions = [
-            Constraint("gap", of_constraint * ((u - v) ** 2 + 0.1)),
-            Constraint("sum", of_constraint * (u + v - 5e5)),
-            Constraint("curve", of_constraint * (u * v - 8e10), True),
+            NlpConstraint("gap", of_constraint * ((u - v) ** 2 + 0.1)),
+            NlpConstraint("sum", of_constraint * (u + v - 5e5)),
+            NlpConstraint("curve", of_constraint * (u * v - 8e10), True),
         ]
         open_end = (-np.inf, np.inf)
-        problem = Problem(u**2 + v**2, {x: open_end, y: open_end}, conditions)
+        problem = NlpProblem(u**2 + v**2, {x: open_end, y: open_end}, conditions)
         own = place * np.array([a, b])
         there = problem.in_units_at(own)
         assert there.units is not None
@@ -96,16 +96,16 @@ def test_violations_are_the_same_in_other_units(units: tuple[float, float, float
 def test_decimals_that_sum_up_leave_a_point():
     """0.1 + 0.2 exceeds 0.3 in float64: that is no contradiction."""
     box = {x: (0.1, 1.0), y: (0.2, 1.0)}
-    problem = Problem(x + y**2, box, [Constraint("sum", x + y - 0.3)])
+    problem = NlpProblem(x + y**2, box, [NlpConstraint("sum", x + y - 0.3)])
 
-    assert not no_point(problem)
+    assert not is_infeasible(problem)
     assert minimise(problem).feasible
 
 
 def test_a_clear_contradiction_of_decimals_is_excluded():
     box = {x: (0.1, 1.0), y: (0.2, 1.0)}
 
-    assert no_point(Problem(x + y**2, box, [Constraint("sum", x * y + x + y - 0.3)]))
+    assert is_infeasible(NlpProblem(x + y**2, box, [NlpConstraint("sum", x * y + x + y - 0.3)]))
 
 
 def test_an_unknown_far_below_its_usual_length_is_not_moved_off_its_constraint(tmp_path: Path):

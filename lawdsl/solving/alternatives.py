@@ -10,15 +10,15 @@ import sympy as sp
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.solving.formulate.problem import Posed
+from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.result import Answer, Compared
-from lawdsl.solving.uncertainty import Noise, interval
+from lawdsl.solving.uncertainty import FitUncertainty, interval
 
-KEPT = 1e-9  # a constraint is kept within rounding
+FEASIBILITY_ATOL = 1e-9  # a constraint is kept within rounding
 
 
-def compared(
-    posed: Posed,
+def compare_choice(
+    posed: FormulatedQuestion,
     answer: Answer,
     point: Mapping[str, float],
     values: Mapping[sp.Symbol, float],
@@ -42,7 +42,7 @@ def compared(
     if wrong:
         message = f"a choice has a value for each of {', '.join(names[:8])}; see `{wrong[0]}`"
         raise LawdslError(Diagnostic("F0502", message, help=f"write --at {names[0]}=VALUE,…"))
-    noise = Noise.of(posed.sources)
+    noise = FitUncertainty.of(posed.sources)
     outputs = [posed.goal, *(c.margin for c in posed.conditions)]
     free = set().union(*(e.free_symbols for e in outputs)) - set(noise.symbols)
     others = sorted(free, key=str)
@@ -59,7 +59,7 @@ def compared(
     broken = [
         c.text
         for c, margin in zip(posed.conditions, found[1:, 0], strict=True)
-        if not (abs(margin) <= KEPT if c.equality else margin >= -KEPT)
+        if not (abs(margin) <= FEASIBILITY_ATOL if c.equality else margin >= -FEASIBILITY_ATOL)
     ]
     return Compared(
         dict(point),

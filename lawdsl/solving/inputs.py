@@ -14,16 +14,16 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.keywords import nearest
 from lawdsl.proof.decide import RELATIONS
-from lawdsl.solving.formulate.problem import Condition, Posed, Unknown
-from lawdsl.solving.formulate.sources import number_of
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
+from lawdsl.solving.formulate.sources import finite_number
 
-EQUAL_SIDES = "both sides are equal, and the inequality is strict"
-EQUAL = 1e-12  # of its terms: by so much an equation of numbers may be off
+STRICT_EQUALITY_TEXT = "both sides are equal, and the inequality is strict"
+EQUATION_RTOL = 1e-12  # of its terms: by so much an equation of numbers may be off
 
-Given = Mapping[str, "float | Mapping[str, float]"]
+GivenValues = Mapping[str, "float | Mapping[str, float]"]
 
 
-def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:
+def symbol_values(posed: FormulatedQuestion, given: GivenValues) -> dict[sp.Symbol, float]:
     """The values of all symbols but the unknowns.
 
     Args:
@@ -41,11 +41,11 @@ def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:
         own = [n for n in names if n == name or n.startswith(f"{name}[")]
         at = dict.fromkeys(own, value)
         if not own:
-            mistakes.append(_unknown(posed, name, names))
+            mistakes.append(_unknown_name_error(posed, name, names))
         elif isinstance(value, Mapping):
             at = {f"{name}[{label}]": number for label, number in value.items()}
-            mistakes += [_unknown(posed, text, names) for text in at if text not in own]
-        found |= {text: _number(text, number, mistakes) for text, number in at.items()}
+            mistakes += [_unknown_name_error(posed, text, names) for text in at if text not in own]
+        found |= {text: _checked_number(text, number, mistakes) for text, number in at.items()}
     lacking = [name for name in posed.givens if name not in found]
     if lacking and not mistakes:
         message = f"the question needs a value of {', '.join(lacking)}"
@@ -58,15 +58,17 @@ def given_values(posed: Posed, given: Given) -> dict[sp.Symbol, float]:
     return values
 
 
-def _number(name: str, value: object, mistakes: list[Diagnostic]) -> float:
+def _checked_number(name: str, value: object, mistakes: list[Diagnostic]) -> float:
     try:
-        return number_of(name, value)
+        return finite_number(name, value)
     except LawdslError as error:
         mistakes += error.diagnostics
         return math.nan
 
 
-def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnostic:
+def _unknown_name_error(
+    posed: FormulatedQuestion, name: str, names: Mapping[str, sp.Symbol]
+) -> Diagnostic:
     alike = nearest(name, [*names, *posed.question.uses])
     help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(list(names)[:12])}"
     message = f"`{posed.question.name}` has no given or setting `{name}`"
@@ -76,13 +78,15 @@ def _unknown(posed: Posed, name: str, names: Mapping[str, sp.Symbol]) -> Diagnos
     return Diagnostic("F0502", message, help=help)
 
 
-def _check_domains(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
-    mistakes = [*_outside(posed, values), *_empty(posed, values)]
+def _check_domains(posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]) -> None:
+    mistakes = [*_givens_outside_domains(posed, values), *_empty_domains(posed, values)]
     if mistakes:
         raise LawdslError(mistakes)
 
 
-def _outside(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+def _givens_outside_domains(
+    posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+) -> Iterator[Diagnostic]:
     """Givens outside their domains; one that declares none has that of the law's variable."""
     for name, symbol in posed.givens.items():
         value = values[symbol]
@@ -100,7 +104,9 @@ def _outside(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagno
             yield Diagnostic("F0503", message, help="give it a value from 0 on")
 
 
-def _empty(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+def _empty_domains(
+    posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+) -> Iterator[Diagnostic]:
     """Unknowns to which their bounds leave nothing."""
     for unknown in posed.unknowns:
         ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
@@ -113,36 +119,38 @@ def _empty(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnost
                 yield Diagnostic("F0503", message, help=help)
 
 
-def check_kept(posed: Posed, values: Mapping[sp.Symbol, float]) -> None:
+def check_given_constraints(posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]) -> None:
     """Refuse values that break a condition of givens alone.
 
     Raises:
         LawdslError: each that is broken.
     """
     mistakes = []
-    for condition, margin in broken(posed.unknowns, posed.conditions, values):
+    for condition, margin in violated_constant_constraints(
+        posed.unknowns, posed.conditions, values
+    ):
         if not condition.of_unknowns:
-            message = f"{condition.text} does not hold: {shortfall(condition, margin)}"
+            message = f"{condition.text} does not hold: {shortfall_text(condition, margin)}"
             if condition.law:
-                why = f"is left by {-margin:.4g}" if margin else f"is left: {EQUAL_SIDES}"
+                why = f"is left by {-margin:.4g}" if margin else f"is left: {STRICT_EQUALITY_TEXT}"
                 message = f"{condition.text}, the domain of `{condition.law}`, {why}"
             mistakes.append(Diagnostic("F0503", message, help="correct the values, or their units"))
     if mistakes:
         raise LawdslError(mistakes)
 
 
-def shortfall(condition: Condition, margin: float) -> str:
+def shortfall_text(condition: AlgebraicConstraint, margin: float) -> str:
     """By how much a condition does not hold, in words."""
     if margin == 0 and condition.strict:
-        return EQUAL_SIDES
+        return STRICT_EQUALITY_TEXT
     return f"it is off by {abs(margin):.4g}"
 
 
-def broken(
+def violated_constant_constraints(
     unknowns: Sequence[Unknown],
-    conditions: Sequence[Condition],
+    conditions: Sequence[AlgebraicConstraint],
     values: Mapping[sp.Symbol, float],
-) -> Iterator[tuple[Condition, float]]:
+) -> Iterator[tuple[AlgebraicConstraint, float]]:
     """The conditions in which no unknown is left and which do not hold, each with its margin."""
     free = {u.symbol for u in unknowns}
     for condition in conditions:
@@ -153,7 +161,7 @@ def broken(
         )
         kept = margin > 0 if condition.strict else margin >= 0
         if condition.equality:
-            kept = abs(margin) <= EQUAL * sum(map(abs, terms))
+            kept = abs(margin) <= EQUATION_RTOL * sum(map(abs, terms))
         if not kept:
             yield condition, margin
 

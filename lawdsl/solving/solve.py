@@ -18,12 +18,17 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.language import library
 from lawdsl.language.questions import Question
-from lawdsl.solving.alternatives import compared
-from lawdsl.solving.formulate.elimination import Reduced, reduced
-from lawdsl.solving.formulate.formulate import pose
-from lawdsl.solving.formulate.problem import Condition, Posed
-from lawdsl.solving.inputs import broken, check_kept, given_values, shortfall
-from lawdsl.solving.nlp.solver import Joint
+from lawdsl.solving.alternatives import compare_choice
+from lawdsl.solving.formulate.elimination import ReducedProblem, eliminate
+from lawdsl.solving.formulate.formulate import formulate
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
+from lawdsl.solving.inputs import (
+    check_given_constraints,
+    shortfall_text,
+    symbol_values,
+    violated_constant_constraints,
+)
+from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.result import Answer, Relaxation
 from lawdsl.solving.univariate.separable import Apart, separated
 from lawdsl.solving.univariate.solver import Single
@@ -51,8 +56,10 @@ class Asked:
                 message = f"`{question.name}` uses no fit `{name}`"
                 help = f"it uses {', '.join(question.uses)}"
                 raise LawdslError(Diagnostic("F0501", message, help=help))
-        self.posed: Posed = pose(question, {use: _fit(fit) for use, fit in fits.items()})
-        self._ways: dict[frozenset[sp.Symbol], Single | Apart | Joint] = {}
+        self.posed: FormulatedQuestion = formulate(
+            question, {use: _loaded_fit(fit) for use, fit in fits.items()}
+        )
+        self._ways: dict[frozenset[sp.Symbol], Single | Apart | NlpSolver] = {}
         self._way(self.posed.known)
 
     def answer(
@@ -84,41 +91,41 @@ class Asked:
         check_level(level)
         check_seed(seed)
         given = {**(values or {}), **named}
-        values_of_all = given_values(self.posed, given)
+        values_of_all = symbol_values(self.posed, given)
         way = self._way(values_of_all)
-        check_kept(way.posed, values_of_all)
-        found = _unmet(way, values_of_all, level)
+        check_given_constraints(way.posed, values_of_all)
+        found = _violated_answer(way, values_of_all, level)
         if found is None:
             found = way.answer(values_of_all, level, seed, proofs=proofs)
         if found.status == "undecided" and isinstance(way, Single) and way.problem.follow:
             # an unknown that an equation gives may have no value for some of the other
-            whole = Reduced(way.posed.unknowns, way.posed.goal, way.posed.conditions)
-            other = Joint(way.posed, whole).answer(values_of_all, level, seed, proofs=proofs)
+            whole = ReducedProblem(way.posed.unknowns, way.posed.goal, way.posed.conditions)
+            other = NlpSolver(way.posed, whole).answer(values_of_all, level, seed, proofs=proofs)
             found = other if other.ok else found
-        points = [compared(self.posed, found, point, values_of_all) for point in compare]
+        points = [compare_choice(self.posed, found, point, values_of_all) for point in compare]
         return replace(found, compared=tuple(points))
 
-    def _way(self, values: Mapping[sp.Symbol, float]) -> Single | Apart | Joint:
+    def _way(self, values: Mapping[sp.Symbol, float]) -> Single | Apart | NlpSolver:
         """How the question is answered. What settings of value 0 leave out, as losses of weight 0
         are, is left out of its formulas."""
         nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
         if nothing not in self._ways:
             posed = self.posed.without(nothing) if nothing else self.posed
-            self._ways[nothing] = _way(posed, reduced(posed))
+            self._ways[nothing] = choose_solver(posed, eliminate(posed))
         return self._ways[nothing]
 
 
-def _unmet(
-    way: Single | Apart | Joint, values: Mapping[sp.Symbol, float], level: float
+def _violated_answer(
+    way: Single | Apart | NlpSolver, values: Mapping[sp.Symbol, float], level: float
 ) -> Answer | None:
     """What is said where a constraint in which the unknowns cancel does not hold; None where all do."""
     posed = way.posed
     conditions = way.problem.conditions if isinstance(way, Single) else posed.conditions
-    unmet = list(broken(posed.unknowns, conditions, values))
+    unmet = list(violated_constant_constraints(posed.unknowns, conditions, values))
     if not unmet:
         return None
-    certain = any(_is_broken(condition, values) for condition, _ in unmet)
-    lines = [f"{c.text} holds for no choice: {shortfall(c, m)}" for c, m in unmet]
+    certain = any(_is_certainly_violated(condition, values) for condition, _ in unmet)
+    lines = [f"{c.text} holds for no choice: {shortfall_text(c, m)}" for c, m in unmet]
     asked = [(c, m) for c, m in unmet if not c.law]
     return replace(
         posed.blank("infeasible" if certain else "undecided", values, level),
@@ -128,7 +135,9 @@ def _unmet(
     )
 
 
-def _is_broken(condition: Condition, values: Mapping[sp.Symbol, float]) -> bool:
+def _is_certainly_violated(
+    condition: AlgebraicConstraint, values: Mapping[sp.Symbol, float]
+) -> bool:
     """Whether a condition in which no unknown is left does not hold, for certain."""
     symbols = sorted(condition.margin.free_symbols, key=str)
     tape = compile_tape([condition.margin], symbols)
@@ -156,13 +165,13 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
     return Asked(question, **fits).answer(given)
 
 
-def _way(posed: Posed, problem: Reduced) -> Single | Apart | Joint:
+def choose_solver(posed: FormulatedQuestion, problem: ReducedProblem) -> Single | Apart | NlpSolver:
     """How a question is answered: by its one unknown, by each of its unknowns, or by all at once."""
     if problem.single is not None:
         return Single(posed, problem)
     apart = separated(problem)
-    return Joint(posed, problem) if apart is None else Apart(posed, apart)
+    return NlpSolver(posed, problem) if apart is None else Apart(posed, apart)
 
 
-def _fit(fit: Any) -> Fit | Fits | Mapping[str, float]:
+def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:
     return load_fit(fit) if isinstance(fit, (str, Path)) else fit

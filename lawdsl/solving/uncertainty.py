@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from lawdsl.core.distributions import student_quantile
 from lawdsl.fitting.intervals.covariance import Spread
-from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.result import Ends
 
 Array = NDArray[np.float64]
 
 
-NOTHING = 1e-12  # relative: so narrow an interval is one of rounding
+ZERO_WIDTH_RTOL = 1e-12  # relative: so narrow an interval is one of rounding
 
 
 def interval(value: float, half: float) -> Ends | None:
     """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
-    known = math.isfinite(half) and half > NOTHING * abs(value)
+    known = math.isfinite(half) and half > ZERO_WIDTH_RTOL * abs(value)
     return (value - half, value + half) if known else None
 
 
 @dataclass(frozen=True)
-class Part:
+class FitErrors:
     """The errors of one fit.
 
     Attributes:
@@ -41,7 +41,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Noise:
+class FitUncertainty:
     """The errors of several fits, which are independent of each other.
 
     Attributes:
@@ -50,13 +50,13 @@ class Noise:
     """
 
     symbols: tuple[sp.Symbol, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[FitErrors, ...]
 
     @classmethod
-    def of(cls, sources: Sequence[Source]) -> Noise:
+    def of(cls, sources: Sequence[FitSource]) -> FitUncertainty:
         """That of fits; one that two names of a question stand for has the same errors for both."""
         symbols: list[sp.Symbol] = []
-        parts: list[Part] = []
+        parts: list[FitErrors] = []
         for source in sources:
             spread = source.fit.spread if source.fit is not None else None
             names = list(spread.names if spread is not None else source.symbols)
@@ -66,10 +66,10 @@ class Noise:
             symbols += [source.symbols[name] for name in names]
             known = [] if spread is None else [part.spread for part in parts]
             if spread not in known:
-                parts.append(Part(spread, (at,)))
+                parts.append(FitErrors(spread, (at,)))
             else:
                 same = known.index(spread)
-                parts[same] = Part(spread, (*parts[same].at, at))
+                parts[same] = FitErrors(spread, (*parts[same].at, at))
         return cls(tuple(symbols), tuple(parts))
 
     def half_widths(self, gradients: Array, level: float) -> Array:
@@ -89,7 +89,9 @@ class Noise:
         for part in self.parts:
             own = np.sum([gradients[at] for at in part.at], axis=0).T
             size = np.sum([np.abs(gradients[at]) for at in part.at], axis=0).T
-            own = np.where(np.abs(own) <= NOTHING * size, 0.0, own)  # what cancels to rounding
+            own = np.where(
+                np.abs(own) <= ZERO_WIDTH_RTOL * size, 0.0, own
+            )  # what cancels to rounding
             errors = np.nan if part.spread is None else part.spread.errors(own)
             variances.append(np.where(np.any(own != 0, axis=1), errors**2, 0.0))
             dofs.append(1.0 if part.spread is None else part.spread.dof)

@@ -12,13 +12,13 @@ import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.result import beyond
-from lawdsl.solving.formulate.problem import Posed
-from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.formulate.problem import FormulatedQuestion
+from lawdsl.solving.formulate.sources import FitSource
 
-SURE = 0.99  # of the draws have an answer
+MIN_ANSWERED_SHARE = 0.99  # of the draws have an answer
 
 
-class Lacking(Enum):
+class MissingInterval(Enum):
     """Why an answer has no interval, in words."""
 
     ERRORS = "the errors of the fits do not say how far off the answer is"
@@ -26,20 +26,20 @@ class Lacking(Enum):
     GOAL = "the goal has no derivative at the answer: it has no interval there"
 
 
-HELP = {
-    Lacking.ERRORS: "fit again with `lawdsl fit`, which keeps the errors, or measure what they "
+MISSING_INTERVAL_HELP = {
+    MissingInterval.ERRORS: "fit again with `lawdsl fit`, which keeps the errors, or measure what they "
     "depend on",
-    Lacking.DERIVATIVE: "compare answers for values near the givens, which show how it changes",
-    Lacking.GOAL: "several kinks or constraints meet there: ask for values near the givens",
+    MissingInterval.DERIVATIVE: "compare answers for values near the givens, which show how it changes",
+    MissingInterval.GOAL: "several kinks or constraints meet there: ask for values near the givens",
 }
 
 
-def warnings_of(
-    posed: Posed,
+def answer_warnings(
+    posed: FormulatedQuestion,
     values: Mapping[sp.Symbol, float],
     known: bool,
     answered: float = 1.0,
-    lacking: Lacking = Lacking.ERRORS,
+    lacking: MissingInterval = MissingInterval.ERRORS,
 ) -> tuple[Diagnostic, ...]:
     """The warnings about an answer.
 
@@ -51,26 +51,26 @@ def warnings_of(
         lacking: why an interval is missing, where not `known`.
     """
     found = [
-        *_of_fits(posed),
-        *_of_places(posed, values),
-        *_of_errors(posed, known, answered, lacking),
+        *_fit_warnings(posed),
+        *_extrapolation_warnings(posed, values),
+        *_interval_warnings(posed, known, answered, lacking),
     ]
     return tuple(dict.fromkeys(found))
 
 
-def _of_fits(posed: Posed) -> Iterator[Diagnostic]:
+def _fit_warnings(posed: FormulatedQuestion) -> Iterator[Diagnostic]:
     """Fits that are not trusted, and numbers that break a bound."""
     for source in posed.sources:
         named = posed.question.uses[source.use].name
         if source.law.name != named:
             message = f"`{source.use}` is a fit of {source.law.name}; the question names {named}"
-            without = _left_out(posed, source)
+            without = _ignored_variables(posed, source)
             if without:
                 message += f", and what it says of {', '.join(without)} has no effect"
             help = "see that it predicts what the question asks about"
             yield Diagnostic("F0507", message, "warning", help=help)
         if source.fit is not None:
-            yield from (_of(source.use, d) for d in source.fit.distrust())
+            yield from (_at_use(source.use, d) for d in source.fit.distrust())
             continue
         for bound in source.law.dropped:
             message = f"the parameters of `{source.use}` do not keep the bound {bound} of its law"
@@ -78,7 +78,7 @@ def _of_fits(posed: Posed) -> Iterator[Diagnostic]:
             yield Diagnostic("F0506", message, "warning", help=help)
 
 
-def _left_out(posed: Posed, source: Source) -> list[str]:
+def _ignored_variables(posed: FormulatedQuestion, source: FitSource) -> list[str]:
     """The variables that the question gives values to and the fitted law lacks."""
     names = (*source.rests, *(q.name for q in source.law.variables))
     known = {name.partition("[")[0] for name in names}
@@ -86,7 +86,9 @@ def _left_out(posed: Posed, source: Source) -> list[str]:
     return [name for name in dict.fromkeys(given) if name not in known]
 
 
-def _of_places(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diagnostic]:
+def _extrapolation_warnings(
+    posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+) -> Iterator[Diagnostic]:
     """Laws that are taken outside what was measured."""
     for taken, value in zip(posed.taken, posed.places(values), strict=True):
         fit, name = taken.source.fit, taken.quantity.name
@@ -94,11 +96,11 @@ def _of_places(posed: Posed, values: Mapping[sp.Symbol, float]) -> Iterator[Diag
             continue
         at = np.array([value])
         said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
-        yield from (_of(taken.source.use, d) for d in said)
+        yield from (_at_use(taken.source.use, d) for d in said)
 
 
-def _of_errors(
-    posed: Posed, known: bool, answered: float, lacking: Lacking
+def _interval_warnings(
+    posed: FormulatedQuestion, known: bool, answered: float, lacking: MissingInterval
 ) -> Iterator[Diagnostic]:
     """Intervals that are missing, or that some draws have no part in."""
     if any(s.fit is None for s in posed.sources):
@@ -106,13 +108,13 @@ def _of_errors(
         help = "give a fit, USE=FIT.json, for intervals"
         yield Diagnostic("F0504", message, "warning", help=help)
     elif not known:
-        yield Diagnostic("F0504", lacking.value, "warning", help=HELP[lacking])
-    elif answered < SURE:
+        yield Diagnostic("F0504", lacking.value, "warning", help=MISSING_INTERVAL_HELP[lacking])
+    elif answered < MIN_ANSWERED_SHARE:
         share = math.floor(100 * answered)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"
         help = "the interval is of those; measure near the constraint, or relax it"
         yield Diagnostic("F0505", message, "warning", help=help)
 
 
-def _of(use: str, diagnostic: Diagnostic) -> Diagnostic:
+def _at_use(use: str, diagnostic: Diagnostic) -> Diagnostic:
     return replace(diagnostic, place=diagnostic.place or use)

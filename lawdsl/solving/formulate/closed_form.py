@@ -14,20 +14,22 @@ import sympy as sp
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy, merge_powers
 
-DEEP = 30  # operations around an unknown that are turned round
-WRITTEN_BITS = 1000  # of a number in a formula; a larger one is no closed form that anybody reads
-SECONDS = 1.0  # of CPU time, for one formula
+MAX_DEPTH = 30  # operations around an unknown that are turned round
+MAX_COEFFICIENT_BITS = (
+    1000  # of a number in a formula; a larger one is no closed form that anybody reads
+)
+ALGEBRA_TIME_LIMIT = 1.0  # of CPU time, for one formula
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def attempted(make: Callable[[], Made]) -> Made | None:
+def try_algebra(make: Callable[[], Result]) -> Result | None:
     """What algebra gives; None where it takes too long, or fails on numbers of extreme size.
 
     Closed forms are an addition to an answer that numbers have certified, so none is worth a fault.
     """
     try:
-        with time_limit(SECONDS):
+        with time_limit(ALGEBRA_TIME_LIMIT):
             return make()
     except (OutOfTime, MemoryError, ArithmeticError, ValueError):
         return None
@@ -37,12 +39,14 @@ def attempted(make: Callable[[], Made]) -> Made | None:
         raise
 
 
-def isolated(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
+def isolate(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
     """The unknown at which an expression is 0, as a formula; None where none is found."""
-    return _formula(equation, unknown, None)
+    return _finite_root(equation, unknown, None)
 
 
-def only_root(equation: sp.Expr, unknown: sp.Symbol) -> tuple[sp.Expr, tuple[sp.Expr, ...]] | None:
+def unique_root(
+    equation: sp.Expr, unknown: sp.Symbol
+) -> tuple[sp.Expr, tuple[sp.Expr, ...]] | None:
     """The unknown at which an expression is 0, as a formula that misses no real root.
 
     sqrt(x) is no such formula of y^2 = x, which has another root, unless y is not negative.
@@ -52,23 +56,25 @@ def only_root(equation: sp.Expr, unknown: sp.Symbol) -> tuple[sp.Expr, tuple[sp.
         negative, as x of y^0.5 = x. None where no such formula is known.
     """
     needs: list[sp.Expr] = []
-    found = _formula(equation, unknown, needs)
+    found = _finite_root(equation, unknown, needs)
     return None if found is None else (found, tuple(needs))
 
 
-def _formula(equation: sp.Expr, unknown: sp.Symbol, needs: list[sp.Expr] | None) -> sp.Expr | None:
-    found = attempted(lambda: _zero(equation, unknown, DEEP, needs))
+def _finite_root(
+    equation: sp.Expr, unknown: sp.Symbol, needs: list[sp.Expr] | None
+) -> sp.Expr | None:
+    found = try_algebra(lambda: _root_of_sum(equation, unknown, MAX_DEPTH, needs))
     if found is None or found.has(sp.nan, sp.zoo, sp.oo, sp.I):
         return None
     return found
 
 
-def flat(expression: sp.Expr) -> sp.Expr:
+def flatten_powers(expression: sp.Expr) -> sp.Expr:
     """Powers of products and quotients as products of powers, each base once."""
     return merge_powers(sp.expand_power_base(expression))
 
 
-def _zero(
+def _root_of_sum(
     equation: sp.Expr, x: sp.Symbol, deep: int, needs: list[sp.Expr] | None
 ) -> sp.Expr | None:
     """The root; only one that misses no other if `needs` is a list, to which is added what must not
@@ -78,7 +84,7 @@ def _zero(
     groups: dict[sp.Expr, sp.Expr] = {}
     if equation.is_polynomial(x):  # L0*(1 + T)
         equation = sp.expand(equation, power_exp=False, power_base=False, log=False)
-    for term in sp.Add.make_args(flat(equation)):
+    for term in sp.Add.make_args(flatten_powers(equation)):
         factor, own = term.as_independent(x, as_Add=False)
         groups[own] = groups.get(own, sp.S.Zero) + factor
     groups = {own: sp.factor_terms(factor) for own, factor in groups.items()}
@@ -90,16 +96,16 @@ def _zero(
             rest, factor = -rest, -factor
         if needs is not None and not (factor.is_nonzero or rest.is_nonzero):
             return None  # where both are 0, every value is a root
-        return _turned(own, -rest / factor, x, deep - 1, needs)
+        return _invert_term(own, -rest / factor, x, deep - 1, needs)
     if len(groups) == 2 and rest == 0:
         (one, a), (other, b) = groups.items()
         if needs is not None and not (other.is_nonzero and (a.is_nonzero or b.is_nonzero)):
             return None
-        return _turned(flat(one / other), -b / a, x, deep - 1, needs)
+        return _invert_term(flatten_powers(one / other), -b / a, x, deep - 1, needs)
     return None
 
 
-def _turned(
+def _invert_term(
     own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int, needs: list[sp.Expr] | None
 ) -> sp.Expr | None:
     """The unknown at which a term that has it has a value."""
@@ -108,32 +114,34 @@ def _turned(
     if not deep:
         return None
     if own.is_Add:
-        return _zero(own - value, x, deep - 1, needs)
+        return _root_of_sum(own - value, x, deep - 1, needs)
     if own.is_Mul:
         factor, rest = own.as_independent(x, as_Add=False)
         if factor == 1 or (needs is not None and not factor.is_nonzero):
             return None
-        return _turned(rest, value / factor, x, deep - 1, needs)
+        return _invert_term(rest, value / factor, x, deep - 1, needs)
     if isinstance(own, sp.exp):
-        return _turned(own.args[0], sp.log(value), x, deep - 1, needs)
+        return _invert_term(own.args[0], sp.log(value), x, deep - 1, needs)
     if isinstance(own, sp.log):
-        return _turned(own.args[0], sp.exp(value), x, deep - 1, needs)
+        return _invert_term(own.args[0], sp.exp(value), x, deep - 1, needs)
     if own.is_Pow:
         base, exponent = own.args
         if not exponent.has(x):
-            if _is_long(value, 1 / exponent):
+            if _exceeds_bits(value, 1 / exponent):
                 return None
-            if needs is not None and not _one_to_one(base, exponent, value, needs):
+            if needs is not None and not _is_unique_power_root(base, exponent, value, needs):
                 return None
-            return _turned(base, sp.Pow(value, 1 / exponent), x, deep - 1, needs)
+            return _invert_term(base, sp.Pow(value, 1 / exponent), x, deep - 1, needs)
         if not base.has(x):
             if needs is not None and not (base.is_positive and (base - 1).is_nonzero):
                 return None
-            return _turned(exponent, sp.log(value) / sp.log(base), x, deep - 1, needs)
+            return _invert_term(exponent, sp.log(value) / sp.log(base), x, deep - 1, needs)
     return None
 
 
-def _one_to_one(base: sp.Expr, exponent: sp.Expr, value: sp.Expr, needs: list[sp.Expr]) -> bool:
+def _is_unique_power_root(
+    base: sp.Expr, exponent: sp.Expr, value: sp.Expr, needs: list[sp.Expr]
+) -> bool:
     """Whether base^exponent = value exactly where base = value^(1/exponent), in real numbers, if
     what is added to `needs` is not negative."""
     if exponent in (1, -1):
@@ -147,16 +155,16 @@ def _one_to_one(base: sp.Expr, exponent: sp.Expr, value: sp.Expr, needs: list[sp
     return True
 
 
-def _is_long(value: sp.Expr, exponent: sp.Expr) -> bool:
-    """Whether SymPy would write out a power as a number of more than `WRITTEN_BITS` bits."""
+def _exceeds_bits(value: sp.Expr, exponent: sp.Expr) -> bool:
+    """Whether SymPy would write out a power as a number of more than `MAX_COEFFICIENT_BITS` bits."""
     number, _ = value.as_coeff_Mul()
     if not (exponent.is_Rational and number.is_Rational):
         return False
     bits = max(number.p.bit_length(), number.q.bit_length())
-    return bool(number not in (0, 1, -1) and abs(exponent) * bits > WRITTEN_BITS)
+    return bool(number not in (0, 1, -1) and abs(exponent) * bits > MAX_COEFFICIENT_BITS)
 
 
-def tidied(formula: sp.Expr, first: Iterable[sp.Symbol] = ()) -> sp.Expr:
+def tidy_powers(formula: sp.Expr, first: Iterable[sp.Symbol] = ()) -> sp.Expr:
     """A product of powers with what has one exponent under one: G·(C/k)^a.
 
     Args:
@@ -166,7 +174,7 @@ def tidied(formula: sp.Expr, first: Iterable[sp.Symbol] = ()) -> sp.Expr:
     apart = set(first)
     groups: dict[tuple[sp.Expr, bool], sp.Expr] = {}
     rest = sp.S.One
-    for base, exponent in flat(formula).as_powers_dict().items():
+    for base, exponent in flatten_powers(formula).as_powers_dict().items():
         if not base.is_positive:
             rest *= sp.Pow(base, exponent)
             continue

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from lawdsl.solving.formulate.closed_form import flat, only_root
-from lawdsl.solving.formulate.problem import Condition, Posed, Unknown
+from lawdsl.solving.formulate.closed_form import flatten_powers, unique_root
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedProblem:
     """A question in the unknowns that equations leave.
 
     Attributes:
@@ -24,7 +24,7 @@ class Reduced:
 
     unknowns: tuple[Unknown, ...]
     goal: sp.Expr
-    conditions: tuple[Condition, ...]
+    conditions: tuple[AlgebraicConstraint, ...]
     follow: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     @property
@@ -33,26 +33,28 @@ class Reduced:
         return self.unknowns[0] if len(self.unknowns) == 1 else None
 
 
-def reduced(posed: Posed) -> Reduced:
+def eliminate(posed: FormulatedQuestion) -> ReducedProblem:
     """The question with one unknown, where its equations give the others as formulas of it."""
-    whole = Reduced(posed.unknowns, posed.goal, posed.conditions)
+    whole = ReducedProblem(posed.unknowns, posed.goal, posed.conditions)
     equations = [c for c in posed.conditions if c.equality]
     if len(posed.unknowns) - len(equations) > 1:
         return whole
-    found: Reduced | None = whole
+    found: ReducedProblem | None = whole
     for equation in equations:
         if found is None or len(found.unknowns) == 1:
             break
-        found = _without(found, equation, posed.question.name)
+        found = _eliminate_by(found, equation, posed.question.name)
     return whole if found is None or found.single is None else found
 
 
-def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | None:
+def _eliminate_by(
+    problem: ReducedProblem, equation: AlgebraicConstraint, asked: str
+) -> ReducedProblem | None:
     """One unknown fewer; of several that an equation gives, the last that was declared. Its own
     domain becomes conditions, of the question that has the name `asked`."""
     margin = equation.margin.xreplace(dict(problem.follow))
     for unknown in reversed(problem.unknowns):
-        root = only_root(margin, unknown.symbol)
+        root = unique_root(margin, unknown.symbol)
         if root is None:
             continue
         formula, needs = root
@@ -61,15 +63,15 @@ def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | Non
             _as_condition(unknown, r, limit, formula, asked) for r, limit in unknown.bounds
         )
         bounds += tuple(
-            Condition(equation.text, equation.doc, own, law=asked, of_unknowns=True)
+            AlgebraicConstraint(equation.text, equation.doc, own, law=asked, of_unknowns=True)
             for own in needs
         )
         others = tuple(c for c in problem.conditions if c != equation)
         left = (replace(c, margin=c.margin.xreplace(at)) for c in (*others, *bounds))
-        return Reduced(
+        return ReducedProblem(
             tuple(u for u in problem.unknowns if u != unknown),
-            flat(problem.goal.xreplace(at)),
-            tuple(replace(c, margin=flat(c.margin)) for c in left if not c.plain),
+            flatten_powers(problem.goal.xreplace(at)),
+            tuple(replace(c, margin=flatten_powers(c.margin)) for c in left if not c.plain),
             {**{s: f.xreplace(at) for s, f in problem.follow.items()}, unknown.symbol: formula},
         )
     return None
@@ -77,7 +79,9 @@ def _without(problem: Reduced, equation: Condition, asked: str) -> Reduced | Non
 
 def _as_condition(
     unknown: Unknown, relation: str, limit: sp.Expr, formula: sp.Expr, asked: str
-) -> Condition:
+) -> AlgebraicConstraint:
     margin = formula - limit if relation.startswith(">") else limit - formula
     text = f"{unknown.name} {relation} {limit}"
-    return Condition(text, None, margin, strict=relation in "<>", law=asked, of_unknowns=True)
+    return AlgebraicConstraint(
+        text, None, margin, strict=relation in "<>", law=asked, of_unknowns=True
+    )

@@ -24,11 +24,17 @@ from lawdsl.language.questions import Constraint, Question
 from lawdsl.language.symbols import Declarations, Objective, Symbol
 from lawdsl.law.algebra import Building, bounded
 from lawdsl.law.quantities import Quantity, unit_text
-from lawdsl.solving.formulate.problem import Condition, Posed, Relation, Taken, Unknown
-from lawdsl.solving.formulate.sources import Source, factor_between, sources_of
+from lawdsl.solving.formulate.problem import (
+    AlgebraicConstraint,
+    FormulatedQuestion,
+    LawInput,
+    Relation,
+    Unknown,
+)
+from lawdsl.solving.formulate.sources import FitSource, fit_sources, unit_factor
 
 
-def pose(question: Question, fits: Mapping[str, object]) -> Posed:
+def formulate(question: Question, fits: Mapping[str, object]) -> FormulatedQuestion:
     """A question about fits.
 
     Args:
@@ -38,41 +44,41 @@ def pose(question: Question, fits: Mapping[str, object]) -> Posed:
     Raises:
         LawdslError: a fit that is missing, is of a law that does not fit in, or has other labels.
     """
-    found = sources_of(question, fits)
-    return _Posing(question, found.labels, found.sources).posed()
+    found = fit_sources(question, fits)
+    return _Formulation(question, found.labels, found.sources).posed()
 
 
 @dataclass
-class _Algebra:
+class _BuildingContext:
     """What `Building` asks of a law."""
 
     declarations: Declarations
     symbols: Mapping[str, sp.Symbol]
 
 
-class _Posing:
+class _Formulation:
     """A question in the making."""
 
     def __init__(
         self,
         question: Question,
         labels: Mapping[str, tuple[str, ...]],
-        sources: tuple[Source, ...],
+        sources: tuple[FitSource, ...],
     ) -> None:
         self.question, self.labels, self.sources = question, labels, sources
-        self.declared = _as_law(question)
+        self.declared = _as_declarations(question)
         self.ground = Grounding(self.declared, Instance(labels))
         self.written = 0  # elements and constraints
         self.symbols: dict[str, sp.Symbol] = {}
         self.places: dict[str, sp.Expr] = {}
         self.begun: set[str] = set()  # laws at values
-        self.taken: list[Taken] = []
-        self.domains: dict[sp.Expr, Condition] = {}
+        self.taken: list[LawInput] = []
+        self.domains: dict[sp.Expr, AlgebraicConstraint] = {}
         for symbol in question.symbols.values():
             for text, _ in self._elements(symbol):
                 self.symbols[text] = sp.Symbol(text, **self._assumptions(symbol))
 
-    def posed(self) -> Posed:
+    def posed(self) -> FormulatedQuestion:
         """The question in algebra.
 
         Raises:
@@ -82,7 +88,7 @@ class _Posing:
             goal = self._expression(self.question.goal, {})
             asked = [c for kept in self.question.constraints for c in self._conditions(kept)]
             asked += self._simplexes()
-            return Posed(
+            return FormulatedQuestion(
                 self.question,
                 self.labels,
                 tuple(self._unknowns()),
@@ -158,7 +164,7 @@ class _Posing:
                 own.append((">" if self.symbols[text].is_positive else ">=", sp.S.Zero))
             yield text, tuple(own)
 
-    def _simplexes(self) -> Iterator[Condition]:
+    def _simplexes(self) -> Iterator[AlgebraicConstraint]:
         """Of what lies in a simplex, that it sums to 1."""
         for symbol in (*self.question.of_kind("unknown"), *self.question.of_kind("given")):
             groups: dict[tuple[str, ...], list[str]] = {}
@@ -168,9 +174,9 @@ class _Posing:
                 shown = with_subscripts(symbol.name, (*before, symbol.indices[-1]))
                 text = f"sum({shown} for {symbol.indices[-1]}) = 1"
                 total = sp.Add(*(self.symbols[name] for name in texts)) - 1
-                yield Condition(text, None, total, equality=True, law=self.question.name)
+                yield AlgebraicConstraint(text, None, total, equality=True, law=self.question.name)
 
-    def _conditions(self, kept: Constraint) -> Iterator[Condition]:
+    def _conditions(self, kept: Constraint) -> Iterator[AlgebraicConstraint]:
         for labels in self._labels(kept.indices):
             places = dict(zip(kept.indices, labels, strict=True))
             left, right = (self._expression(side, places) for side in (kept.left, kept.right))
@@ -182,7 +188,7 @@ class _Posing:
             equality = kept.relation == "="
             asked = self._asks(kept.left) or self._asks(kept.right)
             strict = kept.relation in "<>"
-            yield Condition(text, kept.doc, margin, equality, strict, of_unknowns=asked)
+            yield AlgebraicConstraint(text, kept.doc, margin, equality, strict, of_unknowns=asked)
 
     def _asks(self, formula: tree.Formula) -> bool:
         """Whether a formula, or a law at values in it, is written with an unknown."""
@@ -209,7 +215,9 @@ class _Posing:
 
     def _built(self, plain: tree.Formula) -> sp.Expr:
         """A formula without indices, of which the laws at values are known."""
-        algebra = _Algebra(replace(self.declared, symbols=self.ground.symbols), self.symbols)
+        algebra = _BuildingContext(
+            replace(self.declared, symbols=self.ground.symbols), self.symbols
+        )
         return Building(algebra, frozenset(), {}, places=self.places)(plain)
 
     def _law_at(self, value: Value, places: Mapping[str, str]) -> sp.Expr:
@@ -226,23 +234,23 @@ class _Posing:
                 continue
             name, _, _ = quantity.name.partition("[")
             if name not in arguments:
-                raise _no_value(source, quantity.name)
+                raise _missing_value_error(source, quantity.name)
             formula = arguments[name]
             if declared.symbols[name].indices:
                 argument: sp.Expr = self.symbols[quantity.name]
             else:
                 argument = self._expression(formula, places)
             unit = declared.symbols[name].unit
-            argument *= factor_between(unit.factors if unit else None, quantity, source)
+            argument *= unit_factor(unit.factors if unit else None, quantity, source)
             at[quantity.symbol] = argument
-            self.taken.append(Taken(source, quantity, argument))
+            self.taken.append(LawInput(source, quantity, argument))
         at |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
         for quantity in source.law.variables:
             if quantity.symbol in at:
                 self._domain(source, quantity, at, arguments)
         return source.expression(at)
 
-    def _source(self, use: str, labels: tuple[str, ...]) -> Source:
+    def _source(self, use: str, labels: tuple[str, ...]) -> FitSource:
         """The fit of some labels."""
         law = self.question.uses[use]
         for label, index in zip(labels, row_indices(law), strict=True):
@@ -255,7 +263,7 @@ class _Posing:
 
     def _domain(
         self,
-        source: Source,
+        source: FitSource,
         quantity: Quantity,
         at: Mapping[sp.Symbol, sp.Expr],
         arguments: Mapping[str, tree.Formula],
@@ -271,7 +279,7 @@ class _Posing:
             if formula is not None and not isinstance(formula, tree.Element):
                 shown = print_formula(formula)
             text = f"{shown} {bound.relation} {bound.text}"
-            own = Condition(text, None, margin, strict=bound.strict, law=source.use)
+            own = AlgebraicConstraint(text, None, margin, strict=bound.strict, law=source.use)
             if not own.plain:
                 self.domains.setdefault(margin, own)
 
@@ -295,7 +303,7 @@ class _Posing:
         return signs
 
 
-def _as_law(question: Question) -> Declarations:
+def _as_declarations(question: Question) -> Declarations:
     """A question in the form that is written out at labels: laws at values are variables."""
     span = next(iter(question.values.values())).span if question.values else tree.NOWHERE
     output = Symbol("", "output", span, formula=question.goal)
@@ -318,7 +326,7 @@ def _as_law(question: Question) -> Declarations:
     )
 
 
-def _no_value(source: Source, name: str) -> LawdslError:
+def _missing_value_error(source: FitSource, name: str) -> LawdslError:
     message = f"`{source.law.name}`, of which `{source.use}` is a fit, needs a value of `{name}`"
     help = "use a fit of the law that the question names, or write a question of your own"
     return LawdslError(Diagnostic("F0501", message, help=help))

@@ -14,7 +14,7 @@ from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.questions import Question
 from lawdsl.law.quantities import Quantity
-from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.result import Answer
 
 Relation = tuple[str, sp.Expr]
@@ -35,7 +35,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Condition:
+class AlgebraicConstraint:
     """What an answer is subject to: that `margin` is not below 0, or equal to it.
 
     Attributes:
@@ -69,16 +69,16 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Taken:
+class LawInput:
     """A variable of a fitted law, and what it is in the question, in the law's unit."""
 
-    source: Source
+    source: FitSource
     quantity: Quantity
     at: sp.Expr
 
 
 @dataclass(frozen=True)
-class Posed:
+class FormulatedQuestion:
     """A question about fitted laws.
 
     Attributes:
@@ -98,13 +98,13 @@ class Posed:
     labels: Mapping[str, tuple[str, ...]]
     unknowns: tuple[Unknown, ...]
     goal: sp.Expr
-    conditions: tuple[Condition, ...]
+    conditions: tuple[AlgebraicConstraint, ...]
     givens: Mapping[str, sp.Symbol]
     bounds: Mapping[str, tuple[Relation, ...]]
     settings: Mapping[str, sp.Symbol]
     known: Mapping[sp.Symbol, float]
-    sources: tuple[Source, ...]
-    taken: tuple[Taken, ...] = field(repr=False)
+    sources: tuple[FitSource, ...]
+    taken: tuple[LawInput, ...] = field(repr=False)
 
     @property
     def names(self) -> dict[str, sp.Symbol]:
@@ -122,7 +122,7 @@ class Posed:
         given = {name: values[s] for name, s in self.names.items()}
         return Answer(self.question.name, self.question.title, fits, given, status, level=level)
 
-    def without(self, nothing: Iterable[sp.Symbol]) -> Posed:
+    def without(self, nothing: Iterable[sp.Symbol]) -> FormulatedQuestion:
         """The question with some symbols at 0.
 
         Raises:

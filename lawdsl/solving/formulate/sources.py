@@ -22,11 +22,11 @@ from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 from lawdsl.law.quantities import Quantity, unit_text
 
-ROUNDING = 1e-9  # relative: so far a fitted value may lie beyond a bound
+BOUND_RTOL = 1e-9  # relative: so far a fitted value may lie beyond a bound
 
 
 @dataclass(frozen=True)
-class Source:
+class FitSource:
     """A fit, or that of one label, or values of a law's parameters.
 
     Attributes:
@@ -114,14 +114,14 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Sources:
+class FitSources:
     """All fits of a question, and the labels of its sets."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[FitSource, ...]
     labels: Mapping[str, tuple[str, ...]]
 
 
-def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
+def fit_sources(question: Question, fits: Mapping[str, object]) -> FitSources:
     """The fits that a question uses.
 
     Raises:
@@ -135,16 +135,16 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
         help = f"give it a fit of {law}: {missing[0]}=FIT.json"
         raise LawdslError(Diagnostic("F0501", message, help=help))
     labels = {s.over: s.labels for s in question.indices.values() if s.labels is not None}
-    found: list[Source] = []
+    found: list[FitSource] = []
     for use, declared in question.uses.items():
         fit = fits[use]
         if isinstance(fit, Fits):
-            found += _of_labels(use, fit)
-            _merge(labels, fit.labels, use)
+            found += _label_sources(use, fit)
+            _merge_labels(labels, fit.labels, use)
         elif isinstance(fit, Fit):
-            found.append(_of_fit(use, fit))
+            found.append(_fit_source(use, fit))
         elif isinstance(fit, Mapping):
-            found.append(_of_numbers(use, declared, fit))
+            found.append(_numeric_source(use, declared, fit))
         else:
             message = f"what is given for `{use}` is no fit: {type(fit).__name__}"
             help = "give a fit, the path of one, or parameter -> value"
@@ -158,16 +158,16 @@ def sources_of(question: Question, fits: Mapping[str, object]) -> Sources:
         message = f"no fit of the question has the labels of {lacking[0]}"
         help = "give it fits of laws with index sets"
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    return Sources(tuple(found), labels)
+    return FitSources(tuple(found), labels)
 
 
-def _of_fit(use: str, fit: Fit, **labels: Any) -> Source:
+def _fit_source(use: str, fit: Fit, **labels: Any) -> FitSource:
     """A fit, or that of one label; a parameter that was chosen before the others, and whose errors
     are known, is one like these."""
     law = fit.read_law() if fit.spread is None else fit.law_of_spread()
     values = fit.values | {name: held.value for name, held in fit.held.items()}
     _check_fitted(law, values)
-    return Source(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
+    return FitSource(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
 
 
 def _check_fitted(law: Law, values: Mapping[str, float]) -> None:
@@ -184,22 +184,22 @@ def _check_fitted(law: Law, values: Mapping[str, float]) -> None:
                 continue
             beyond = float(limit) - values[quantity.name]
             beyond = beyond if bound.lower else -beyond
-            if beyond > ROUNDING * max(1.0, abs(float(limit))):
+            if beyond > BOUND_RTOL * max(1.0, abs(float(limit))):
                 raise altered(f"`{quantity.name}` lies outside its domain")
 
 
-def _of_labels(use: str, fits: Fits) -> list[Source]:
+def _label_sources(use: str, fits: Fits) -> list[FitSource]:
     law = fits.read_law().declarations
     rows = (*law.output.indices, *law.output.rows)
     measured = fits.measured.values if fits.measured else {}
     found = []
     for part in fits.parts:
         at = dict(part.law.instance.at) if part.law.instance else {}
-        found.append(_of_fit(use, part, at=at, rows=rows, measured=measured))
+        found.append(_fit_source(use, part, at=at, rows=rows, measured=measured))
     return found
 
 
-def _merge(
+def _merge_labels(
     labels: dict[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]], use: str
 ) -> None:
     """Add the labels of a fit; those of one set are the same in all fits."""
@@ -212,13 +212,13 @@ def _merge(
         labels.setdefault(over, own)
 
 
-def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) -> Source:
+def _numeric_source(use: str, declared: Declarations, values: Mapping[str, object]) -> FitSource:
     """A law with parameters that somebody printed."""
     law = Law(declared)
     if law.indexed:
         message = f"`{use}` is a law with index sets: its values come from a fit"
         raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
-    numbers = {name: number_of(f"{use}.{name}", value) for name, value in values.items()}
+    numbers = {name: finite_number(f"{use}.{name}", value) for name, value in values.items()}
     settings = {n: v for n, v in numbers.items() if n in {q.name for q in law.settings}}
     law = law.with_settings(**settings) if settings else law
     names = [q.name for q in law.parameters]
@@ -231,10 +231,10 @@ def _of_numbers(use: str, declared: Declarations, values: Mapping[str, object]) 
         raise LawdslError(Diagnostic("F0501", message, help=help))
     for bound in _check_domains(use, law, numbers):
         law = law.without(bound)
-    return Source(use, law, {name: numbers[name] for name in names})
+    return FitSource(use, law, {name: numbers[name] for name in names})
 
 
-def number_of(name: str, value: object) -> float:
+def finite_number(name: str, value: object) -> float:
     """A value that somebody gave as a number.
 
     Raises:
@@ -276,8 +276,8 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
     return without
 
 
-def factor_between(
-    unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: Source
+def unit_factor(
+    unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: FitSource
 ) -> sp.Expr:
     """What a value in the unit of the question's law is times in that of the fitted one.
 

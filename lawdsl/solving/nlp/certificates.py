@@ -28,17 +28,17 @@ from lawdsl.compiling.intervals import (
 from lawdsl.compiling.tape import Instruction, Tape
 
 if TYPE_CHECKING:
-    from lawdsl.solving.nlp.problem import Problem
+    from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 
-ROOM = 1e-6  # of its range: float64 has tightened a bound to within much less
-NARROW = 60  # bits: an interval as narrow as this part of its size has one float64
+BOUND_WIDENING = 1e-6  # of its range: float64 has tightened a bound to within much less
+PRECISION_BITS = 60  # bits: an interval as narrow as this part of its size has one float64
 KINKED = ("abs", "min", "max")
 ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
-def certain_violations(problem: Problem, x: Array) -> Array:
+def certain_violations(problem: NlpProblem, x: Array) -> Array:
     """The most by which each constraint is violated, shape (constraints,); inf where that is not
     known.
 
@@ -49,7 +49,7 @@ def certain_violations(problem: Problem, x: Array) -> Array:
     whole = problem.original or problem
     tape = whole.functions.tape
     with precision(BITS):
-        results = evaluate(tape, _inputs(whole, x))
+        results = evaluate(tape, _point_intervals(whole, x))
         found = [results[k] for k in tape.outputs[1:]]
         return np.array(
             [
@@ -60,7 +60,7 @@ def certain_violations(problem: Problem, x: Array) -> Array:
         )
 
 
-def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
+def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | None:
     """An upper bound of how much the objective at x exceeds its least value, for a convex problem.
 
     A convex Lagrangian f + m·c lies above its tangents, and m·c <= 0 wherever the constraints hold,
@@ -78,26 +78,26 @@ def certain_gap(problem: Problem, x: Array, multipliers: Array) -> float | None:
     whole = problem.original or problem
     tape = whole.functions.tape
     with precision(BITS):
-        inputs = _inputs(whole, x)
+        inputs = _point_intervals(whole, x)
         results = evaluate(tape, inputs)
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
         try:
             terms = [
-                multiply(w, _known(results[k]))
+                multiply(w, _require(results[k]))
                 for w, k in zip(weights, tape.outputs, strict=True)
                 if w != ZERO
             ]
-            slopes = _slopes(tape, results, weights, len(x))
+            slopes = _reverse_slopes(tape, results, weights, len(x))
         except NoInterval:
             return None
-        low, high = _box(whole)
+        low, high = _widened_box(whole)
         bound = ZERO
         for own in terms:
             bound = add(bound, own)
         for slope, at, a, b in zip(slopes, inputs, low, high, strict=False):
             way = Interval((arb(a) - at.low).lower(), (arb(b) - at.low).upper())
             bound = add(bound, multiply(slope, way))
-        value = _known(results[tape.outputs[0]])
+        value = _require(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
         return max(float(gap), 0.0) if gap.is_finite() else None
 
@@ -129,9 +129,11 @@ def affine_rows(
             try:
                 parts = _ancestors(tape, output)
                 for i in (i for i in parts if i not in slopes):
-                    slopes[i] = _forward(tape.instructions[i], _known(results[i]), results, slopes)
+                    slopes[i] = _forward_slopes(
+                        tape.instructions[i], _require(results[i]), results, slopes
+                    )
                     slopes[i] = {k: slope for k, slope in slopes[i].items() if k < count}
-                values = [_known(results[i]) for i in parts]
+                values = [_require(results[i]) for i in parts]
                 found.append(_rounded_row(values, slopes[output], exact, count))
             except NoInterval:
                 found.append(None)
@@ -148,7 +150,7 @@ def _ancestors(tape: Tape, output: int) -> list[int]:
     return sorted(found)
 
 
-def _forward(
+def _forward_slopes(
     step: Instruction,
     result: Interval,
     results: list[Interval | None],
@@ -165,7 +167,7 @@ def _forward(
     for place, k in enumerate(step.arguments):
         if not slopes[k]:
             continue
-        if step.op in KINKED and _at_kink(step.op, [_known(results[j]) for j in step.arguments]):
+        if step.op in KINKED and _at_kink(step.op, [_require(results[j]) for j in step.arguments]):
             raise NoInterval
         own = _partial(step, place, results, result)
         for number, slope in slopes[k].items():
@@ -191,7 +193,7 @@ def _rounded_row(
     offset = _rounded(value)
     if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
         size = max(abs(end) for part in parts for end in part if end.is_finite())
-        offset = 0.0 if value.high - value.low <= size * arb(2) ** -NARROW else float("nan")
+        offset = 0.0 if value.high - value.low <= size * arb(2) ** -PRECISION_BITS else float("nan")
     return (found, offset) if np.isfinite(found).all() and np.isfinite(offset) else None
 
 
@@ -199,7 +201,7 @@ def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
     """Whether a modulus, maximum or minimum may have a kink at a point."""
     if op == "abs":
         return sign_of(arguments[0]) not in (1, -1)
-    chosen = arguments[_chosen(op, arguments)]
+    chosen = arguments[_certain_extremum(op, arguments)]
     return any(
         other.low <= chosen.high and chosen.low <= other.high
         for other in arguments
@@ -212,23 +214,23 @@ def _rounded(x: Interval) -> float:
     if x.low == x.high:
         return float(x.low)
     middle = ((x.low + x.high) / 2).mid()
-    narrow = x.high - x.low <= abs(middle) * arb(2) ** -NARROW
+    narrow = x.high - x.low <= abs(middle) * arb(2) ** -PRECISION_BITS
     return float(middle) if narrow else float("nan")
 
 
-def _inputs(problem: Problem, x: Array) -> list[Interval]:
+def _point_intervals(problem: NlpProblem, x: Array) -> list[Interval]:
     own = [*x.tolist(), *problem.values.values()]
     return [Interval(arb(value), arb(value)) for value in own]
 
 
-def _box(problem: Problem) -> tuple[list[float], list[float]]:
+def _widened_box(problem: NlpProblem) -> tuple[list[float], list[float]]:
     """Bounds that follow from all conditions, widened by more than the rounding of their own
     computation: the duality bound stays valid on a larger box."""
     low, high = problem.polytope.tightened
     between = np.isfinite(low) & np.isfinite(high)
     with np.errstate(invalid="ignore"):
         size = np.where(between, high - low, np.maximum(np.abs(low), np.abs(high)))
-    room = ROOM * np.where(np.isfinite(size), size, 0.0)
+    room = BOUND_WIDENING * np.where(np.isfinite(size), size, 0.0)
     return np.maximum(problem.low, low - room).tolist(), np.minimum(
         problem.high, high + room
     ).tolist()
@@ -241,13 +243,13 @@ def _violation(value: Interval | None, equality: bool) -> float:
     return max(most, 0.0) if most == most else float("inf")
 
 
-def _known(value: Interval | None) -> Interval:
+def _require(value: Interval | None) -> Interval:
     if value is None:
         raise NoInterval
     return value
 
 
-def _slopes(
+def _reverse_slopes(
     tape: Tape, results: list[Interval | None], weights: Sequence[Interval], count: int
 ) -> list[Interval]:
     """The slopes of the weighted sum of the outputs by the first inputs (reverse accumulation).
@@ -259,7 +261,7 @@ def _slopes(
     for weight, k in zip(weights, tape.outputs, strict=True):
         pulls[k] = add(pulls[k], weight)
     slopes = [ZERO] * count
-    moving = _moving(tape, count)
+    moving = _depends_on_unknowns(tape, count)
     for i in range(len(tape.instructions) - 1, -1, -1):
         step, pull = tape.instructions[i], pulls[i]
         if pull == ZERO or not moving[i]:
@@ -270,12 +272,12 @@ def _slopes(
             continue
         for place, k in enumerate(step.arguments):
             if moving[k]:
-                own = _partial(step, place, results, _known(results[i]))
+                own = _partial(step, place, results, _require(results[i]))
                 pulls[k] = add(pulls[k], multiply(pull, own))
     return slopes
 
 
-def _moving(tape: Tape, count: int) -> list[bool]:
+def _depends_on_unknowns(tape: Tape, count: int) -> list[bool]:
     """For each instruction whether it depends on one of the first inputs."""
     found: list[bool] = []
     for step in tape.instructions:
@@ -290,7 +292,7 @@ def _partial(
     """The derivative of an operation by one of its arguments."""
     if step.op == "add":
         return ONE
-    arguments = [_known(results[k]) for k in step.arguments]
+    arguments = [_require(results[k]) for k in step.arguments]
     if step.op == "multiply":
         product = ONE
         for k, factor in enumerate(arguments):
@@ -303,13 +305,13 @@ def _partial(
             return multiply(exponent, OPERATIONS["power"](base, less))
         return multiply(result, OPERATIONS["log"](base))
     if step.op in ("min", "max"):
-        return ONE if place == _chosen(step.op, arguments) else ZERO
+        return ONE if place == _certain_extremum(step.op, arguments) else ZERO
     if step.op in PARTIALS:
         return PARTIALS[step.op](arguments[0], result)
     raise NoInterval
 
 
-def _chosen(op: str, arguments: Sequence[Interval]) -> int:
+def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
     """The first argument that is the minimum or the maximum, for certain."""
     for k, own in enumerate(arguments):
         if op == "max" and all(own.low >= other.high for other in arguments if other is not own):
@@ -331,7 +333,7 @@ def _negative(x: Interval) -> Interval:
     return Interval(-x.high, -x.low)
 
 
-def _side(x: Interval) -> Interval:
+def _certain_sign(x: Interval) -> Interval:
     sign = sign_of(x)
     if sign is None:
         raise NoInterval
@@ -346,5 +348,5 @@ PARTIALS: dict[str, Callable[[Interval, Interval], Interval]] = {
     "tan": lambda x, y: add(ONE, _square(y)),
     "atan": lambda x, y: _inverse(add(ONE, _square(x))),
     "tanh": lambda x, y: add(ONE, _negative(_square(y))),
-    "abs": lambda x, y: _side(x),
+    "abs": lambda x, y: _certain_sign(x),
 }

@@ -20,16 +20,16 @@ from lawdsl.compiling.intervals import (
     precision,
 )
 from lawdsl.compiling.tape import Instruction, Tape, compile_tape
-from lawdsl.solving.nlp.dcp_rules import RULES, Known
+from lawdsl.solving.nlp.dcp_rules import RULES, Curvature
 
-Curvature = Literal["affine", "convex", "concave"]
+CurvatureName = Literal["affine", "convex", "concave"]
 
 
 def curvatures(
     expressions: Sequence[sp.Expr],
     unknowns: Mapping[sp.Symbol, tuple[float, float]],
     values: Mapping[sp.Symbol, float] | None = None,
-) -> list[Curvature | None]:
+) -> list[CurvatureName | None]:
     """What each of some expressions is in all unknowns together, on a box.
 
     Equal parts are looked at once.
@@ -45,7 +45,9 @@ def curvatures(
     Raises:
         LawdslError: an expression without a real value, or a symbol without a value.
     """
-    return [_curvature(known) for known in _all_known(expressions, unknowns, values or {})]
+    return [
+        _curvature_name(known) for known in _all_curvatures(expressions, unknowns, values or {})
+    ]
 
 
 def ranges(
@@ -58,21 +60,21 @@ def ranges(
 
     The arguments are those of `curvatures`.
     """
-    return [known.range for known in _all_known(expressions, unknowns, values)]
+    return [known.range for known in _all_curvatures(expressions, unknowns, values)]
 
 
-def _all_known(
+def _all_curvatures(
     expressions: Sequence[sp.Expr],
     unknowns: Mapping[sp.Symbol, tuple[float, float]],
     given: Mapping[sp.Symbol, float],
-) -> list[Known]:
+) -> list[Curvature]:
     tape = _compiled(tuple(expressions), (*unknowns, *given))
     with precision(BITS):
         boxes = [Interval(arb(low), arb(high)) for low, high in unknowns.values()]
         boxes += [Interval(arb(value), arb(value)) for value in given.values()]
-        found: list[Known] = []
+        found: list[Curvature] = []
         for step in tape.instructions:
-            found.append(_known(step, boxes, [found[k] for k in step.arguments]))
+            found.append(_step_curvature(step, boxes, [found[k] for k in step.arguments]))
     return [found[k] for k in tape.outputs]
 
 
@@ -81,30 +83,32 @@ def _compiled(expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -
     return compile_tape(expressions, inputs)
 
 
-def _curvature(found: Known) -> Curvature | None:
+def _curvature_name(found: Curvature) -> CurvatureName | None:
     if found.affine:
         return "affine"
     return "convex" if found.convex else "concave" if found.concave else None
 
 
-def _known(step: Instruction, boxes: Sequence[Interval], arguments: list[Known]) -> Known:
+def _step_curvature(
+    step: Instruction, boxes: Sequence[Interval], arguments: list[Curvature]
+) -> Curvature:
     if step.op == "input":
-        return _leaf(boxes[step.value])  # type: ignore[index]
+        return _input_curvature(boxes[step.value])  # type: ignore[index]
     if step.op == "constant":
-        return _fixed(constant(step.value))
+        return _constant_curvature(constant(step.value))
     within = apply(step.op, [x.range for x in arguments])
     if within is None:
-        return Known(None)
+        return Curvature(None)
     if within.low == within.high or all(x.fixed for x in arguments):
-        return _fixed(within)
+        return _constant_curvature(within)
     return RULES[step.op](within, arguments)
 
 
-def _leaf(within: Interval) -> Known:
+def _input_curvature(within: Interval) -> Curvature:
     if within.low == within.high:
-        return _fixed(within)
-    return Known(within, convex=True, concave=True)
+        return _constant_curvature(within)
+    return Curvature(within, convex=True, concave=True)
 
 
-def _fixed(within: Interval) -> Known:
-    return Known(within, convex=True, concave=True, log_convex=bool(within.low > 0), fixed=True)
+def _constant_curvature(within: Interval) -> Curvature:
+    return Curvature(within, convex=True, concave=True, log_convex=bool(within.low > 0), fixed=True)

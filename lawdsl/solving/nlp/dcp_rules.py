@@ -13,7 +13,7 @@ from lawdsl.compiling.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Curvature:
     """What is known of a part of an expression.
 
     Attributes:
@@ -45,7 +45,7 @@ class Shape:
     sense: int = 0
 
 
-Rule = Callable[[Interval, list[Known]], Known]
+Rule = Callable[[Interval, list[Curvature]], Curvature]
 """Where the result of an operation lies, and its arguments, to what is known of the result."""
 
 UNKNOWN_SHAPE = Shape()
@@ -53,8 +53,8 @@ RISING_CONVEX, FALLING_CONVEX = Shape(convex=True, sense=1), Shape(convex=True, 
 RISING_CONCAVE, FALLING_CONCAVE = Shape(concave=True, sense=1), Shape(concave=True, sense=-1)
 
 
-def _added(within: Interval, terms: list[Known]) -> Known:
-    return Known(
+def _sum_rule(within: Interval, terms: list[Curvature]) -> Curvature:
+    return Curvature(
         within,
         convex=all(t.convex for t in terms),
         concave=all(t.concave for t in terms),
@@ -62,22 +62,22 @@ def _added(within: Interval, terms: list[Known]) -> Known:
     )
 
 
-def _multiplied(within: Interval, factors: list[Known]) -> Known:
+def _product_rule(within: Interval, factors: list[Curvature]) -> Curvature:
     """Factors that do not change turn the rest by their sign; log-convex ones make a convex one."""
     fixed = [f.range for f in factors if f.fixed and f.range is not None]
     moving = [f for f in factors if not f.fixed]
     sign = _sign(fixed)
-    rest = moving[0] if len(moving) == 1 else _together(moving)
+    rest = moving[0] if len(moving) == 1 else _nonconstant_product(moving)
     if sign > 0:
-        return Known(within, rest.convex, rest.concave, rest.log_convex)
+        return Curvature(within, rest.convex, rest.concave, rest.log_convex)
     if sign < 0:
-        return Known(within, convex=rest.concave, concave=rest.convex)
-    return Known(within, convex=rest.affine, concave=rest.affine)
+        return Curvature(within, convex=rest.concave, concave=rest.convex)
+    return Curvature(within, convex=rest.affine, concave=rest.affine)
 
 
-def _together(factors: list[Known]) -> Known:
+def _nonconstant_product(factors: list[Curvature]) -> Curvature:
     both = all(f.log_convex for f in factors)
-    return Known(None, convex=both, log_convex=both)
+    return Curvature(None, convex=both, log_convex=both)
 
 
 def _sign(ranges: list[Interval]) -> int:
@@ -88,20 +88,20 @@ def _sign(ranges: list[Interval]) -> int:
     return sign
 
 
-def _raised(within: Interval, arguments: list[Known]) -> Known:
+def _power_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
     base, exponent = arguments
     assert base.range is not None and exponent.range is not None
     if exponent.fixed:
-        found = _composed(_power_shape(base.range, exponent.range), base, within)
+        found = _compose(_power_shape(base.range, exponent.range), base, within)
         up = bool(exponent.range.low >= 0) and base.log_convex
         down = bool(exponent.range.high <= 0 and base.range.low >= 0) and base.concave
         logs = up or down
     elif base.fixed and base.range.low > 0:
-        found = _composed(_exponential_shape(base.range), exponent, within)
+        found = _compose(_exponential_shape(base.range), exponent, within)
         logs = found.convex
     else:
-        return Known(within)
-    return Known(within, found.convex or logs, found.concave, logs)
+        return Curvature(within)
+    return Curvature(within, found.convex or logs, found.concave, logs)
 
 
 def _exponential_shape(base: Interval) -> Shape:
@@ -129,72 +129,72 @@ def _power_shape(base: Interval, exponent: Interval) -> Shape:
     return Shape(convex=even, concave=not even, sense=1 if rises else -1)
 
 
-def _composed(shape: Shape, inner: Known, within: Interval) -> Known:
+def _compose(shape: Shape, inner: Curvature, within: Interval) -> Curvature:
     with_convex = inner.affine or (inner.convex and shape.sense > 0)
     with_convex = with_convex or (inner.concave and shape.sense < 0)
     with_concave = inner.affine or (inner.concave and shape.sense > 0)
     with_concave = with_concave or (inner.convex and shape.sense < 0)
-    return Known(within, shape.convex and with_convex, shape.concave and with_concave)
+    return Curvature(within, shape.convex and with_convex, shape.concave and with_concave)
 
 
-def _exp(within: Interval, arguments: list[Known]) -> Known:
-    found = _composed(RISING_CONVEX, arguments[0], within)
-    return Known(within, found.convex, log_convex=found.convex)
+def _exp_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+    found = _compose(RISING_CONVEX, arguments[0], within)
+    return Curvature(within, found.convex, log_convex=found.convex)
 
 
-def _log(within: Interval, arguments: list[Known]) -> Known:
-    found = _composed(RISING_CONCAVE, arguments[0], within)
-    return Known(within, arguments[0].log_convex, found.concave)
+def _log_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+    found = _compose(RISING_CONCAVE, arguments[0], within)
+    return Curvature(within, arguments[0].log_convex, found.concave)
 
 
-def _bent_at_zero(within: Interval, arguments: list[Known]) -> Known:
+def _sigmoid_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
     """atan and tanh rise, convex below 0 and concave above."""
     inner = arguments[0].range
     assert inner is not None
     shape = (
         RISING_CONCAVE if inner.low >= 0 else RISING_CONVEX if inner.high <= 0 else UNKNOWN_SHAPE
     )
-    return _composed(shape, arguments[0], within)
+    return _compose(shape, arguments[0], within)
 
 
-def _absolute(within: Interval, arguments: list[Known]) -> Known:
+def _abs_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
     """It is its argument or the negative of that, where the sign is known."""
     inner = arguments[0]
     assert inner.range is not None
     if inner.range.low >= 0:
-        return Known(within, inner.convex, inner.concave, inner.log_convex)
+        return Curvature(within, inner.convex, inner.concave, inner.log_convex)
     if inner.range.high <= 0:
-        return Known(within, convex=inner.concave, concave=inner.convex)
-    return Known(within, convex=inner.affine)
+        return Curvature(within, convex=inner.concave, concave=inner.convex)
+    return Curvature(within, convex=inner.affine)
 
 
-def _greatest(within: Interval, arguments: list[Known]) -> Known:
-    return Known(
+def _max_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+    return Curvature(
         within,
         convex=all(x.convex for x in arguments),
         log_convex=all(x.log_convex for x in arguments),
     )
 
 
-def _least(within: Interval, arguments: list[Known]) -> Known:
-    return Known(within, concave=all(x.concave for x in arguments))
+def _min_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+    return Curvature(within, concave=all(x.concave for x in arguments))
 
 
-def _unknown(within: Interval, arguments: list[Known]) -> Known:
-    return Known(within)
+def _unknown_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+    return Curvature(within)
 
 
 RULES: dict[str, Rule] = {
-    "add": _added,
-    "multiply": _multiplied,
-    "power": _raised,
-    "exp": _exp,
-    "log": _log,
-    "atan": _bent_at_zero,
-    "tanh": _bent_at_zero,
-    "abs": _absolute,
-    "max": _greatest,
-    "min": _least,
-    **dict.fromkeys(("finite log", "sin", "cos", "tan", "sign", "step"), _unknown),
+    "add": _sum_rule,
+    "multiply": _product_rule,
+    "power": _power_rule,
+    "exp": _exp_rule,
+    "log": _log_rule,
+    "atan": _sigmoid_rule,
+    "tanh": _sigmoid_rule,
+    "abs": _abs_rule,
+    "max": _max_rule,
+    "min": _min_rule,
+    **dict.fromkeys(("finite log", "sin", "cos", "tan", "sign", "step"), _unknown_rule),
 }
 """Operation -> what is known of its result, from where that lies and what is known of the arguments."""

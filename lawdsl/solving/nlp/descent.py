@@ -9,18 +9,18 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-INSET = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
-PRECISION = 1e-15  # of the objective, relative to its slopes: where a search ends
-TRIALS = 4  # evaluations for each step: a search that needs more gets nowhere
+STEEP_BOUND_SHARE = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
+OBJECTIVE_FTOL = 1e-15  # of the objective, relative to its slopes: where a search ends
+EVALUATIONS_PER_STEP = 4  # evaluations for each step: a search that needs more gets nowhere
 
 
 @dataclass(frozen=True)
-class _Coordinates:
+class _SearchCoordinates:
     """What a search moves: x/span between two ends, log x of an unknown that goes over decades, and
     from or to an open end what is as x/span near the other one, or near 0, and as a logarithm far
     away: log(1 + (x - low)/span), and the inverse of sinh.
@@ -60,12 +60,12 @@ class _Coordinates:
         return np.where(both, np.hypot(self.spans, x), found)
 
 
-class _Exhausted(Exception):
+class _EvaluationLimit(Exception):
     """A search has used up its evaluations."""
 
 
-def searched_from(
-    problem: Problem, start: Array, length: int, *, by_factors: bool = False
+def sqp_search(
+    problem: NlpProblem, start: Array, length: int, *, by_factors: bool = False
 ) -> tuple[Array, bool] | None:
     """The end of a search by sequential quadratic programming, and whether it was stopped by its
     limit of evaluations; None where the objective or a constraint has no value at the start.
@@ -81,18 +81,18 @@ def searched_from(
             above 0.
     """
     low, high = problem.polytope.tightened
-    inset = [np.where(steep, INSET * problem.spans, 0.0) for steep in problem.steep]
+    inset = [np.where(steep, STEEP_BOUND_SHARE * problem.spans, 0.0) for steep in problem.steep]
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
     x = np.clip(start, low, high)
     logs = problem.decades
     if by_factors:
         logs = logs | ((problem.low == 0) & (x > 0))
-    to = _Coordinates(logs, problem.spans, low, high)
+    to = _SearchCoordinates(logs, problem.spans, low, high)
     values, slopes = problem.functions.at(x)
     if not np.isfinite(values).all():
         return None
     lengths = np.abs(slopes * to.slopes(x))
-    scale = _usable(float(np.median(lengths[0])) or float(np.max(lengths[0])))
+    scale = _usable_scale(float(np.median(lengths[0])) or float(np.max(lengths[0])))
 
     begin = to.of(x)
     reached, trials, given_up = begin, 0, False
@@ -100,13 +100,13 @@ def searched_from(
     def objective(u: Array) -> tuple[float, Array]:
         nonlocal trials
         trials += 1
-        if trials > TRIALS * length:
-            raise _Exhausted
+        if trials > EVALUATIONS_PER_STEP * length:
+            raise _EvaluationLimit
         there = to.back(u)
         values, slopes = problem.functions.at(there)
         return float(values[0]) / scale, slopes[0] * to.slopes(there) / scale
 
-    rows = [_usable(float(np.max(row))) for row in lengths[1:]]
+    rows = [_usable_scale(float(np.max(row))) for row in lengths[1:]]
 
     def stepped(u: Array) -> None:
         nonlocal reached
@@ -119,21 +119,23 @@ def searched_from(
             jac=True,
             method="SLSQP",
             bounds=scipy.optimize.Bounds(to.of(low), to.of(high)),
-            constraints=_conditions(problem, to, np.array(rows)),
+            constraints=_scipy_constraints(problem, to, np.array(rows)),
             callback=stepped,
-            options={"maxiter": length, "ftol": PRECISION},
+            options={"maxiter": length, "ftol": OBJECTIVE_FTOL},
         ).x
-    except _Exhausted:
+    except _EvaluationLimit:
         given_up = True
     x = np.clip(to.back(reached), low, high)
     return (x, given_up) if np.isfinite(x).all() else None
 
 
-def _usable(scale: float) -> float:
+def _usable_scale(scale: float) -> float:
     return scale if 0 < scale < np.inf else 1.0
 
 
-def _conditions(problem: Problem, to: _Coordinates, scales: Array) -> list[dict[str, Any]]:
+def _scipy_constraints(
+    problem: NlpProblem, to: _SearchCoordinates, scales: Array
+) -> list[dict[str, Any]]:
     """The constraints that are no bounds, as SciPy takes them."""
     kept = np.ones(len(problem.constraints), dtype=bool)
     kept[problem.polytope.rows[~problem.polytope.several]] = False

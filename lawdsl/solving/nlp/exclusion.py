@@ -11,19 +11,19 @@ from flint import arb
 from lawdsl.compiling.interval_evaluation import BITS
 from lawdsl.compiling.intervals import precision
 from lawdsl.solving.nlp.convexity import ranges
-from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.problem import NlpProblem
 
-BOXES = 300  # that are looked at, at most
-ROUNDING = 1e-9  # of each term of a constraint: what numbers that were rounded may be off by
+MAX_BOXES = 300  # that are looked at, at most
+TERM_RTOL = 1e-9  # of each term of a constraint: what numbers that were rounded may be off by
 Box = Mapping[sp.Symbol, tuple[float, float]]
 
 
-def no_point(problem: Problem, boxes: int = BOXES) -> bool:
+def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
     """Whether it is proved that no point is feasible; False says nothing.
 
     On each box some constraint must be violated wherever it has a value; a box on which none is
     known to be is halved. Violated is a constraint of which all terms together are, even if each
-    were off by `ROUNDING` of itself: 0.1 + 0.2 <= 0.3 is no contradiction.
+    were off by `TERM_RTOL` of itself: 0.1 + 0.2 <= 0.3 is no contradiction.
 
     Args:
         problem: the problem, in the units of its expressions.
@@ -36,16 +36,16 @@ def no_point(problem: Problem, boxes: int = BOXES) -> bool:
         if not waiting:
             return True
         box = waiting.pop()
-        if _violated(problem, box):
+        if _violates_constraint(problem, box):
             continue
-        halves = _halved(box)
+        halves = _bisect(box)
         if halves is None:
             return False
         waiting += halves
     return not waiting
 
 
-def _violated(problem: Problem, box: Box) -> bool:
+def _violates_constraint(problem: NlpProblem, box: Box) -> bool:
     every = [term for terms in problem.terms for term in terms]
     found = iter(ranges(every, box, problem.values))
     for constraint, terms in zip(problem.constraints, problem.terms, strict=True):
@@ -54,25 +54,25 @@ def _violated(problem: Problem, box: Box) -> bool:
         if len(known) < len(own):
             continue
         with precision(BITS):
-            least = sum((x.low - ROUNDING * abs(x.low) for x in known), arb(0))
-            most = sum((x.high + ROUNDING * abs(x.high) for x in known), arb(0))
+            least = sum((x.low - TERM_RTOL * abs(x.low) for x in known), arb(0))
+            most = sum((x.high + TERM_RTOL * abs(x.high) for x in known), arb(0))
         if least > 0 or (constraint.equality and most < 0):
             return True
     return False
 
 
-def _halved(box: Box) -> list[Box] | None:
+def _bisect(box: Box) -> list[Box] | None:
     """Two halves of a box, across its widest side; None of one that is too small."""
-    widths = {symbol: _width(*ends) for symbol, ends in box.items()}
+    widths = {symbol: _relative_width(*ends) for symbol, ends in box.items()}
     widest = max(widths, key=lambda symbol: widths[symbol])
     low, high = box[widest]
-    cut = _middle(low, high)
+    cut = _bisection_point(low, high)
     if not low < cut < high:
         return None
     return [{**box, widest: (low, cut)}, {**box, widest: (cut, high)}]
 
 
-def _width(low: float, high: float) -> float:
+def _relative_width(low: float, high: float) -> float:
     """How wide a side is: for ends without bound or over decades as for their logarithms."""
     if math.isinf(high - low):
         return math.inf
@@ -80,13 +80,13 @@ def _width(low: float, high: float) -> float:
     return 0.0 if size == 0 else (high - low) / size * (1 + math.log2(1 + size))
 
 
-def _middle(low: float, high: float) -> float:
+def _bisection_point(low: float, high: float) -> float:
     if math.isinf(low) and math.isinf(high):
         return 0.0
     if math.isinf(high):
         return max(1.0, 4 * low) if low >= 0 else low / 4 if low < -1 else 1.0
     if math.isinf(low):
-        return -_middle(-high, math.inf)
+        return -_bisection_point(-high, math.inf)
     if low > 0 and high > 16 * low:
         return math.sqrt(low) * math.sqrt(high)
     return low + (high - low) / 2

@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from lawdsl.compiling.interval_evaluation import BITS, evaluate
 from lawdsl.compiling.intervals import Interval, as_interval, precision
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
-Ends = list[tuple[float, float]]
+Bounds = list[tuple[float, float]]
 
-TINY = 1e-12  # of the largest share: a smaller one is rounding
+ZERO_WEIGHT_SHARE = 1e-12  # of the largest share: a smaller one is rounding
 
 
-def contradictory(
-    problem: Problem, rows: Sequence[int], weights: Array, sizes: Array | None = None
+def is_farkas_certificate(
+    problem: NlpProblem, rows: Sequence[int], weights: Array, sizes: Array | None = None
 ) -> bool:
     """Whether a weighted sum of affine constraints proves that no point keeps them.
 
@@ -46,7 +46,7 @@ def contradictory(
     largest = float(np.max(shares, initial=0.0))
     if not 0 < largest < np.inf:
         return False
-    used = [k for k in range(len(rows)) if shares[k] > TINY * largest]
+    used = [k for k in range(len(rows)) if shares[k] > ZERO_WEIGHT_SHARE * largest]
     numbers = [rows[k] for k in used]
     exact = [Fraction(float(weights[k])) for k in used]
     unknowns = list(problem.unknowns)
@@ -55,16 +55,18 @@ def contradictory(
         return False
     matrix = [[slope for slope in row if slope is not None] for row in slopes]
     ends = list(problem.unknowns.values())
-    balanced = _balanced(matrix, exact, ends)
+    balanced = _cancel_unbounded(matrix, exact, ends)
     signs = [problem.constraints[number].equality for number in numbers]
     if balanced is None or any(
         w < 0 and not equal for w, equal in zip(balanced, signs, strict=True)
     ):
         return False
-    return _least(problem, numbers, matrix, balanced, ends) > 0
+    return _lower_bound(problem, numbers, matrix, balanced, ends) > 0
 
 
-def _slopes(problem: Problem, number: int, unknowns: Sequence[sp.Symbol]) -> list[Fraction | None]:
+def _slopes(
+    problem: NlpProblem, number: int, unknowns: Sequence[sp.Symbol]
+) -> list[Fraction | None]:
     """The coefficients of an affine constraint; None of one that is no fraction."""
     given = {s: sp.Rational(v) for s, v in problem.values.items() if np.isfinite(v)}
     expression = problem.constraints[number].expression
@@ -75,8 +77,8 @@ def _slopes(problem: Problem, number: int, unknowns: Sequence[sp.Symbol]) -> lis
     return found
 
 
-def _balanced(
-    matrix: list[list[Fraction]], weights: list[Fraction], ends: Ends
+def _cancel_unbounded(
+    matrix: list[list[Fraction]], weights: list[Fraction], ends: Bounds
 ) -> list[Fraction] | None:
     """Weights near those given with which no unknown moves the sum towards an end that it does not
     have; None where there are none."""
@@ -98,7 +100,7 @@ def _balanced(
     return None
 
 
-def _unbounded(matrix: list[list[Fraction]], weights: list[Fraction], ends: Ends) -> list[int]:
+def _unbounded(matrix: list[list[Fraction]], weights: list[Fraction], ends: Bounds) -> list[int]:
     """The unknowns along which the weighted sum has no lower bound."""
     found = []
     for i, (low, high) in enumerate(ends):
@@ -108,12 +110,12 @@ def _unbounded(matrix: list[list[Fraction]], weights: list[Fraction], ends: Ends
     return found
 
 
-def _least(
-    problem: Problem,
+def _lower_bound(
+    problem: NlpProblem,
     numbers: Sequence[int],
     matrix: list[list[Fraction]],
     weights: list[Fraction],
-    ends: Ends,
+    ends: Bounds,
 ) -> Any:
     """A lower bound of the weighted sum on the box; -1 where none is known."""
     unknowns = list(problem.unknowns)
@@ -130,7 +132,7 @@ def _least(
             if value is None:
                 return arb(-1)
             own = as_interval(weight)
-            total += _least_product(own, value)
+            total += _product_lower_bound(own, value)
         for i, (low, high) in enumerate(ends):
             slope = sum((w * row[i] for w, row in zip(weights, matrix, strict=True)), Fraction(0))
             if slope:
@@ -139,7 +141,7 @@ def _least(
         return total.lower()
 
 
-def _least_product(weight: Interval, value: Interval) -> Any:
+def _product_lower_bound(weight: Interval, value: Interval) -> Any:
     """A lower bound of a product."""
     return min((a * b).lower() for a in weight for b in value)
 

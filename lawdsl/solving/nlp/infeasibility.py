@@ -9,21 +9,31 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.exclusion import no_point
-from lawdsl.solving.nlp.farkas import contradictory
-from lawdsl.solving.nlp.kkt import over, sizes, violations
-from lawdsl.solving.nlp.polytope import NOTHING, Polytope, least_shift
-from lawdsl.solving.nlp.problem import Constraint, Problem, Shortfall, Solution, middle
-from lawdsl.solving.nlp.starts import cloud, repaired
+from lawdsl.solving.nlp.exclusion import is_infeasible
+from lawdsl.solving.nlp.farkas import is_farkas_certificate
+from lawdsl.solving.nlp.kkt import constraint_sizes, violation_amounts, violations
+from lawdsl.solving.nlp.polytope import ZERO_MULTIPLIER, Polytope, least_violation
+from lawdsl.solving.nlp.problem import (
+    NlpConstraint,
+    NlpProblem,
+    NlpSolution,
+    Shortfall,
+    box_midpoint,
+)
+from lawdsl.solving.nlp.starts import point_cloud, repair
 
 Array = NDArray[np.float64]
-Best = Callable[..., Solution | None]
-ROUNDING = 1e-9  # of the size of a constraint: a smaller violation is none
-FEW = 4  # searches for the nearest point of conditions that exclude each other for certain
-Part = tuple[str, int]  # constraint, low or high, and the number of the constraint or unknown
+BestFeasible = Callable[..., NlpSolution | None]
+VIOLATION_RTOL = 1e-9  # of the size of a constraint: a smaller violation is none
+INFEASIBLE_STARTS = (
+    4  # searches for the nearest point of conditions that exclude each other for certain
+)
+ConflictMember = tuple[
+    str, int
+]  # constraint, low or high, and the number of the constraint or unknown
 
 
-def explained(problem: Problem, best: Best, seed: int = 0) -> Solution:
+def explain_infeasibility(problem: NlpProblem, best: BestFeasible, seed: int = 0) -> NlpSolution:
     """Why nothing is feasible, or the best that follows from a feasible point that is found now.
 
     Args:
@@ -33,30 +43,30 @@ def explained(problem: Problem, best: Best, seed: int = 0) -> Solution:
     """
     crossed = np.flatnonzero(problem.low > problem.high)
     if len(crossed):
-        return _crossed(problem, crossed)
+        return _crossed_bounds(problem, crossed)
     if problem.linear or problem.polytope.centre is None:
-        return _of_polytope(problem)
-    return _of_functions(problem, best, seed)
+        return _explain_affine(problem)
+    return _explain_nonlinear(problem, best, seed)
 
 
-def _nothing_met(
-    problem: Problem,
+def _infeasible_solution(
+    problem: NlpProblem,
     x: Array,
-    conflict: list[Part],
+    conflict: list[ConflictMember],
     found: list[Shortfall],
     by: float,
     excluded: bool,
     gap: float | None = None,
-) -> Solution:
+) -> NlpSolution:
     n, m = len(x), len(problem.constraints)
     value = float(problem.functions.at(x)[0][0])
     nothing = np.zeros(m), np.zeros(n), np.zeros(n)
     names = tuple(dict.fromkeys(_name(problem, c) for c in conflict))
-    solution = Solution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
+    solution = NlpSolution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
     return replace(solution, shortfalls=tuple(found), agreed=0, excluded=excluded, gap=gap)
 
 
-def _name(problem: Problem, condition: Part) -> str:
+def _name(problem: NlpProblem, condition: ConflictMember) -> str:
     kind, number = condition
     if kind == "constraint":
         return problem.constraints[number].name
@@ -64,61 +74,67 @@ def _name(problem: Problem, condition: Part) -> str:
     return f"{symbol.name} >= {low:.6g}" if kind == "low" else f"{symbol.name} <= {high:.6g}"
 
 
-def _shortfall(problem: Problem, condition: Part, by: float) -> Shortfall:
+def _shortfall(problem: NlpProblem, condition: ConflictMember, by: float) -> Shortfall:
     kind, number = condition
     symbols = list(problem.unknowns)
     name = problem.constraints[number].name if kind == "constraint" else symbols[number].name
     return Shortfall(name, kind, by)
 
 
-def _crossed(problem: Problem, crossed: NDArray[np.int64]) -> Solution:
+def _crossed_bounds(problem: NlpProblem, crossed: NDArray[np.int64]) -> NlpSolution:
     """Bounds that leave nothing between them."""
     gaps = problem.low - problem.high
     conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
     alone = conflict if len(crossed) == 1 else []
     signs = {"low": -1.0, "high": 1.0}
     found = [_shortfall(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
-    x = middle(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
-    return _nothing_met(problem, x, conflict, found, float(np.max(gaps)), True, 0.0)
+    x = box_midpoint(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
+    return _infeasible_solution(problem, x, conflict, found, float(np.max(gaps)), True, 0.0)
 
 
-def _of_polytope(problem: Problem) -> Solution:
+def _explain_affine(problem: NlpProblem) -> NlpSolution:
     """Affine conditions that exclude each other."""
     polytope = problem.polytope
-    shift = least_shift(polytope)
+    shift = least_violation(polytope)
     if shift is None:
         return _unexplained(problem)
     x, shares, weights, ends = shift
-    rows = np.flatnonzero(shares > NOTHING)
+    rows = np.flatnonzero(shares > ZERO_MULTIPLIER)
     conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
         (e, int(i)) for e, i in ends
     ]
     found = [
         _shortfall(problem, ("constraint", int(polytope.rows[k])), by)
         for k in rows
-        for by in _row_alone(polytope, int(k))
+        for by in _row_shortfall(polytope, int(k))
     ]
     found += [
         _shortfall(problem, (kind, i), by)
         for kind, i in ends
-        for by in _end_alone(polytope, kind, i)
+        for by in _bound_shortfall(polytope, kind, i)
     ]
     there = problem.in_units_at(x)
     assert there.units is not None
     least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
     numbers = polytope.rows.tolist()
-    excluded = least > ROUNDING and contradictory(problem, numbers, weights, polytope.sizes)
-    return _nothing_met(problem, x, conflict, found, _by(problem, x), excluded, 0.0)
+    excluded = least > VIOLATION_RTOL and is_farkas_certificate(
+        problem, numbers, weights, polytope.sizes
+    )
+    return _infeasible_solution(
+        problem, x, conflict, found, _largest_violation(problem, x), excluded, 0.0
+    )
 
 
-def _unexplained(problem: Problem) -> Solution:
+def _unexplained(problem: NlpProblem) -> NlpSolution:
     """Affine conditions for which the linear programme of the least violation has no solution."""
-    x = middle(*problem.polytope.tightened)
-    by = _by(problem, x)
-    return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, no_point(problem))
+    x = box_midpoint(*problem.polytope.tightened)
+    by = _largest_violation(problem, x)
+    return _infeasible_solution(
+        problem, x, [], [], by if np.isfinite(by) else 0.0, is_infeasible(problem)
+    )
 
 
-def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:
+def _row_shortfall(polytope: Polytope, k: int) -> Iterator[float]:
     """What a row becomes at least where the others are met; nothing where they cannot be."""
     rest = polytope.without(row=k)
     least = rest.linprog(polytope.slopes[k])
@@ -130,7 +146,7 @@ def _row_alone(polytope: Polytope, k: int) -> Iterator[float]:
             yield float(-most.fun + polytope.offsets[k])
 
 
-def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
+def _bound_shortfall(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
     """By how much a bound moves until the other conditions are met."""
     sign = 1.0 if kind == "high" else -1.0
     rest = polytope.without(high=i) if kind == "high" else polytope.without(low=i)
@@ -140,63 +156,73 @@ def _end_alone(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
         yield float(sign * found.fun - bound)
 
 
-def _of_functions(problem: Problem, best: Best, seed: int) -> Solution:
+def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> NlpSolution:
     """Conditions that are not all affine: the least violation is a problem of its own."""
-    x, size = _nearest(problem, seed)
-    excluded = no_point(problem)
+    x, size = _least_violating_point(problem, seed)
+    excluded = is_infeasible(problem)
     t = sp.Dummy("t", nonnegative=True)
     loose = []
     for number, c in enumerate(problem.constraints):
         signs = (1, -1) if c.equality else (1,)
         room = sp.Float(size[number]) * t
-        loose += [(number, Constraint(c.name, sign * c.expression - room)) for sign in signs]
+        loose += [(number, NlpConstraint(c.name, sign * c.expression - room)) for sign in signs]
     wider = {**problem.unknowns, t: (0.0, np.inf)}
-    violated = Problem(t, wider, [c for _, c in loose], problem.values)
-    start = np.append(x, 2 * _missed(problem, x, size))
-    starts = FEW if excluded else None  # it is known that none is feasible: only how near one comes
+    violated = NlpProblem(t, wider, [c for _, c in loose], problem.values)
+    start = np.append(x, 2 * _relative_violation(problem, x, size))
+    starts = (
+        INFEASIBLE_STARTS if excluded else None
+    )  # it is known that none is feasible: only how near one comes
     also = [start] if np.isfinite(start).all() else []
     found = best(violated, starts, seed, also)
     if found is None:
-        by = _by(problem, x)
-        return _nothing_met(problem, x, [], [], by if np.isfinite(by) else 0.0, excluded)
+        by = _largest_violation(problem, x)
+        return _infeasible_solution(problem, x, [], [], by if np.isfinite(by) else 0.0, excluded)
     x = found.x[:-1]
-    if found.value <= ROUNDING and not excluded:  # a violation of 0 is none
+    if found.value <= VIOLATION_RTOL and not excluded:  # a violation of 0 is none
         again = best(problem, seed=seed, also=[x])
         if again is not None:
             return again
     shares = found.multipliers * size[[k for k, _ in loose]]
-    held = np.flatnonzero(shares > NOTHING)
-    conflict: list[Part] = [("constraint", k) for k in sorted({loose[j][0] for j in held})]
+    held = np.flatnonzero(shares > ZERO_MULTIPLIER)
+    conflict: list[ConflictMember] = [
+        ("constraint", k) for k in sorted({loose[j][0] for j in held})
+    ]
     lengths = problem.lengths(x)
-    conflict += [("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > NOTHING)]
-    conflict += [("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > NOTHING)]
-    relaxed = [r for c in conflict for r in _alone(problem, c, best, starts)]
-    excluded |= found.gap is not None and found.value - found.gap > ROUNDING
+    conflict += [
+        ("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > ZERO_MULTIPLIER)
+    ]
+    conflict += [
+        ("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > ZERO_MULTIPLIER)
+    ]
+    relaxed = [r for c in conflict for r in _shortfall_of(problem, c, best, starts)]
+    excluded |= found.gap is not None and found.value - found.gap > VIOLATION_RTOL
     share = found.gap / found.value if found.gap is not None and found.value > 0 else None
-    return _nothing_met(problem, x, conflict, relaxed, _by(problem, x), excluded, share)
+    return _infeasible_solution(
+        problem, x, conflict, relaxed, _largest_violation(problem, x), excluded, share
+    )
 
 
-def _by(problem: Problem, x: Array) -> float:
+def _largest_violation(problem: NlpProblem, x: Array) -> float:
     """The largest violation of a constraint, in its own unit."""
-    return float(np.max(over(problem, problem.functions.at(x)[0]), initial=0.0))
+    return float(np.max(violation_amounts(problem, problem.functions.at(x)[0]), initial=0.0))
 
 
-def _nearest(problem: Problem, seed: int) -> tuple[Array, Array]:
+def _least_violating_point(problem: NlpProblem, seed: int) -> tuple[Array, Array]:
     """A point that violates the constraints little, and the sizes of these there."""
-    points = cloud(problem, seed)
-    x = repaired(problem, points.points[:, points.order()[0]])
+    points = point_cloud(problem, seed)
+    x = repair(problem, points.points[:, points.order()[0]])
     there = problem.in_units_at(x)
     assert there.units is not None
-    size = sizes(there, x / there.units.unknowns) * there.units.constraints
+    size = constraint_sizes(there, x / there.units.unknowns) * there.units.constraints
     return x, np.where(np.isfinite(size) & (size > 0), size, there.units.constraints)
 
 
-def _missed(problem: Problem, x: Array, size: Array) -> float:
-    return float(np.max(over(problem, problem.functions.at(x)[0]) / size, initial=0.0))
+def _relative_violation(problem: NlpProblem, x: Array, size: Array) -> float:
+    return float(np.max(violation_amounts(problem, problem.functions.at(x)[0]) / size, initial=0.0))
 
 
-def _alone(
-    problem: Problem, condition: Part, best: Best, starts: int | None
+def _shortfall_of(
+    problem: NlpProblem, condition: ConflictMember, best: BestFeasible, starts: int | None
 ) -> Iterator[Shortfall]:
     """How far one condition is from being met where all others are."""
     kind, number = condition
@@ -206,13 +232,14 @@ def _alone(
         others = [c for k, c in enumerate(problem.constraints) if k != number]
         signs = (1, -1) if wanted.equality else (1,)
         tried = [
-            Problem(s * wanted.expression, problem.unknowns, others, problem.values) for s in signs
+            NlpProblem(s * wanted.expression, problem.unknowns, others, problem.values)
+            for s in signs
         ]
     else:
         wider = (-np.inf, high) if kind == "low" else (low, np.inf)
         goal, signs = (symbol - high, (1,)) if kind == "high" else (low - symbol, (-1,))
         unknowns = {**problem.unknowns, symbol: wider}
-        tried = [Problem(goal, unknowns, problem.constraints, problem.values)]
+        tried = [NlpProblem(goal, unknowns, problem.constraints, problem.values)]
     for sign, other in zip(signs, tried, strict=True):
         found = best(other, starts)
         if found is not None and found.value > 0:

@@ -11,20 +11,22 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.nlp.certificates import certain_gap
 from lawdsl.solving.nlp.polytope import Polytope
-from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NEAR = 1e-8  # of the terms of a condition: so near it is active
-NEGLIGIBLE = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
-WEAK = 1e-10  # a multiplier so small, in units that suit the place, is rounding
-EXACT = 1e-7  # of its length: a smaller unknown is not known to as many digits as others
-AT = 1e-12  # of what an unknown may go: so near to a bound it is there
+ACTIVE_RTOL = 1e-8  # of the terms of a condition: so near it is active
+NEGLIGIBLE_GAP = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
+WEAK_MULTIPLIER = 1e-10  # a multiplier so small, in units that suit the place, is rounding
+MIN_RELATIVE_UNKNOWN = (
+    1e-7  # of its length: a smaller unknown is not known to as many digits as others
+)
+AT_BOUND_RTOL = 1e-12  # of what an unknown may go: so near to a bound it is there
 
 
 @dataclass(frozen=True)
-class Point:
+class KktPoint:
     """A point of a problem and its multipliers, as in `Solution`.
 
     Attributes:
@@ -35,7 +37,7 @@ class Point:
         low, high: those of the bounds.
         residual: the largest slope that they leave, relative to those of the objective, both over
             the lengths of the unknowns.
-        violation: the largest of a constraint, relative to its size (`sizes`).
+        violation: the largest of a constraint, relative to its size (`constraint_sizes`).
     """
 
     x: Array
@@ -58,24 +60,26 @@ class Point:
         return np.append(1.0, self.multipliers)
 
 
-def violations(problem: Problem, x: Array) -> Array:
+def violations(problem: NlpProblem, x: Array) -> Array:
     """By how much each constraint is violated, relative to its size."""
-    return relative(over(problem, problem.functions.at(x)[0]), sizes(problem, x))
+    return relative_violations(
+        violation_amounts(problem, problem.functions.at(x)[0]), constraint_sizes(problem, x)
+    )
 
 
-def relative(violation: Array, size: Array) -> Array:
+def relative_violations(violation: Array, size: Array) -> Array:
     """Violations over the sizes of their constraints: 0 where there is none, inf of one without a
     size."""
     shares = np.divide(violation, size, out=np.full(len(size), np.inf), where=size > 0)
     return np.where(violation == 0, 0.0, shares)
 
 
-def over(problem: Problem, values: Array) -> Array:
+def violation_amounts(problem: NlpProblem, values: Array) -> Array:
     """By how much each constraint is violated."""
     return np.where(problem.equality, np.abs(values[1:]), np.maximum(values[1:], 0.0))
 
 
-def sizes(problem: Problem, x: Array) -> Array:
+def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
     """The sizes of the constraints at a point: violations and rounding are relative to them.
 
     The size is the sum of the absolute terms of a constraint, or what it changes by as the unknowns
@@ -88,29 +92,31 @@ def sizes(problem: Problem, x: Array) -> Array:
         x: the unknowns, shape (n,).
     """
     terms = problem.terms_on(x[:, None])[:, 0]
-    return np.maximum(np.where(np.isfinite(terms), terms, 0.0), changes(problem, x))
+    return np.maximum(np.where(np.isfinite(terms), terms, 0.0), first_order_changes(problem, x))
 
 
-def changes(problem: Problem, x: Array) -> Array:
+def first_order_changes(problem: NlpProblem, x: Array) -> Array:
     """What each constraint changes by, to first order, as the unknowns double; where they are 0, or
     nearly, over a small part of their lengths, to which searches are exact."""
     slopes = problem.functions.at(x)[1][1:]
     finite = np.abs(np.where(np.isfinite(slopes), slopes, 0.0))
-    return np.asarray(finite @ np.maximum(np.abs(x), EXACT))
+    return np.asarray(finite @ np.maximum(np.abs(x), MIN_RELATIVE_UNKNOWN))
 
 
-def at_bounds(problem: Problem, x: Array) -> tuple[Mask, Mask]:
+def at_bounds(problem: NlpProblem, x: Array) -> tuple[Mask, Mask]:
     """Which unknowns are at their low and at their high bound."""
     low, high = problem.inner
-    near_low, near_high = (np.where(steep, 0.0, AT * problem.spans) for steep in problem.steep)
+    near_low, near_high = (
+        np.where(steep, 0.0, AT_BOUND_RTOL * problem.spans) for steep in problem.steep
+    )
     return x - low <= near_low, high - x <= near_high
 
 
-def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
+def kkt_point(problem: NlpProblem, x: Array, apart: Mask | None = None) -> KktPoint:
     """A point with the multipliers that fit best, of the conditions that are active there; the
     slopes by unknowns that stand apart are not looked at."""
     values, slopes = problem.functions.at(x)
-    active = ~problem.equality & (values[1:] >= -NEAR * sizes(problem, x))
+    active = ~problem.equality & (values[1:] >= -ACTIVE_RTOL * constraint_sizes(problem, x))
     at_low, at_high = at_bounds(problem, x)
     walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
     used = ~walled if apart is None else ~(walled | apart)
@@ -118,7 +124,7 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
         lengths = problem.lengths(x)[used]
         ends = at_low[used], at_high[used]
-        fitted = _fitted(slopes[:, used] * lengths, problem.equality, active, *ends)
+        fitted = _fit_multipliers(slopes[:, used] * lengths, problem.equality, active, *ends)
         m, low[used], high[used] = fitted[0], fitted[1] / lengths, fitted[2] / lengths
         slope = np.append(1.0, m) @ slopes
         low[walled & at_low], high[walled & at_high] = (
@@ -132,10 +138,10 @@ def point(problem: Problem, x: Array, apart: Mask | None = None) -> Point:
         residual = residual if np.all(low >= 0) and np.all(high >= 0) else np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
-    return Point(x, values, slopes, m, low, high, residual, worst)
+    return KktPoint(x, values, slopes, m, low, high, residual, worst)
 
 
-def _fitted(
+def _fit_multipliers(
     slopes: Array, equality: Mask, active: Mask, at_low: Mask, at_high: Mask
 ) -> tuple[Array, Array, Array, float]:
     """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be, and the largest
@@ -157,14 +163,14 @@ def _fitted(
     return m, low, high, float(np.max(np.abs(left), initial=0.0))
 
 
-def held(problem: Problem, here: Point) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def active_set(problem: NlpProblem, here: KktPoint) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Numbers of the constraints that hold, and of the unknowns that are not at a bound."""
-    rows = np.flatnonzero(problem.equality | (here.multipliers > WEAK))
+    rows = np.flatnonzero(problem.equality | (here.multipliers > WEAK_MULTIPLIER))
     at_low, at_high = at_bounds(problem, here.x)
     return rows, np.flatnonzero(~(at_low | at_high))
 
 
-def gap(problem: Problem, here: Point) -> float | None:
+def duality_gap(problem: NlpProblem, here: KktPoint) -> float | None:
     """By how much at most the value of a point exceeds the least one, for certain, if the problem
     is convex; None where no bound is known.
 
@@ -173,14 +179,14 @@ def gap(problem: Problem, here: Point) -> float | None:
     """
     if not (np.isfinite(here.values).all() and np.isfinite(here.slopes).all()):
         return None
-    found = _gap(problem, here, here.multipliers)
-    if found is None or found > NEGLIGIBLE:
-        other = _gap(problem, here, _linear_multipliers(problem, here))
+    found = _duality_gap(problem, here, here.multipliers)
+    if found is None or found > NEGLIGIBLE_GAP:
+        other = _duality_gap(problem, here, _linear_multipliers(problem, here))
         found = min((g for g in (found, other) if g is not None), default=None)
     return found
 
 
-def _gap(problem: Problem, here: Point, multipliers: Array) -> float | None:
+def _duality_gap(problem: NlpProblem, here: KktPoint, multipliers: Array) -> float | None:
     """The certain gap, in the units of the problem."""
     units = problem.units
     signed = np.where(problem.equality, multipliers, np.maximum(multipliers, 0.0))
@@ -191,7 +197,7 @@ def _gap(problem: Problem, here: Point, multipliers: Array) -> float | None:
     return None if found is None else found / units.goal
 
 
-def _linear_multipliers(problem: Problem, here: Point) -> Array:
+def _linear_multipliers(problem: NlpProblem, here: KktPoint) -> Array:
     """Multipliers of the problem with all functions replaced by their tangents."""
     low, high = problem.polytope.tightened
     offsets = here.values[1:] - here.slopes[1:] @ here.x

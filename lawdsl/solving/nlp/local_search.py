@@ -9,31 +9,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.solving.nlp.certificates import certain_violations
-from lawdsl.solving.nlp.descent import INSET, searched_from
-from lawdsl.solving.nlp.kkt import Point, at_bounds, changes, point, relative, violations
-from lawdsl.solving.nlp.newton import polished
-from lawdsl.solving.nlp.perturbation import descended
-from lawdsl.solving.nlp.problem import Problem
-from lawdsl.solving.nlp.scaling import APART, Units, from_ends
+from lawdsl.solving.nlp.descent import STEEP_BOUND_SHARE, sqp_search
+from lawdsl.solving.nlp.kkt import (
+    KktPoint,
+    at_bounds,
+    first_order_changes,
+    kkt_point,
+    relative_violations,
+    violations,
+)
+from lawdsl.solving.nlp.newton import newton_polish
+from lawdsl.solving.nlp.perturbation import descend_nearby
+from lawdsl.solving.nlp.problem import NlpProblem
+from lawdsl.solving.nlp.scaling import NEAR_BOUND_SHARE, Units, distance_from_bounds
 
 Array = NDArray[np.float64]
 
-SHORT = 100  # steps of each of several searches
-REFITS, ALIKE_UNITS = 4, 3  # searches in other units, and powers of two that make no other unit
-FEASIBLE = 1e-9  # of the size of a constraint: rounding
-NEARLY = 1e-6  # the same, of a search that is not polished yet
-CERTAINLY = 1e-7  # of what a constraint changes by over the unknowns' lengths, of what Arb says
-ROUNDING = 1e-14  # relative to a value
-SAME_PLACE = 1e-4  # of the units of the unknowns: points so near are one place
-SMALL_PART = 1e-3  # of where a search started: points that are nearer by far are not told apart
-SMALLEST = 1e-14  # of it: an unknown so near to its end, or to 0, is there
-NO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding
-LOOSE = 1e-7  # a residual above it is that of a kink, or of a search that has not arrived
-SNAP = 1e-10  # of its way: so near to a bound an unknown is put there
+SHORT_SEARCH_LENGTH = 100  # steps of each of several searches
+MAX_RESCALINGS, MAX_UNIT_EXPONENT_CHANGE = (
+    4,
+    3,
+)  # searches in other units, and powers of two that make no other unit
+FEASIBILITY_RTOL = 1e-9  # of the size of a constraint: rounding
+NEARLY_FEASIBLE_RTOL = 1e-6  # the same, of a search that is not polished yet
+CERTAIN_FEASIBILITY_RTOL = (
+    1e-7  # of what a constraint changes by over the unknowns' lengths, of what Arb says
+)
+VALUE_RTOL = 1e-14  # relative to a value
+SAME_OPTIMUM_DISTANCE = 1e-4  # of the units of the unknowns: points so near are one place
+START_LENGTH_SHARE = (
+    1e-3  # of where a search started: points that are nearer by far are not told apart
+)
+AT_BOUND_SHARE = 1e-14  # of it: an unknown so near to its end, or to 0, is there
+ZERO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding
+CONVERGED_RESIDUAL = (
+    1e-7  # a residual above it is that of a kink, or of a search that has not arrived
+)
+BOUND_SNAP_DISTANCE = 1e-10  # of its way: so near to a bound an unknown is put there
 
 
 @dataclass(frozen=True)
-class End:
+class SearchEnd:
     """Where a search has ended.
 
     Attributes:
@@ -48,7 +64,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Place:
+class LocalOptimum:
     """An optimum.
 
     Attributes:
@@ -58,9 +74,9 @@ class Place:
         count: how many did.
     """
 
-    problem: Problem
-    point: Point
-    end: End
+    problem: NlpProblem
+    point: KktPoint
+    end: SearchEnd
     count: int
 
     @property
@@ -84,96 +100,103 @@ class Place:
 
     def is_at(self, x: Array, usual: Array) -> bool:
         """Whether another point, to which a search with these lengths has led, is this place."""
-        usual = SMALL_PART * np.minimum(usual, self.end.usual)
+        usual = START_LENGTH_SHARE * np.minimum(usual, self.end.usual)
         lengths = np.maximum(self.units.unknowns, usual)
-        return bool(np.max(np.abs(x - self.x) / lengths, initial=0.0) <= SAME_PLACE)
+        return bool(np.max(np.abs(x - self.x) / lengths, initial=0.0) <= SAME_OPTIMUM_DISTANCE)
 
 
-def search(problem: Problem, start: Array, length: int, *, by_factors: bool = False) -> End | None:
+def search(
+    problem: NlpProblem, start: Array, length: int, *, by_factors: bool = False
+) -> SearchEnd | None:
     """Where a search leads; it goes on in other units where unknowns, or the variation of the
     objective, have become much smaller or larger on the way. It moves unknowns from 0 upwards by
     factors if told to."""
     x, found = start, None
     units: Units | None = None
     usual: Array | None = None
-    for _ in range(REFITS):
-        own = from_ends(x, *problem.polytope.tightened)
+    for _ in range(MAX_RESCALINGS):
+        own = distance_from_bounds(x, *problem.polytope.tightened)
         there = problem.in_units_at(x, usual if usual is None else np.where(own > 0, own, usual))
         assert there.units is not None
         before, units = units, there.units
-        if before is not None and not _differ(before, units):
+        if before is not None and not _units_differ(before, units):
             break
         usual = units.unknowns
-        moved = searched_from(there, x / usual, length, by_factors=by_factors)
+        moved = sqp_search(there, x / usual, length, by_factors=by_factors)
         if moved is None:
             break
         x, given_up = moved[0] * usual, moved[1]
-        found = End(x, usual, float(problem.functions.at(x)[0][0]))
+        found = SearchEnd(x, usual, float(problem.functions.at(x)[0][0]))
         if given_up:
             break
     return found
 
 
-def _differ(before: Units, after: Units) -> bool:
+def _units_differ(before: Units, after: Units) -> bool:
     """Whether the units of the unknowns or of the objective differ by much."""
-    changes = np.log2([*(after.unknowns / before.unknowns), after.goal / before.goal])
-    return bool(np.any(np.abs(changes) > ALIKE_UNITS))
+    first_order_changes = np.log2([*(after.unknowns / before.unknowns), after.goal / before.goal])
+    return bool(np.any(np.abs(first_order_changes) > MAX_UNIT_EXPONENT_CHANGE))
 
 
-def _leaves(problem: Problem, before: Units, after: Units) -> bool:
+def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
     """Whether an unknown without an end has grown by much, and the objective with it: such a search
     is on its way to infinity."""
     low, high = problem.polytope.tightened
-    grown = after.unknowns > before.unknowns * 2**ALIKE_UNITS
-    rises = after.goal > before.goal * 2**ALIKE_UNITS
+    grown = after.unknowns > before.unknowns * 2**MAX_UNIT_EXPONENT_CHANGE
+    rises = after.goal > before.goal * 2**MAX_UNIT_EXPONENT_CHANGE
     return bool(rises and np.any(grown & np.isinf(high - low)))
 
 
-def nearly_feasible(problem: Problem, x: Array) -> bool:
+def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
     """Whether a point is nearly feasible, in units that suit it."""
     there = problem.in_units_at(x)
     assert there.units is not None
     x = x / there.units.unknowns
     values = there.functions.at(x)[0]
-    met = np.max(violations(there, x), initial=0.0) <= NEARLY
+    met = np.max(violations(there, x), initial=0.0) <= NEARLY_FEASIBLE_RTOL
     return bool(np.isfinite(values).all() and met)
 
 
-def is_feasible(problem: Problem, x: Array) -> bool:
+def is_feasible(problem: NlpProblem, x: Array) -> bool:
     """Whether all constraints are met, in units that suit the point, for certain."""
     there = problem.in_units_at(x)
     assert there.units is not None
     x = x / there.units.unknowns
-    kept = relative(violations_for_certain(there, x), changes(there, x)) <= CERTAINLY
+    kept = (
+        relative_violations(violations_for_certain(there, x), first_order_changes(there, x))
+        <= CERTAIN_FEASIBILITY_RTOL
+    )
     return bool(np.all(kept)) and nearly_feasible(problem, x * there.units.unknowns)
 
 
-def violations_for_certain(problem: Problem, x: Array) -> Array:
+def violations_for_certain(problem: NlpProblem, x: Array) -> Array:
     """The most by which each constraint is violated, in the problem's units."""
     assert problem.units is not None
     return certain_violations(problem, x * problem.units.unknowns) / problem.units.constraints
 
 
-def optimum(problem: Problem, end: End, *, descend: bool = True) -> Place:
+def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) -> LocalOptimum:
     """The optimum at the end of a search, to rounding.
 
     Newton's method may lead to where other units suit: slopes that vanished in the old ones need
     not do so there, and the search goes on.
     """
-    place = _optimum_once(problem, end, descend=descend)
-    for _ in range(REFITS):
-        own = from_ends(place.x, *problem.polytope.tightened)
+    place = _optimum_in_units(problem, end, descend=descend)
+    for _ in range(MAX_RESCALINGS):
+        own = distance_from_bounds(place.x, *problem.polytope.tightened)
         usual = np.where(own > 0, own, place.units.unknowns)
         there = problem.in_units_at(place.x, usual)
         assert there.units is not None
-        if not _differ(place.units, there.units) or _leaves(problem, place.units, there.units):
+        if not _units_differ(place.units, there.units) or _diverges(
+            problem, place.units, there.units
+        ):
             break
-        lower = search(problem, place.x, SHORT)
+        lower = search(problem, place.x, SHORT_SEARCH_LENGTH)
         if lower is None or not -np.inf < lower.value < place.value:
-            lower = End(place.x, usual, place.value)
-        further = _optimum_once(problem, lower, descend=descend)
-        rounding = ROUNDING * (there.units.goal + abs(place.value))
-        if not np.isfinite(further.value) or further.point.violation > FEASIBLE:
+            lower = SearchEnd(place.x, usual, place.value)
+        further = _optimum_in_units(problem, lower, descend=descend)
+        rounding = VALUE_RTOL * (there.units.goal + abs(place.value))
+        if not np.isfinite(further.value) or further.point.violation > FEASIBILITY_RTOL:
             break
         if further.value > place.value + rounding:
             break
@@ -181,52 +204,62 @@ def optimum(problem: Problem, end: End, *, descend: bool = True) -> Place:
     return place
 
 
-def _optimum_once(problem: Problem, end: End, *, descend: bool) -> Place:
+def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> LocalOptimum:
     """The optimum at the end of a search, in the units in which it ended.
 
     An unknown that has come much nearer to its end, or to 0, than where it started is either there,
     or has a best value of another magnitude: both are tried.
     """
     low, high = problem.polytope.tightened
-    own = from_ends(end.x, low, high)
-    small = np.isinf(high - low) & (own > SMALLEST * end.usual) & (own < APART * end.usual)
+    own = distance_from_bounds(end.x, low, high)
+    small = (
+        np.isinf(high - low)
+        & (own > AT_BOUND_SHARE * end.usual)
+        & (own < NEAR_BOUND_SHARE * end.usual)
+    )
     lengths = [end.usual]
     if small.any():
         lengths.append(np.where(small, own, end.usual))
-    found = [_polished(problem, replace(end, usual=usual)) for usual in lengths]
-    found += [_polished(problem, pushed) for place in found for pushed in _pushed(problem, place)]
+    found = [_polish_at_bounds(problem, replace(end, usual=usual)) for usual in lengths]
+    found += [
+        _polish_at_bounds(problem, pushed)
+        for place in found
+        for pushed in _moved_to_bounds(problem, place)
+    ]
     one = np.maximum(end.usual, 1.0)
-    near = np.isinf(high - low) & (own > 0) & (own < APART * one)
+    near = np.isinf(high - low) & (own > 0) & (own < NEAR_BOUND_SHARE * one)
     near &= np.isfinite(low) | np.isfinite(high)
     if near.any():
         at_end = np.where(near, np.where(np.isfinite(low), low, high), end.x)
-        found.append(_polished(problem, End(at_end, np.where(near, one, end.usual), end.value)))
-    kept = [place for place in found if place.point.violation <= FEASIBLE] or found
+        found.append(
+            _polish_at_bounds(problem, SearchEnd(at_end, np.where(near, one, end.usual), end.value))
+        )
+    kept = [place for place in found if place.point.violation <= FEASIBILITY_RTOL] or found
     kept = [place for place in kept if nearly_feasible(problem, place.x)] or kept
     least = min(kept, key=lambda place: place.value)
-    rounding = ROUNDING * (least.units.goal + abs(least.value))
+    rounding = VALUE_RTOL * (least.units.goal + abs(least.value))
     alike = (place for place in reversed(kept) if place.value <= least.value + rounding)
     chosen = next(alike, least)  # nothing is alike where the value is infinite
-    if chosen.point.residual <= LOOSE or not descend:
+    if chosen.point.residual <= CONVERGED_RESIDUAL or not descend:
         return chosen
-    return replace(chosen, point=descended(chosen.problem, chosen.point, LOOSE))
+    return replace(chosen, point=descend_nearby(chosen.problem, chosen.point, CONVERGED_RESIDUAL))
 
 
-def _pushed(problem: Problem, place: Place) -> Iterator[End]:
+def _moved_to_bounds(problem: NlpProblem, place: LocalOptimum) -> Iterator[SearchEnd]:
     """Where unknowns are put at the bounds towards which the Lagrangian falls; nothing where it has
     no slope."""
     here, scaled = place.point, place.problem
     slope = here.weights @ here.slopes
-    if not NO_SLOPE < here.residual < np.inf or not np.isfinite(slope).all():
+    if not ZERO_SLOPE < here.residual < np.inf or not np.isfinite(slope).all():
         return
-    down = (slope > NO_SLOPE) & np.isfinite(scaled.low) & ~scaled.steep[0]
-    up = (slope < -NO_SLOPE) & np.isfinite(scaled.high) & ~scaled.steep[1]
+    down = (slope > ZERO_SLOPE) & np.isfinite(scaled.low) & ~scaled.steep[0]
+    up = (slope < -ZERO_SLOPE) & np.isfinite(scaled.high) & ~scaled.steep[1]
     if down.any() or up.any():
         x = np.where(down, problem.low, np.where(up, problem.high, place.x))
         yield replace(place.end, x=x)
 
 
-def _polished(problem: Problem, end: End) -> Place:
+def _polish_at_bounds(problem: NlpProblem, end: SearchEnd) -> LocalOptimum:
     """A point at which a search ended, polished; what came near to a bound is put there.
 
     A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
@@ -236,11 +269,14 @@ def _polished(problem: Problem, end: End) -> Place:
     assert problem.units is not None
     x = end.x / problem.units.unknowns
     spans, (low, high) = problem.spans, problem.inner
-    reach = [np.where(steep, 2 * INSET, SNAP) * spans for steep in problem.steep]
+    reach = [
+        np.where(steep, 2 * STEEP_BOUND_SHARE, BOUND_SNAP_DISTANCE) * spans
+        for steep in problem.steep
+    ]
     near_low, near_high = x - low <= reach[0], high - x <= reach[1]
     ends = np.where(near_low, low, np.where(near_high, high, x))
     steep_low, steep_high = near_low & problem.steep[0], near_high & problem.steep[1]
-    weights = point(problem, x, steep_low | steep_high).weights
+    weights = kkt_point(problem, x, steep_low | steep_high).weights
     slope = weights @ problem.functions.at(ends)[1]
     leaves = (steep_low & (slope <= 0)) | (steep_high & (slope >= 0))
-    return Place(problem, polished(problem, np.where(leaves, x, ends)), end, 1)
+    return LocalOptimum(problem, newton_polish(problem, np.where(leaves, x, ends)), end, 1)

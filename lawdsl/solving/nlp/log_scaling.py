@@ -13,38 +13,41 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.solving.formulate.closed_form import flat
-from lawdsl.solving.formulate.problem import Condition
+from lawdsl.solving.formulate.closed_form import flatten_powers
+from lawdsl.solving.formulate.problem import AlgebraicConstraint
 
-LOWEST, HIGHEST = math.log(1e-20), math.log(1e40)  # as far as a logarithm is looked for
+LOWEST_LOGARITHM, HIGHEST_LOGARITHM = (
+    math.log(1e-20),
+    math.log(1e40),
+)  # as far as a logarithm is looked for
 
 
 @dataclass(frozen=True)
-class Scale:
+class UnknownScale:
     """How an unknown is searched.
 
     Attributes:
         unknown: its symbol.
-        searched: that of what is moved: its logarithm, or itself.
+        variable: that of what is moved: its logarithm, or itself.
         low, high: its range.
     """
 
     unknown: sp.Symbol
-    searched: sp.Symbol
+    variable: sp.Symbol
     low: float
     high: float
 
     @property
     def logarithmic(self) -> bool:
         """Whether its logarithm is moved."""
-        return bool(self.searched != self.unknown)
+        return bool(self.variable != self.unknown)
 
     @property
     def ends(self) -> tuple[float, float]:
         """The range of what is moved."""
         if not self.logarithmic:
             return self.low, self.high
-        return (math.log(self.low) if self.low > 0 else LOWEST), HIGHEST
+        return (math.log(self.low) if self.low > 0 else LOWEST_LOGARITHM), HIGHEST_LOGARITHM
 
     def value(self, moved: float) -> float:
         """The unknown."""
@@ -56,29 +59,29 @@ class Scale:
 
     def is_endless(self, moved: float) -> bool:
         """Whether the search has ended where nothing but it has an end."""
-        reach = 1e-3 * (HIGHEST - LOWEST)
-        above = moved > HIGHEST - reach
-        return self.logarithmic and (above or (self.low == 0 and moved < LOWEST + reach))
+        reach = 1e-3 * (HIGHEST_LOGARITHM - LOWEST_LOGARITHM)
+        above = moved > HIGHEST_LOGARITHM - reach
+        return self.logarithmic and (above or (self.low == 0 and moved < LOWEST_LOGARITHM + reach))
 
 
-def scale_of(unknown: sp.Symbol, low: float, high: float, *, positive: bool) -> Scale:
+def choose_scale(unknown: sp.Symbol, low: float, high: float, *, positive: bool) -> UnknownScale:
     """In logarithms where it is above 0 without an upper end: one that may be 0 has no logarithm."""
     if positive and math.isinf(high):
-        return Scale(unknown, sp.Symbol(f"log {unknown.name}", real=True), low, high)
-    return Scale(unknown, unknown, low, high)
+        return UnknownScale(unknown, sp.Symbol(f"log {unknown.name}", real=True), low, high)
+    return UnknownScale(unknown, unknown, low, high)
 
 
-def in_scale(expression: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+def substitute_logarithms(expression: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
     """An expression in what is moved, powers of one base merged."""
     if not expression.free_symbols & set(places):
         return expression
-    return sp.expand_log(flat(expression.xreplace(dict(places))))
+    return sp.expand_log(flatten_powers(expression.xreplace(dict(places))))
 
 
 Ratio = tuple[sp.Expr, sp.Expr]
 
 
-def ratio_of(condition: Condition) -> Ratio | None:
+def positive_ratio(condition: AlgebraicConstraint) -> Ratio | None:
     """The two positive terms of which a margin is the difference; None of any other margin."""
     terms = sp.Add.make_args(condition.margin)
     over = [t for t in terms if t.is_positive]
@@ -87,7 +90,7 @@ def ratio_of(condition: Condition) -> Ratio | None:
 
 
 @dataclass(frozen=True)
-class Searched:
+class ScaledQuestion:
     """Goal and conditions of a question in what is moved.
 
     Attributes:
@@ -104,19 +107,28 @@ class Searched:
     ratios: tuple[Ratio | None, ...]
 
 
-def searched(goal: sp.Expr, conditions: Sequence[Condition], scales: Sequence[Scale]) -> Searched:
+def scale_question(
+    goal: sp.Expr, conditions: Sequence[AlgebraicConstraint], scales: Sequence[UnknownScale]
+) -> ScaledQuestion:
     """A question in what is moved."""
-    places = {s.unknown: sp.exp(s.searched) for s in scales if s.logarithmic}
+    places = {s.unknown: sp.exp(s.variable) for s in scales if s.logarithmic}
     if not places:
-        return Searched(goal, tuple(c.margin for c in conditions), False, (None,) * len(conditions))
-    ratios = tuple(map(ratio_of, conditions))
+        return ScaledQuestion(
+            goal, tuple(c.margin for c in conditions), False, (None,) * len(conditions)
+        )
+    ratios = tuple(map(positive_ratio, conditions))
     margins = [
-        in_scale(c.margin if ratio is None else _log(ratio[0]) - _log(ratio[1]), places)
+        substitute_logarithms(
+            c.margin if ratio is None else _log(ratio[0]) - _log(ratio[1]), places
+        )
         for c, ratio in zip(conditions, ratios, strict=True)
     ]
     product = bool(goal.is_positive) and not goal.is_Add
-    return Searched(
-        in_scale(_log(goal) if product else goal, places), tuple(margins), product, ratios
+    return ScaledQuestion(
+        substitute_logarithms(_log(goal) if product else goal, places),
+        tuple(margins),
+        product,
+        ratios,
     )
 
 

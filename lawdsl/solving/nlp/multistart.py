@@ -9,41 +9,57 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.exclusion import no_point
-from lawdsl.solving.nlp.infeasibility import explained
-from lawdsl.solving.nlp.kkt import WEAK, Point, at_bounds, gap, relative, sizes
+from lawdsl.solving.nlp.exclusion import is_infeasible
+from lawdsl.solving.nlp.infeasibility import explain_infeasibility
+from lawdsl.solving.nlp.kkt import (
+    WEAK_MULTIPLIER,
+    KktPoint,
+    at_bounds,
+    constraint_sizes,
+    duality_gap,
+    relative_violations,
+)
 from lawdsl.solving.nlp.local_search import (
-    FEASIBLE,
-    ROUNDING,
-    SHORT,
-    End,
-    Place,
+    FEASIBILITY_RTOL,
+    SHORT_SEARCH_LENGTH,
+    VALUE_RTOL,
+    LocalOptimum,
+    SearchEnd,
     is_feasible,
+    local_optimum,
     nearly_feasible,
-    optimum,
     search,
     violations_for_certain,
 )
-from lawdsl.solving.nlp.perturbation import LONG_STEPS, STEPS, along_axes, around
-from lawdsl.solving.nlp.problem import Fall, Problem, Solution, middle
-from lawdsl.solving.nlp.starts import chosen_starts, repaired
-from lawdsl.solving.nlp.unboundedness import fall
+from lawdsl.solving.nlp.perturbation import (
+    LONG_STEP_LENGTHS,
+    STEP_LENGTHS,
+    explore_neighbourhood,
+    search_axes,
+)
+from lawdsl.solving.nlp.problem import NlpProblem, NlpSolution, UnboundedPath, box_midpoint
+from lawdsl.solving.nlp.starts import choose_starts, repair
+from lawdsl.solving.nlp.unboundedness import find_unbounded_path
 
 Array = NDArray[np.float64]
 
-LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not lead to a proof
-STARTS = 24  # where the problem is not known to be convex
-FEW_BOXES = 8  # on which it is looked whether a point can be feasible at all
-CLOSED = 1e-9  # of the unit of the objective: a gap so small is one of rounding
-SAME = 1e-8  # of the unit of the objective: optima that differ by no more are equally good
-RIVAL = 1e-2  # of the unit of the objective: so near to the best value searches are finished
-MOST_PLACES = 12  # that are told apart
-DESCENTS = 6  # from a saddle to the next
-ALIKE = 1e-12  # relative: bounds so near to each other leave one value
+SEARCH_LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not lead to a proof
+DEFAULT_STARTS = 24  # where the problem is not known to be convex
+PRESOLVE_BOXES = 8  # on which it is looked whether a point can be feasible at all
+CLOSED_GAP = 1e-9  # of the unit of the objective: a gap so small is one of rounding
+EQUAL_VALUE_TOLERANCE = (
+    1e-8  # of the unit of the objective: optima that differ by no more are equally good
+)
+RIVAL_VALUE_TOLERANCE = (
+    1e-2  # of the unit of the objective: so near to the best value searches are finished
+)
+MAX_LOCAL_OPTIMA = 12  # that are told apart
+MAX_SADDLE_ESCAPES = 6  # from a saddle to the next
+DETERMINED_RTOL = 1e-12  # relative: bounds so near to each other leave one value
 
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
-def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solution:
+def minimise(problem: NlpProblem, starts: int | None = None, seed: int = 0) -> NlpSolution:
     """The best point of a problem.
 
     Args:
@@ -58,35 +74,37 @@ def minimise(problem: Problem, starts: int | None = None, seed: int = 0) -> Solu
     Raises:
         LawdslError: an expression that has no real value.
     """
-    fixed = settled(problem)
+    fixed = determined_unknowns(problem)
     if fixed:
-        return _with(problem, fixed, minimise(without(problem, fixed), starts, seed))
-    if no_point(problem, FEW_BOXES):
-        return explained(problem, best, seed)
-    found = best(problem, starts, seed)
+        return _with_unknowns(
+            problem, fixed, minimise(substitute_unknowns(problem, fixed), starts, seed)
+        )
+    if is_infeasible(problem, PRESOLVE_BOXES):
+        return explain_infeasibility(problem, best_feasible, seed)
+    found = best_feasible(problem, starts, seed)
     if found is None:
-        way = fall(problem, middle(problem.low, problem.high), np.inf, seed)
+        way = find_unbounded_path(problem, box_midpoint(problem.low, problem.high), np.inf, seed)
         if way is not None:
-            return _falling(problem, way)
-        found = explained(problem, best, seed)
-    if not found.feasible or proved(found):
+            return _unbounded_solution(problem, way)
+        found = explain_infeasibility(problem, best_feasible, seed)
+    if not found.feasible or is_proved_optimal(found):
         return found
-    return replace(found, fall=fall(problem, found.x, found.value, seed))
+    return replace(found, fall=find_unbounded_path(problem, found.x, found.value, seed))
 
 
-def _falling(problem: Problem, way: Fall) -> Solution:
+def _unbounded_solution(problem: NlpProblem, way: UnboundedPath) -> NlpSolution:
     """A solution that is nothing but points further and further out."""
     nothing = np.zeros(len(problem.constraints)), np.zeros(len(way.points[0]))
     x, value = way.points[0], float(way.values[0])
-    return Solution(True, x, value, *nothing, nothing[1], residual=np.inf, agreed=0, fall=way)
+    return NlpSolution(True, x, value, *nothing, nothing[1], residual=np.inf, agreed=0, fall=way)
 
 
-def settled(problem: Problem) -> dict[sp.Symbol, float]:
+def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
     """Unknowns to which the conditions leave one value; one unknown stays in any case."""
     low, high = problem.polytope.tightened
     size = np.maximum(np.abs(low), np.abs(high))
     alike = np.isfinite(low) & np.isfinite(high)
-    room = np.maximum(ALIKE * size, problem.polytope.rounding)
+    room = np.maximum(DETERMINED_RTOL * size, problem.polytope.rounding)
     alike[alike] = np.abs(high - low)[alike] <= room[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
     found = {symbol: value for symbol, value, fixed in ends if fixed}
@@ -95,13 +113,15 @@ def settled(problem: Problem) -> dict[sp.Symbol, float]:
     return found
 
 
-def without(problem: Problem, fixed: Mapping[sp.Symbol, float]) -> Problem:
+def substitute_unknowns(problem: NlpProblem, fixed: Mapping[sp.Symbol, float]) -> NlpProblem:
     """The problem in the other unknowns."""
     rest = {symbol: ends for symbol, ends in problem.unknowns.items() if symbol not in fixed}
     return replace(problem, unknowns=rest, values={**problem.values, **fixed})
 
 
-def _with(problem: Problem, fixed: Mapping[sp.Symbol, float], found: Solution) -> Solution:
+def _with_unknowns(
+    problem: NlpProblem, fixed: Mapping[sp.Symbol, float], found: NlpSolution
+) -> NlpSolution:
     """A solution with the unknowns that were settled, which are at both of their bounds."""
     kept = np.array([symbol not in fixed for symbol in problem.unknowns])
     values = np.array([fixed.get(symbol, 0.0) for symbol in problem.unknowns])
@@ -127,9 +147,9 @@ def _with(problem: Problem, fixed: Mapping[sp.Symbol, float], found: Solution) -
     )
 
 
-def best(
-    problem: Problem, starts: int | None = None, seed: int = 0, also: Sequence[Array] = ()
-) -> Solution | None:
+def best_feasible(
+    problem: NlpProblem, starts: int | None = None, seed: int = 0, also: Sequence[Array] = ()
+) -> NlpSolution | None:
     """The best feasible point; None where none was found.
 
     Args:
@@ -139,87 +159,93 @@ def best(
         also: further points to start at.
     """
     if starts is None and problem.convex:
-        for length in LENGTHS:  # Newton's steps at the end are quicker than a long search
-            found = _best(problem, 1, seed, length, (), descend=False)
-            if found is not None and proved(found):
+        for length in SEARCH_LENGTHS:  # Newton's steps at the end are quicker than a long search
+            found = _multistart(problem, 1, seed, length, (), descend=False)
+            if found is not None and is_proved_optimal(found):
                 return found
-        return _best(problem, STARTS, seed, SHORT, also)
-    return _best(problem, starts or STARTS, seed, SHORT, also)
+        return _multistart(problem, DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, also)
+    return _multistart(problem, starts or DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, also)
 
 
-def proved(solution: Solution) -> bool:
+def is_proved_optimal(solution: NlpSolution) -> bool:
     """Whether the value is the least one, to rounding."""
-    rounding = ROUNDING * abs(solution.value)
-    return solution.gap is not None and solution.gap <= CLOSED * solution.unit + rounding
+    rounding = VALUE_RTOL * abs(solution.value)
+    return solution.gap is not None and solution.gap <= CLOSED_GAP * solution.unit + rounding
 
 
-def _best(
-    problem: Problem,
+def _multistart(
+    problem: NlpProblem,
     starts: int,
     seed: int,
     length: int,
     also: Sequence[Array],
     *,
     descend: bool = True,
-) -> Solution | None:
+) -> NlpSolution | None:
     """The best of several searches; `descend` goes on from points that are not stationary."""
     centre = problem.polytope.centre
     if centre is None:
         return None
-    begun = [*chosen_starts(problem, centre, starts, seed), *also]
+    begun = [*choose_starts(problem, centre, starts, seed), *also]
     # products of unknowns from 0 upwards are best searched by factors, sums by differences
     searched = [search(problem, x, length, by_factors=k % 2 == 1) for k, x in enumerate(begun)]
-    met = [met for end in searched if end is not None for met in _feasible(problem, end)]
-    places = _places(problem, met, descend=descend)
+    met = [met for end in searched if end is not None for met in _feasible_ends(problem, end)]
+    places = _local_optima(problem, met, descend=descend)
     if not places:
         return None
     if starts > 1 or not problem.convex:
-        places = _left_saddles(problem, places, length, seed)
-    limit = min(place.value for place in places) + _tolerance(places)
+        places = _escape_saddles(problem, places, length, seed)
+    limit = min(place.value for place in places) + _value_tolerance(places)
     alike = [place for place in places if place.value <= limit]
-    best = min(alike, key=lambda place: float(np.linalg.norm(place.x)))
-    more = [place.x for place in alike if place is not best]
-    found = _solution(best.problem, best.point)
-    if not (descend or proved(found)):
+    lowest = min(alike, key=lambda place: float(np.linalg.norm(place.x)))
+    more = [place.x for place in alike if place is not lowest]
+    found = _as_solution(lowest.problem, lowest.point)
+    if not (descend or is_proved_optimal(found)):
         return found  # a longer search follows
-    steps = LONG_STEPS if problem.convex else STEPS
-    flat = around(best.problem, best.point, seed, steps=steps).alike
+    steps = LONG_STEP_LENGTHS if problem.convex else STEP_LENGTHS
+    flat = explore_neighbourhood(lowest.problem, lowest.point, seed, steps=steps).alike
     return replace(
         found,
         starts=len(searched),
-        agreed=best.count,
+        agreed=lowest.count,
         equal=sum(place.count for place in alike),
         others=tuple(more),
-        flat=None if flat is None else flat * best.units.unknowns,
-        usual=best.end.usual,
+        flat=None if flat is None else flat * lowest.units.unknowns,
+        usual=lowest.end.usual,
     )
 
 
-def _tolerance(places: Sequence[Place]) -> float:
+def _value_tolerance(places: Sequence[LocalOptimum]) -> float:
     """By how much the values of equal optima may differ, beside the least of the units of the
     objective, which are large where unknowns are or may be, and beside the values themselves."""
     unit = min(place.units.goal for place in places)
     least = min(places, key=lambda place: place.value)
-    return SAME * min(unit, max(abs(least.value), least.units.goal)) + ROUNDING * (
-        unit + abs(least.value)
-    )
+    return EQUAL_VALUE_TOLERANCE * min(
+        unit, max(abs(least.value), least.units.goal)
+    ) + VALUE_RTOL * (unit + abs(least.value))
 
 
-def _places(problem: Problem, ends: Sequence[End], *, descend: bool = True) -> list[Place]:
+def _local_optima(
+    problem: NlpProblem, ends: Sequence[SearchEnd], *, descend: bool = True
+) -> list[LocalOptimum]:
     """The feasible optima at which searches have ended, the lowest first; those that are far from
     the lowest are left out."""
-    found: list[Place] = []
+    found: list[LocalOptimum] = []
     for end in sorted(ends, key=lambda end: end.value):
         same = [k for k, place in enumerate(found) if place.is_at(end.x, end.usual)]
         if same:
             found[same[0]] = replace(found[same[0]], count=found[same[0]].count + 1)
             continue
         least = min((place.value for place in found), default=np.inf)
-        near = [place for place in found if end.value <= least + RIVAL * place.units.goal]
-        if found and (not near or len(found) >= MOST_PLACES):
+        near = [
+            place
+            for place in found
+            if end.value <= least + RIVAL_VALUE_TOLERANCE * place.units.goal
+        ]
+        if found and (not near or len(found) >= MAX_LOCAL_OPTIMA):
             continue
-        place = optimum(problem, end, descend=descend)
-        if place.point.violation > FEASIBLE or not is_feasible(problem, place.x):
+        place = local_optimum(problem, end, descend=descend)
+        if place.point.violation > FEASIBILITY_RTOL or not is_feasible(problem, place.x):
             continue
         same = [k for k, other in enumerate(found) if other.is_at(place.x, end.usual)]
         if same:
@@ -229,31 +255,33 @@ def _places(problem: Problem, ends: Sequence[End], *, descend: bool = True) -> l
     return sorted(found, key=lambda place: place.value)
 
 
-def _left_saddles(problem: Problem, places: list[Place], length: int, seed: int) -> list[Place]:
+def _escape_saddles(
+    problem: NlpProblem, places: list[LocalOptimum], length: int, seed: int
+) -> list[LocalOptimum]:
     """The optima, and those to which searches lead from lower points around the best of them."""
-    for _ in range(DESCENTS):
-        best = min(places, key=lambda place: place.value)
-        lower = around(best.problem, best.point, seed).lowest
-        lower = along_axes(best.problem, best.point) if lower is None else lower
+    for _ in range(MAX_SADDLE_ESCAPES):
+        lowest = min(places, key=lambda place: place.value)
+        lower = explore_neighbourhood(lowest.problem, lowest.point, seed).lowest
+        lower = search_axes(lowest.problem, lowest.point) if lower is None else lower
         if lower is None:
             break
-        start = lower * best.units.unknowns
+        start = lower * lowest.units.unknowns
         end = search(problem, start, length)
         value = float(problem.functions.at(start)[0][0])
-        ends = [End(start, best.end.usual, value)]
-        ends += _feasible(problem, end) if end is not None else []
-        reached = [place for end in ends for place in _places(problem, [end])]
-        if not reached or min(p.value for p in reached) >= best.value - _tolerance(places):
+        ends = [SearchEnd(start, lowest.end.usual, value)]
+        ends += _feasible_ends(problem, end) if end is not None else []
+        reached = [place for end in ends for place in _local_optima(problem, [end])]
+        if not reached or min(p.value for p in reached) >= lowest.value - _value_tolerance(places):
             break
         places = sorted([*places, *reached], key=lambda place: place.value)
-    distinct: list[Place] = []
+    distinct: list[LocalOptimum] = []
     for place in places:
         if not any(other.is_at(place.x, place.end.usual) for other in distinct):
             distinct.append(place)
     return distinct
 
 
-def _solution(problem: Problem, end: Point) -> Solution:
+def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
     """What is said of a feasible point, in the units of the expressions.
 
     Args:
@@ -265,12 +293,12 @@ def _solution(problem: Problem, end: Point) -> Solution:
     at_low, at_high = at_bounds(problem, end.x)
     x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
     value = float(problem.functions.at(x)[0][0])
-    room = gap(problem, replace(end, x=x)) if problem.convex else None
+    room = duality_gap(problem, replace(end, x=x)) if problem.convex else None
     room = None if room is None else room * units.goal
     names = np.array([s.name for s in problem.unknowns])
     held = [c.name for c in problem.constraints]
-    active = (end.multipliers > WEAK) & ~problem.equality
-    return Solution(
+    active = (end.multipliers > WEAK_MULTIPLIER) & ~problem.equality
+    return NlpSolution(
         feasible=True,
         x=x * units.unknowns,
         value=value * units.goal,
@@ -281,7 +309,12 @@ def _solution(problem: Problem, end: Point) -> Solution:
         at_low=tuple(names[at_low].tolist()),
         at_high=tuple(names[at_high].tolist()),
         violation=float(
-            np.max(relative(violations_for_certain(problem, x), sizes(problem, x)), initial=0.0)
+            np.max(
+                relative_violations(
+                    violations_for_certain(problem, x), constraint_sizes(problem, x)
+                ),
+                initial=0.0,
+            )
         ),
         residual=end.residual,
         convex=problem.convex,
@@ -290,11 +323,11 @@ def _solution(problem: Problem, end: Point) -> Solution:
     )
 
 
-def _feasible(problem: Problem, end: End) -> Iterator[End]:
+def _feasible_ends(problem: NlpProblem, end: SearchEnd) -> Iterator[SearchEnd]:
     """An end of a search, if it is nearly feasible or can be made so."""
     if nearly_feasible(problem, end.x):
         yield end
         return
-    x = repaired(problem, end.x)
+    x = repair(problem, end.x)
     if nearly_feasible(problem, x):
-        yield End(x, end.usual, float(problem.functions.at(x)[0][0]))
+        yield SearchEnd(x, end.usual, float(problem.functions.at(x)[0][0]))

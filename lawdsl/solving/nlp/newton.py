@@ -5,23 +5,30 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.kkt import Point, held, point
-from lawdsl.solving.nlp.problem import Functions, Problem
+from lawdsl.solving.nlp.kkt import KktPoint, active_set, kkt_point
+from lawdsl.solving.nlp.problem import NlpFunctions, NlpProblem
 
 Array = NDArray[np.float64]
 
-STEP = 1e-5  # of central differences, relative to a number and to its way to the next bound
-STEPS = 60  # of Newton's method at most
-LONGEST = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
-SMALL = 1e-3  # of its way: so near to a bound the way of a steep unknown changes by factors
-PATIENCE = 4, 25  # steps that bring nothing: usually; on the way to a bound with an infinite slope
-RISE = 1e-6  # of the objective's unit: by so much a step may raise the value, as it meets the constraints
-ROUNDS = 6  # of a step in which unknowns turn out to go too far
-ROUNDING = 1e-12  # of the terms of a constraint
-DONE = 1e-14  # what rounding leaves of slopes
+DIFFERENCE_STEP = (
+    1e-5  # of central differences, relative to a number and to its way to the next bound
+)
+MAX_NEWTON_STEPS = 60  # of Newton's method at most
+MAX_LOG_STEP = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
+STEEP_REGION_SHARE = (
+    1e-3  # of its way: so near to a bound the way of a steep unknown changes by factors
+)
+MAX_IDLE_STEPS = (
+    4,
+    25,
+)  # steps that bring nothing: usually; on the way to a bound with an infinite slope
+MAX_OBJECTIVE_RISE = 1e-6  # of the objective's unit: by so much a step may raise the value, as it meets the constraints
+STEEP_STEP_ROUNDS = 6  # of a step in which unknowns turn out to go too far
+CONSTRAINT_RTOL = 1e-12  # of the terms of a constraint
+CONVERGED_ERROR = 1e-14  # what rounding leaves of slopes
 
 
-def polished(problem: Problem, x: Array) -> Point:
+def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:
     """The point near x at which the conditions are met to rounding, by Newton's method.
 
     The way of a steep unknown to its bound changes by factors.
@@ -30,28 +37,30 @@ def polished(problem: Problem, x: Array) -> Point:
         problem: in units that suit x.
         x: where it starts.
     """
-    best = here = point(problem, x)
-    limit = best.values[0] + RISE + ROUNDING * abs(best.values[0])  # no saddle
-    idle, patience = 0, PATIENCE[int(np.any(problem.steep))]
-    for _ in range(STEPS):
-        if best.wrong <= DONE or idle > patience or not np.isfinite(here.wrong):
+    best = here = kkt_point(problem, x)
+    limit = best.values[0] + MAX_OBJECTIVE_RISE + CONSTRAINT_RTOL * abs(best.values[0])  # no saddle
+    idle, patience = 0, MAX_IDLE_STEPS[int(np.any(problem.steep))]
+    for _ in range(MAX_NEWTON_STEPS):
+        if best.wrong <= CONVERGED_ERROR or idle > patience or not np.isfinite(here.wrong):
             break
-        here = point(problem, _stepped(problem, here))
+        here = kkt_point(problem, _newton_step(problem, here))
         idle = 0 if here.wrong < best.wrong / 2 else idle + 1
-        met = here.violation <= max(best.violation, ROUNDING)
+        met = here.violation <= max(best.violation, CONSTRAINT_RTOL)
         lower = here.values[0] <= limit
         best = here if met and lower and here.wrong < best.wrong else best
     return best
 
 
-def curvature_at(
-    problem: Problem, functions: Functions, here: Point, free: NDArray[np.int64]
+def lagrangian_hessian(
+    problem: NlpProblem, functions: NlpFunctions, here: KktPoint, free: NDArray[np.int64]
 ) -> Array:
     """How the slopes of the Lagrangian by all that `functions` derives by change with some of the
     unknowns, by central differences of exact slopes: shape (by, free)."""
     x = here.x
     way = np.minimum(x - problem.low, problem.high - x)[free]
-    h = STEP * np.minimum(way, np.where(np.isfinite(way), problem.spans[free], 1 + np.abs(x[free])))
+    h = DIFFERENCE_STEP * np.minimum(
+        way, np.where(np.isfinite(way), problem.spans[free], 1 + np.abs(x[free]))
+    )
     points = np.repeat(x[:, None], 2 * len(free), axis=1)
     columns = np.arange(len(free))
     points[free, columns] += h
@@ -63,7 +72,7 @@ def curvature_at(
     return (ahead[:, : len(free)] - ahead[:, len(free) :]) / width
 
 
-def solved(second: Array, first: Array, slope: Array, values: Array) -> Array:
+def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -> Array:
     """Steps d with second d + first' m = -slope and first d = -values, and the multipliers m over
     the sizes of the rows; the shortest where there are several. `slope` and `values` may have
     columns."""
@@ -78,52 +87,58 @@ def solved(second: Array, first: Array, slope: Array, values: Array) -> Array:
     return np.asarray((found.T * balance).T)
 
 
-def _stepped(problem: Problem, here: Point) -> Array:
+def _newton_step(problem: NlpProblem, here: KktPoint) -> Array:
     """One step of Newton's method in the unknowns that are not at a bound. The steep ones among them
     that would go too far go as far as they may, and the others make up for it."""
-    rows, free = held(problem, here)
+    rows, free = active_set(problem, here)
     if not len(free):
         return here.x
     lengths = problem.lengths(here.x)[free]
-    second = curvature_at(problem, problem.functions, here, free)[free] * lengths * lengths[:, None]
+    second = (
+        lagrangian_hessian(problem, problem.functions, here, free)[free]
+        * lengths
+        * lengths[:, None]
+    )
     first = here.slopes[1:][rows][:, free] * lengths
     slope = (here.weights @ here.slopes)[free] * lengths
     if not all(np.isfinite(x).all() for x in (second, first, slope)):
         return here.x
     left, step = np.ones(len(free), dtype=bool), np.zeros(len(free))
-    for _ in range(ROUNDS):
+    for _ in range(STEEP_STEP_ROUNDS):
         right = slope + second @ step, here.values[1:][rows] + first @ step
-        found = solved(second[np.ix_(left, left)], first[:, left], right[0][left], right[1])
+        found = solve_kkt_system(
+            second[np.ix_(left, left)], first[:, left], right[0][left], right[1]
+        )
         step[left] = found[: left.sum()]
         whole = np.zeros(len(here.x))
         whole[free] = step * lengths
-        kept = _by_factors(problem, here.x, whole)
+        kept = _limit_steep_steps(problem, here.x, whole)
         far = (kept != whole)[free] & left
         step[far] = (kept[free] / lengths)[far]
         left = left & ~far
         if not far.any():
             break
         step[left] = 0.0
-    return _as_far_as_bounds(problem, here.x, kept)
+    return _truncate_at_bounds(problem, here.x, kept)
 
 
-def _by_factors(problem: Problem, x: Array, by: Array) -> Array:
+def _limit_steep_steps(problem: NlpProblem, x: Array, by: Array) -> Array:
     """A step, in which the way of a steep unknown to its bound changes by no more than a factor."""
     for steep, way, sign in zip(
         problem.steep, (x - problem.low, problem.high - x), (1, -1), strict=True
     ):
-        factor = np.exp(np.clip(sign * by / way, -LONGEST, LONGEST))
-        small = steep & (way < SMALL * problem.spans)
+        factor = np.exp(np.clip(sign * by / way, -MAX_LOG_STEP, MAX_LOG_STEP))
+        small = steep & (way < STEEP_REGION_SHARE * problem.spans)
         by = np.where(small & (np.abs(by) > 0.5 * way), sign * way * (factor - 1), by)
     return by
 
 
-def _as_far_as_bounds(problem: Problem, x: Array, by: Array) -> Array:
+def _truncate_at_bounds(problem: NlpProblem, x: Array, by: Array) -> Array:
     """Where a step leads, which ends at the first bound that it meets."""
     low, high = problem.inner
     room = np.where(by < 0, (low - x) / by, np.where(by > 0, (high - x) / by, np.inf))
-    shrinks = problem.steep[0] & (x - problem.low < SMALL * problem.spans) & (by < 0)
-    shrinks |= problem.steep[1] & (problem.high - x < SMALL * problem.spans) & (by > 0)
+    shrinks = problem.steep[0] & (x - problem.low < STEEP_REGION_SHARE * problem.spans) & (by < 0)
+    shrinks |= problem.steep[1] & (problem.high - x < STEEP_REGION_SHARE * problem.spans) & (by > 0)
     room = np.where(shrinks, np.inf, room)
     steep = (problem.steep[0] & (by < 0)) | (problem.steep[1] & (by > 0))
     room = np.where(steep, 0.9 * room, room)  # its bound is not reached by a straight step

@@ -13,32 +13,38 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.kkt import Point, held, point
-from lawdsl.solving.nlp.newton import curvature_at, polished
-from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.kkt import KktPoint, active_set, kkt_point
+from lawdsl.solving.nlp.newton import lagrangian_hessian, newton_polish
+from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-DIRECTIONS = 24  # random ones, each both ways
-STEPS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the place
-LONG_STEPS: Array = STEPS[
-    STEPS >= 0.125
+RANDOM_DIRECTIONS = 24  # random ones, each both ways
+STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the place
+LONG_STEP_LENGTHS: Array = STEP_LENGTHS[
+    STEP_LENGTHS >= 0.125
 ]  # where it is only asked whether points as good lie far away;
 # of a convex problem, a point further away is as good only if all before it are
-LOWER = 1e-9  # of the objective's unit: so much lower is no rounding
-EQUAL = 1e-11  # of it: so little higher is as good
-TOLD = 1e-8  # of it: where rounding is more, equal values are no sign of equal optima
-FAR = 0.1  # in units of the unknowns: so far away a point as good is another one
-DECADES = 10.0 ** np.arange(-12, 13, 0.0625)  # in the question's units
-SHARES = np.linspace(0.0, 4.0, len(DECADES))  # of where an unknown is
-ROUNDS = 40  # of going on to the lowest point around
-KEPT = 1e-10  # of the terms of a constraint: by so much it may be violated around
-EPS = float(np.finfo(float).eps)
+MIN_DECREASE = 1e-9  # of the objective's unit: so much lower is no rounding
+EQUAL_OBJECTIVE = 1e-11  # of it: so little higher is as good
+MAX_EQUALITY_ROUNDING = (
+    1e-8  # of it: where rounding is more, equal values are no sign of equal optima
+)
+DISTINCT_POINT_DISTANCE = (
+    0.1  # in units of the unknowns: so far away a point as good is another one
+)
+AXIS_MAGNITUDES = 10.0 ** np.arange(-12, 13, 0.0625)  # in the question's units
+AXIS_SHARES = np.linspace(0.0, 4.0, len(AXIS_MAGNITUDES))  # of where an unknown is
+MAX_DESCENT_ROUNDS = 40  # of going on to the lowest point around
+NEARBY_FEASIBILITY_RTOL = (
+    1e-10  # of the terms of a constraint: by so much it may be violated around
+)
+FLOAT_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Around:
+class Neighbourhood:
     """What is around a point, in the units of its problem.
 
     Attributes:
@@ -50,9 +56,13 @@ class Around:
     alike: Array | None
 
 
-def around(
-    problem: Problem, here: Point, seed: int = 0, least: float = LOWER, steps: Array = STEPS
-) -> Around:
+def explore_neighbourhood(
+    problem: NlpProblem,
+    here: KktPoint,
+    seed: int = 0,
+    least: float = MIN_DECREASE,
+    steps: Array = STEP_LENGTHS,
+) -> Neighbourhood:
     """The objective around a feasible point.
 
     Args:
@@ -66,17 +76,21 @@ def around(
     moved = (ways[:, :, None] * steps).reshape(len(here.x), -1)
     points = np.clip(here.x[:, None] + moved, problem.low[:, None], problem.high[:, None])
     base = float(here.values[0])
-    rounding = 4 * EPS * abs(base)
-    goal = _objective(problem, points, base + EQUAL + rounding)
+    rounding = 4 * FLOAT_EPS * abs(base)
+    goal = _objective(problem, points, base + EQUAL_OBJECTIVE + rounding)
     best = int(np.argmin(goal))
     lowest = points[:, best] if goal[best] < base - least - rounding else None
     away = np.max(np.abs(points - here.x[:, None]), axis=0)
-    alike = (goal <= base + EQUAL + rounding) & (away >= FAR) & (rounding <= TOLD)
+    alike = (
+        (goal <= base + EQUAL_OBJECTIVE + rounding)
+        & (away >= DISTINCT_POINT_DISTANCE)
+        & (rounding <= MAX_EQUALITY_ROUNDING)
+    )
     furthest = int(np.argmax(np.where(alike, away, -1.0)))
-    return Around(lowest, points[:, furthest] if alike.any() else None)
+    return Neighbourhood(lowest, points[:, furthest] if alike.any() else None)
 
 
-def along_axes(problem: Problem, here: Point) -> Array | None:
+def search_axes(problem: NlpProblem, here: KktPoint) -> Array | None:
     """The lowest feasible point at which one unknown is anywhere in its range and the others are
     where they are; None where none is lower.
 
@@ -87,28 +101,28 @@ def along_axes(problem: Problem, here: Point) -> Array | None:
         problem: in units that suit the point.
         here: the point.
     """
-    n, each = len(here.x), 2 * len(DECADES)
+    n, each = len(here.x), 2 * len(AXIS_MAGNITUDES)
     points = np.repeat(here.x[:, None], n * each, axis=1)
     ends = zip(problem.low.tolist(), problem.high.tolist(), strict=True)
     assert problem.units is not None
     for i, (low, high) in enumerate(ends):
-        far = DECADES / problem.units.unknowns[i]
+        far = AXIS_MAGNITUDES / problem.units.unknowns[i]
         if np.isfinite(low) and np.isfinite(high):
             own = np.linspace(low, high, each)
         elif np.isfinite(low):
-            own = low + np.concatenate([far, here.x[i] * SHARES])
+            own = low + np.concatenate([far, here.x[i] * AXIS_SHARES])
         elif np.isfinite(high):
-            own = high - np.concatenate([far, here.x[i] * SHARES])
+            own = high - np.concatenate([far, here.x[i] * AXIS_SHARES])
         else:
             own = np.concatenate([far, -far])
         points[i, i * each : (i + 1) * each] = np.clip(own, low, high)
     base = float(here.values[0])
     goal = _objective(problem, points, base)
     best = int(np.argmin(goal))
-    return points[:, best] if goal[best] < base - LOWER - 4 * EPS * abs(base) else None
+    return points[:, best] if goal[best] < base - MIN_DECREASE - 4 * FLOAT_EPS * abs(base) else None
 
 
-def _objective(problem: Problem, points: Array, most: float) -> Array:
+def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
     """The objective at points, shape (points,); infinite where it is above `most`, has no value, or
     a constraint is violated. Constraints and slopes are looked at only where it is not above."""
     goal = problem.functions.values_on(points)[0]
@@ -116,40 +130,42 @@ def _objective(problem: Problem, points: Array, most: float) -> Array:
     feasible = np.full(len(goal), np.inf)
     if len(low):
         values, slopes = problem.functions.on(points[:, low])
-        kept = _are_kept(problem, points[:, low], values, slopes)
+        kept = _are_feasible(problem, points[:, low], values, slopes)
         feasible[low[kept]] = values[0, kept]
     return feasible
 
 
-def _are_kept(problem: Problem, points: Array, values: Array, slopes: Array) -> Mask:
-    """Which points are feasible, to KEPT, and have an objective."""
+def _are_feasible(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
+    """Which points are feasible, to NEARBY_FEASIBILITY_RTOL, and have an objective."""
     over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
-    change = np.abs(_finite(slopes[1:]))
+    change = np.abs(_zero_if_infinite(slopes[1:]))
     size = np.einsum("kip,ip->kp", change, np.abs(points))
-    size = np.maximum(size, _finite(problem.terms_on(points)))
-    return np.asarray(np.all(over <= KEPT * size, axis=0) & np.isfinite(values[0]))
+    size = np.maximum(size, _zero_if_infinite(problem.terms_on(points)))
+    return np.asarray(
+        np.all(over <= NEARBY_FEASIBILITY_RTOL * size, axis=0) & np.isfinite(values[0])
+    )
 
 
-def _finite(x: Array) -> Array:
+def _zero_if_infinite(x: Array) -> Array:
     return np.where(np.isfinite(x), x, 0.0)
 
 
-def _directions(problem: Problem, here: Point, rng: np.random.Generator) -> Array:
+def _directions(problem: NlpProblem, here: KktPoint, rng: np.random.Generator) -> Array:
     """Directions that keep the equations and what is active, or leave it inwards: shape (n, ways)."""
     n = len(here.x)
-    drawn = rng.normal(size=(n, DIRECTIONS))
+    drawn = rng.normal(size=(n, RANDOM_DIRECTIONS))
     drawn /= np.linalg.norm(drawn, axis=0)
-    free = np.hstack([np.eye(n), drawn, _curving_down(problem, here)])
-    equations = _finite(here.slopes[1:][problem.equality])
-    active = _finite(here.slopes[1:][problem.equality | (here.multipliers > 0)])
-    found = [_within(free, equations)]
+    free = np.hstack([np.eye(n), drawn, _negative_curvature_directions(problem, here)])
+    equations = _zero_if_infinite(here.slopes[1:][problem.equality])
+    active = _zero_if_infinite(here.slopes[1:][problem.equality | (here.multipliers > 0)])
+    found = [_project_on_null_space(free, equations)]
     if len(active) > len(equations):
-        found.append(_within(free, active))
+        found.append(_project_on_null_space(free, active))
     both = np.hstack(found)
     return np.hstack([both, -both])
 
 
-def _within(ways: Array, rows: Array) -> Array:
+def _project_on_null_space(ways: Array, rows: Array) -> Array:
     """Directions made to change none of the functions with these slopes."""
     if not len(rows):
         return ways
@@ -158,16 +174,16 @@ def _within(ways: Array, rows: Array) -> Array:
     return found
 
 
-def _curving_down(problem: Problem, here: Point) -> Array:
+def _negative_curvature_directions(problem: NlpProblem, here: KktPoint) -> Array:
     """Directions in which the Lagrangian curves down, within what is active: shape (n, ways)."""
-    rows, free = held(problem, here)
+    rows, free = active_set(problem, here)
     n = len(here.x)
     if not len(free):
         return np.zeros((n, 0))
-    second = curvature_at(problem, problem.functions, here, free)[free]
+    second = lagrangian_hessian(problem, problem.functions, here, free)[free]
     if not np.isfinite(second).all():
         return np.zeros((n, 0))
-    room = scipy.linalg.null_space(_finite(here.slopes[1:][rows][:, free]))
+    room = scipy.linalg.null_space(_zero_if_infinite(here.slopes[1:][rows][:, free]))
     room = room if len(rows) else np.eye(len(free))
     if not room.shape[1]:
         return np.zeros((n, 0))
@@ -177,7 +193,9 @@ def _curving_down(problem: Problem, here: Point) -> Array:
     return found
 
 
-def descended(problem: Problem, here: Point, converged: float, seed: int = 0) -> Point:
+def descend_nearby(
+    problem: NlpProblem, here: KktPoint, converged: float, seed: int = 0
+) -> KktPoint:
     """The point to which going on to the lowest point around leads, in the problem's units.
 
     Newton's method is tried again from lower points, after 1, 2, 4, 8, … steps: from near enough it
@@ -189,14 +207,14 @@ def descended(problem: Problem, here: Point, converged: float, seed: int = 0) ->
         converged: the largest residual at which Newton's method has converged.
         seed: of the directions.
     """
-    for k in range(ROUNDS):
-        lowest = around(problem, here, seed + k, least=0.0).lowest
+    for k in range(MAX_DESCENT_ROUNDS):
+        lowest = explore_neighbourhood(problem, here, seed + k, least=0.0).lowest
         if lowest is None:
             break
-        here = point(problem, lowest)
+        here = kkt_point(problem, lowest)
         if k & (k + 1) == 0:
-            last = polished(problem, lowest)
-            kept = last.violation <= max(here.violation, KEPT)
+            last = newton_polish(problem, lowest)
+            kept = last.violation <= max(here.violation, NEARBY_FEASIBILITY_RTOL)
             if kept and last.residual <= converged and last.values[0] <= here.values[0]:
                 return last
     return here

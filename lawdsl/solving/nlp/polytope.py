@@ -17,14 +17,18 @@ from lawdsl.solving.nlp.scaling import power_of_two
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ROUNDS = 3  # of tightening bounds by constraints
-NOTHING = 1e-9  # a multiplier below it is rounding
+TIGHTENING_ROUNDS = 3  # of tightening bounds by constraints
+ZERO_MULTIPLIER = 1e-9  # a multiplier below it is rounding
 INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme's ends
-LARGEST = float(np.finfo(np.float64).max)
-FEW = 64  # terms of a row, each of which is bounded by a sum of its own of the others
-EPS = float(np.finfo(float).eps)
-WIDER = 16  # times the room of one bound: what bounds that follow from each other add up to
-CROSSED = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
+MAX_SEPARATE_TERMS = (
+    64  # terms of a row, each of which is bounded by a sum of its own of the others
+)
+FLOAT_EPS = float(np.finfo(float).eps)
+ROUNDING_FACTOR = (
+    16  # times the room of one bound: what bounds that follow from each other add up to
+)
+CROSSED_BOUNDS_RTOL = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
 
 
 @dataclass(frozen=True)
@@ -72,18 +76,18 @@ class Polytope:
     @property
     def rounding(self) -> Array:
         """How far apart the tightened bounds of each unknown may be by rounding alone, shape (n,)."""
-        return WIDER * self._implied[2]
+        return ROUNDING_FACTOR * self._implied[2]
 
     @cached_property
     def _implied(self) -> tuple[Array, Array, Array]:
         """The tightened bounds, and the largest room that was left for rounding in those of each
         unknown."""
         low, high, slack = self.low.copy(), self.high.copy(), np.zeros(len(self.low))
-        for _ in range(ROUNDS):
+        for _ in range(TIGHTENING_ROUNDS):
             for row, offset, equal in zip(self.slopes, self.offsets, self.equality, strict=True):
-                _tighten(low, high, slack, row, offset)
+                _tighten_bounds(low, high, slack, row, offset)
                 if equal:
-                    _tighten(low, high, slack, -row, -offset)
+                    _tighten_bounds(low, high, slack, -row, -offset)
         return low, high, slack
 
     @cached_property
@@ -132,7 +136,7 @@ class Polytope:
         size = float(power_of_two(np.array([np.max(np.abs(cost), initial=0.0)]))[0])
         le, eq = ~self.equality, self.equality
         bounds = bounds / columns[:, None]
-        found = _least(cost / size, a[le], b[le], a[eq], b[eq], bounds)
+        found = _linear_programme(cost / size, a[le], b[le], a[eq], b[eq], bounds)
         if found.status == 0:
             found.x, found.fun = found.x * columns, found.fun * size
             found.ineqlin.marginals = found.ineqlin.marginals * size / rows[le]
@@ -148,7 +152,7 @@ class Polytope:
         Where the numbers are too far apart for a linear programme, a point between the bounds.
         """
         low, high = self.tightened
-        if np.any(low - high > CROSSED * self._reach):
+        if np.any(low - high > CROSSED_BOUNDS_RTOL * self._reach):
             return None
         columns, rows = self.natural
         a = self.slopes * columns / rows[:, None]
@@ -171,10 +175,10 @@ class Polytope:
         equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
         bounds = np.array([(-np.inf, np.inf)] * n + [(0.0, 0.5)])
         cost = np.append(np.zeros(n), -1.0)
-        found = _least(cost, matrix, right, equal, b[self.equality], bounds)
+        found = _linear_programme(cost, matrix, right, equal, b[self.equality], bounds)
         if found.status in (INFEASIBLE, UNBOUNDED):
             return None
-        x = found.x[:n] if found.status == 0 else _between(low, high)
+        x = found.x[:n] if found.status == 0 else _point_between_bounds(low, high)
         return np.asarray(np.clip(x, low, np.maximum(low, high)) * columns)
 
     @cached_property
@@ -204,28 +208,28 @@ class Polytope:
         return Polytope(lows, highs, *left)
 
 
-def _least(
+def _linear_programme(
     cost: Array, a: Array, b: Array, equal: Array, to: Array, bounds: Array
 ) -> scipy.optimize.OptimizeResult:
     """The least of cost·x with a·x <= b, equal·x = to and bounds, shape (n, 2), as SciPy says it.
 
     A row whose offset is infinite in its unit says nothing, or excludes all; SciPy takes no such.
     """
-    b, to = np.clip(b, -LARGEST, LARGEST), np.clip(to, -LARGEST, LARGEST)
+    b, to = np.clip(b, -LARGEST_FLOAT, LARGEST_FLOAT), np.clip(to, -LARGEST_FLOAT, LARGEST_FLOAT)
     usable = all(np.isfinite(part).all() for part in (cost, a, b, equal, to))
     if not usable or np.isnan(bounds).any():
         return scipy.optimize.OptimizeResult(status=UNSOLVED)
     return scipy.optimize.linprog(cost, a, b, equal, to, bounds=bounds, method="highs-ds")
 
 
-def _between(low: Array, high: Array) -> Array:
+def _point_between_bounds(low: Array, high: Array) -> Array:
     """A point between bounds, near the one that is finite, or near 0."""
     low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, -1.0))
     high = np.where(np.isfinite(high), high, low + 2.0)
     return np.asarray(low / 2 + high / 2)
 
 
-def _tighten(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
+def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
     """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave. A bound
     leaves room for the rounding of its own computation, which is added to `slack` if it is more."""
     used = np.flatnonzero(row)
@@ -234,16 +238,16 @@ def _tighten(low: Array, high: Array, slack: Array, row: Array, offset: float) -
     if np.sum(~finite) > 1:
         return
     terms = [offset, *least[finite].tolist()]
-    if not sum(map(abs, terms)) <= LARGEST:  # beyond the range of floats there is no bound
+    if not sum(map(abs, terms)) <= LARGEST_FLOAT:  # beyond the range of floats there is no bound
         return
     total, size = math.fsum(terms), math.fsum(map(abs, terms))
-    eps = (len(terms) + 4) * EPS
+    eps = (len(terms) + 4) * FLOAT_EPS
     for k, i in enumerate(used):
         if not finite[k]:
             others, rounding = total, eps * size
         elif not finite.all():
             continue
-        elif len(used) <= FEW:
+        elif len(used) <= MAX_SEPARATE_TERMS:
             rest = [term for j, term in enumerate(terms) if j != k + 1]
             others, rounding = math.fsum(rest), eps * math.fsum(map(abs, rest))
         else:
@@ -256,7 +260,7 @@ def _tighten(low: Array, high: Array, slack: Array, row: Array, offset: float) -
             low[i], slack[i] = limit - room, max(slack[i], room)
 
 
-def least_shift(
+def least_violation(
     polytope: Polytope,
 ) -> tuple[Array, Array, Array, Sequence[tuple[str, int]]] | None:
     """What a polytope without points needs: the point that violates no row by more than t of its
@@ -284,6 +288,6 @@ def least_shift(
     width = np.where(np.isfinite(polytope.high - polytope.low), polytope.high - polytope.low, 1.0)
     lower = np.abs(found.lower.marginals[:-1]) * width
     upper = np.abs(found.upper.marginals[:-1]) * width
-    ends = [("low", int(i)) for i in np.flatnonzero(lower > NOTHING)]
-    ends += [("high", int(i)) for i in np.flatnonzero(upper > NOTHING)]
+    ends = [("low", int(i)) for i in np.flatnonzero(lower > ZERO_MULTIPLIER)]
+    ends += [("high", int(i)) for i in np.flatnonzero(upper > ZERO_MULTIPLIER)]
     return found.x[:-1], shares, weights, ends

@@ -14,19 +14,19 @@ from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.solving.nlp.certificates import affine_rows
-from lawdsl.solving.nlp.convexity import Curvature, curvatures
+from lawdsl.solving.nlp.convexity import CurvatureName, curvatures
 from lawdsl.solving.nlp.polytope import Polytope
-from lawdsl.solving.nlp.scaling import STEP, Units, lengths_at, power_of_two, variation
+from lawdsl.solving.nlp.scaling import CURVATURE_STEP, Units, lengths_at, power_of_two, variation
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-DECADES = 100.0  # high/low beyond which an unknown is seen by its logarithm
-TINY = 1e-250  # of its way: how near a steep unknown comes to 0
+LOG_SCALE_RATIO = 100.0  # high/low beyond which an unknown is seen by its logarithm
+STEEP_BOUND_INSET = 1e-250  # of its way: how near a steep unknown comes to 0
 
 
 @dataclass(frozen=True)
-class Constraint:
+class NlpConstraint:
     """expression <= 0, or expression = 0 where it is an equality."""
 
     name: str
@@ -35,7 +35,7 @@ class Constraint:
 
 
 @dataclass(frozen=True)
-class Problem:
+class NlpProblem:
     """Minimise an objective.
 
     Attributes:
@@ -49,12 +49,12 @@ class Problem:
 
     objective: sp.Expr
     unknowns: Mapping[sp.Symbol, tuple[float, float]]
-    constraints: Sequence[Constraint] = ()
+    constraints: Sequence[NlpConstraint] = ()
     values: Mapping[sp.Symbol, float] = field(default_factory=dict)
     units: Units | None = None
-    original: Problem | None = None
+    original: NlpProblem | None = None
 
-    def in_units_at(self, x: Array, usual: Array | None = None) -> Problem:
+    def in_units_at(self, x: Array, usual: Array | None = None) -> NlpProblem:
         """The problem in units that suit a point.
 
         Args:
@@ -85,8 +85,8 @@ class Problem:
         low, high = self.polytope.tightened
         n = len(x)
         points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
-        points[each, each] = np.clip(x - STEP * lengths, low, high)
-        points[each, each + n] = np.clip(x + STEP * lengths, low, high)
+        points[each, each] = np.clip(x - CURVATURE_STEP * lengths, low, high)
+        points[each, each + n] = np.clip(x + CURVATURE_STEP * lengths, low, high)
         values, slopes = self.functions.on(points)
         behind, ahead = slopes[:, each, each], slopes[:, each, each + n]
         return variation(slopes[:, :, -1], ahead, behind, lengths), values[:, -1]
@@ -129,7 +129,7 @@ class Problem:
     @cached_property
     def _terms_tape(self) -> Tape:
         inputs = (*self.unknowns, *self.values)
-        return _compiled_terms(tuple(t for terms in self.terms for t in terms), inputs)
+        return _compile_terms(tuple(t for terms in self.terms for t in terms), inputs)
 
     @cached_property
     def equality(self) -> Mask:
@@ -137,12 +137,12 @@ class Problem:
         return np.array([c.equality for c in self.constraints], dtype=bool)
 
     @cached_property
-    def functions(self) -> Functions:
+    def functions(self) -> NlpFunctions:
         """Its functions by the unknowns."""
-        return Functions(self, list(self.unknowns))
+        return NlpFunctions(self, list(self.unknowns))
 
     @cached_property
-    def shapes(self) -> list[Curvature | None]:
+    def shapes(self) -> list[CurvatureName | None]:
         """What the objective and the constraints are on the box of the bounds."""
         if self.original is not None:
             return self.original.shapes
@@ -157,7 +157,7 @@ class Problem:
         affine = [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"]
         found = self._rows(affine, np.minimum(np.maximum(0.0, self.low), self.high))
         if None in found:  # a kink, or an end at which a part has no value
-            inside = self._rows(affine, middle(self.low, self.high))
+            inside = self._rows(affine, box_midpoint(self.low, self.high))
             found = [one or other for one, other in zip(found, inside, strict=True)]
         known = [(k, row) for k, row in zip(affine, found, strict=True) if row is not None]
         rows = np.array([k for k, _ in known], dtype=int)
@@ -186,7 +186,7 @@ class Problem:
         on = {symbol: (a, b) for symbol, a, b in box}
         return self._all_convex(curvatures(self.expressions, on, self.values))
 
-    def _all_convex(self, shapes: Sequence[Curvature | None]) -> bool:
+    def _all_convex(self, shapes: Sequence[CurvatureName | None]) -> bool:
         conditions = zip(shapes[1:], self.equality, strict=True)
         good = all(c == "affine" or (c == "convex" and not equal) for c, equal in conditions)
         return good and shapes[0] in ("affine", "convex")
@@ -204,7 +204,7 @@ class Problem:
             return self.original.steep
         low, high = self.polytope.tightened
         centre = self.polytope.centre
-        centre = middle(low, high) if centre is None else centre
+        centre = box_midpoint(low, high) if centre is None else centre
         n = len(centre)
         points, each = np.repeat(centre[:, None], 2 * n, axis=1), np.arange(n)
         points[each, each] = np.where(np.isfinite(low), low, centre)
@@ -217,7 +217,7 @@ class Problem:
     @cached_property
     def inner(self) -> tuple[Array, Array]:
         """The bounds, but the next numbers inside where an unknown is steep."""
-        way = TINY * self.spans
+        way = STEEP_BOUND_INSET * self.spans
         low = np.maximum(np.nextafter(self.low, np.inf), self.low + way)
         high = np.minimum(np.nextafter(self.high, -np.inf), self.high - way)
         steep_low, steep_high = self.steep
@@ -227,7 +227,7 @@ class Problem:
     def decades(self) -> Mask:
         """Which unknowns are positive and may go over decades."""
         low, high = self.polytope.tightened
-        return (self.low > 0) & np.isfinite(high) & (high > DECADES * low)
+        return (self.low > 0) & np.isfinite(high) & (high > LOG_SCALE_RATIO * low)
 
     def lengths(self, x: Array) -> Array:
         """What a change of each unknown is compared with at x."""
@@ -240,7 +240,7 @@ class Problem:
         if self.units is not None:
             return 1.0
         x = self.polytope.centre
-        x = middle(*self.polytope.tightened) if x is None else x
+        x = box_midpoint(*self.polytope.tightened) if x is None else x
         slopes = np.abs(self.functions.at(x)[1][0] * self.lengths(x))
         return float(np.max(slopes, initial=0.0, where=np.isfinite(slopes)))
 
@@ -250,7 +250,7 @@ class Problem:
         return len(self.polytope.rows) == len(self.constraints)
 
 
-class Functions:
+class NlpFunctions:
     """The objective and the constraints of a problem, with their slopes.
 
     Args:
@@ -258,11 +258,11 @@ class Functions:
         by: unknowns and other symbols to derive by.
     """
 
-    def __init__(self, problem: Problem, by: Sequence[sp.Symbol]) -> None:
+    def __init__(self, problem: NlpProblem, by: Sequence[sp.Symbol]) -> None:
         inputs = [*problem.unknowns, *problem.values]
         number = {symbol: k for k, symbol in enumerate(inputs)}
         places = tuple(number[s] for s in by)
-        self._slopes = _compiled(tuple(problem.expressions), tuple(inputs), places)
+        self._slopes = _compile_slopes(tuple(problem.expressions), tuple(inputs), places)
         self._given = np.array(list(problem.values.values()), dtype=np.float64)
         self._units = problem.units
         if problem.units is not None:
@@ -311,20 +311,20 @@ def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr
 
 
 @lru_cache(maxsize=32)
-def _compiled_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
+def _compile_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
     """Once for all values of the inputs."""
     return compile_tape(terms, inputs)
 
 
 @lru_cache(maxsize=32)
-def _compiled(
+def _compile_slopes(
     expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
 ) -> Slopes:
     """Once for all values of the inputs."""
     return Slopes(compile_tape(expressions, inputs), by)
 
 
-def middle(low: Array, high: Array) -> Array:
+def box_midpoint(low: Array, high: Array) -> Array:
     """A point inside a box, near the ends that there are where it is unbounded."""
     a, b = np.isfinite(low), np.isfinite(high)
     start = np.where(a, low, np.where(b, high - 1, 0.0))
@@ -334,7 +334,7 @@ def middle(low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Fall:
+class UnboundedPath:
     """Feasible points along which the objective falls.
 
     Attributes:
@@ -365,7 +365,7 @@ class Shortfall:
 
 
 @dataclass(frozen=True)
-class Solution:
+class NlpSolution:
     """The best point that was found, and what is known of it.
 
     With the multipliers m of the constraints c, the slopes of f + m·c by the unknowns vanish
@@ -421,7 +421,7 @@ class Solution:
     gap: float | None = None
     unit: float = 1.0
     usual: Array | None = None
-    fall: Fall | None = None
+    fall: UnboundedPath | None = None
     excluded: bool = False
     conflict: tuple[str, ...] = ()
     shortfalls: tuple[Shortfall, ...] = ()

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STEP = 1e-3  # of a unit: how far apart the slopes are from which curvature is computed
-APART = 1e-5  # of its usual length: an unknown so near to its bound has the usual length as unit
-NEAR = 1e-3  # of the distance of two ends: an unknown so near to one has its own distance as unit
-AT_END = 1e-10  # of it: an unknown so near to an end is there, but for rounding
-SMALLEST, LARGEST = 2.0**-900, 2.0**900
+CURVATURE_STEP = 1e-3  # of a unit: how far apart the slopes are from which curvature is computed
+NEAR_BOUND_SHARE = (
+    1e-5  # of its usual length: an unknown so near to its bound has the usual length as unit
+)
+NEAR_END_SHARE = (
+    1e-3  # of the distance of two ends: an unknown so near to one has its own distance as unit
+)
+AT_END_SHARE = 1e-10  # of it: an unknown so near to an end is there, but for rounding
+SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,7 @@ def power_of_two(size: Array) -> Array:
     """The powers of two next below positive numbers; 1 for what is zero or not finite."""
     usable = np.isfinite(size) & (size > 0)
     exponent = np.frexp(np.where(usable, size, 1.0))[1] - 1
-    return np.clip(np.ldexp(1.0, exponent), SMALLEST, LARGEST)
+    return np.clip(np.ldexp(1.0, exponent), SMALLEST_UNIT, LARGEST_UNIT)
 
 
 def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | None) -> Array:
@@ -64,16 +68,18 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
             for one that is just there.
     """
     between = np.isfinite(high - low) & (high > low)
-    ends = from_ends(x, low, high)
-    least = 0.0 if usual is None else APART * usual
+    ends = distance_from_bounds(x, low, high)
+    least = 0.0 if usual is None else NEAR_BOUND_SHARE * usual
     own = np.where(np.isfinite(ends) & (ends > least), ends, 1.0 if usual is None else usual)
     with np.errstate(invalid="ignore"):
-        near = (ends > np.maximum(least, AT_END * (high - low))) & (ends < NEAR * (high - low))
+        near = (ends > np.maximum(least, AT_END_SHARE * (high - low))) & (
+            ends < NEAR_END_SHARE * (high - low)
+        )
     between &= ~near
     return np.where(decades, np.abs(x), np.where(between, high - low, own))
 
 
-def from_ends(x: Array, low: Array, high: Array) -> Array:
+def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
     """How far unknowns are from the nearest end that they have, or from 0."""
     found = np.minimum(x - low, high - x)
     return np.where(np.isfinite(found), found, np.abs(x))
@@ -92,7 +98,7 @@ def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Arr
         Shape (functions,); 0 where it is not known.
     """
     first = np.abs(slopes * lengths)
-    second = np.abs((ahead - behind) * lengths) / (2 * STEP)
+    second = np.abs((ahead - behind) * lengths) / (2 * CURVATURE_STEP)
     both = np.concatenate([first, second], axis=1)
     found: Array = np.max(both, axis=1, initial=0.0, where=np.isfinite(both))
     return found

@@ -17,31 +17,61 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.solving.formulate.elimination import Reduced
-from lawdsl.solving.formulate.problem import Condition, Posed
+from lawdsl.solving.formulate.elimination import ReducedProblem
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
 from lawdsl.solving.inputs import computed_at, evaluated
-from lawdsl.solving.nlp.log_scaling import Ratio, Scale, Searched, scale_of, searched
-from lawdsl.solving.nlp.multistart import minimise, proved, settled, without
-from lawdsl.solving.nlp.problem import Constraint, Fall, Functions, Problem, Solution
+from lawdsl.solving.nlp.log_scaling import (
+    Ratio,
+    ScaledQuestion,
+    UnknownScale,
+    choose_scale,
+    scale_question,
+)
+from lawdsl.solving.nlp.multistart import (
+    determined_unknowns,
+    is_proved_optimal,
+    minimise,
+    substitute_unknowns,
+)
+from lawdsl.solving.nlp.problem import (
+    NlpConstraint,
+    NlpFunctions,
+    NlpProblem,
+    NlpSolution,
+    UnboundedPath,
+)
 from lawdsl.solving.nlp.sensitivity import sensitivities
-from lawdsl.solving.nlp.strict_inequalities import Strict, is_approached, met_with_equality
-from lawdsl.solving.result import Answer, Chosen, Goal, Kept, Relaxation, Sensitivity
-from lawdsl.solving.uncertainty import Noise, interval
-from lawdsl.solving.warnings import warnings_of
+from lawdsl.solving.nlp.strict_inequalities import (
+    StrictInequalities,
+    is_approached,
+    met_with_equality,
+)
+from lawdsl.solving.result import (
+    Answer,
+    Chosen,
+    Goal,
+    Kept,
+    Relaxation,
+    Sensitivity,
+)
+from lawdsl.solving.uncertainty import FitUncertainty, interval
+from lawdsl.solving.warnings import answer_warnings
 
 Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
-KEPT = "every constraint is kept"
-CLOSED = 1e-3  # a relative gap of the least violation that is left out
-MEET = 1e-6  # relative: branches of a goal that differ by no more meet at an answer
-SHOWN = 4  # other choices, and unknowns of each, that are written out
-FAR = 1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
-FEWEST = 2  # starts that agree, of an optimum that is not proved
+ALL_CONSTRAINTS_KEPT = "every constraint is kept"
+CLOSED_VIOLATION_GAP = 1e-3  # a relative gap of the least violation that is left out
+KINK_RTOL = 1e-6  # relative: branches of a goal that differ by no more meet at an answer
+MAX_LISTED = 4  # other choices, and unknowns of each, that are written out
+UNBOUNDED_VALUE = (
+    1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
+)
+MIN_AGREEING_STARTS = 2  # starts that agree, of an optimum that is not proved
 
 
-class Joint:
+class NlpSolver:
     """A question with several unknowns.
 
     Args:
@@ -49,23 +79,23 @@ class Joint:
         problem: it without those that equations give.
     """
 
-    def __init__(self, posed: Posed, problem: Reduced) -> None:
+    def __init__(self, posed: FormulatedQuestion, problem: ReducedProblem) -> None:
         self.posed, self.unknowns = posed, problem.unknowns
         self.goal = problem.goal
         free = {u.symbol for u in problem.unknowns}
         self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
-        self._searched: dict[frozenset[sp.Symbol], Searched] = {}
+        self._searched: dict[frozenset[sp.Symbol], ScaledQuestion] = {}
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> FitUncertainty:
         """Of the fits."""
-        return Noise.of(self.posed.sources)
+        return FitUncertainty.of(self.posed.sources)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
         scales, whole = self._whole(values)
-        fixed = settled(whole)
-        problem = without(whole, fixed) if fixed else whole
+        fixed = determined_unknowns(whole)
+        problem = substitute_unknowns(whole, fixed) if fixed else whole
         found = minimise(problem, seed=seed)
         base = self.posed.blank("answered", values, level)
         if not found.feasible:
@@ -81,25 +111,29 @@ class Joint:
         if far:
             return replace(base, status="undecided", proof=far)
         sought = self._in(scales)
-        answer = self._answered(base, _Found(problem, found, sought, scales, fixed, moved), values)
+        answer = self._answered(
+            base, _SearchResult(problem, found, sought, scales, fixed, moved), values
+        )
         return self._strictly(answer, whole, scales, moved, values, seed)
 
     def _strictly(
         self,
         answer: Answer,
-        whole: Problem,
-        scales: Sequence[Scale],
+        whole: NlpProblem,
+        scales: Sequence[UnknownScale],
         moved: Values,
         values: Values,
         seed: int,
     ) -> Answer:
         """The answer, if no strict inequality holds with equality there; else what it is then."""
-        ends = [_strict_ends(u.bounds, values) for u in self.unknowns]
+        ends = [_strict_bounds(u.bounds, values) for u in self.unknowns]
         rows = np.array([c.strict for c in self.conditions], dtype=bool)
-        strict = Strict(rows, *(np.array(side, dtype=bool) for side in zip(*ends, strict=True)))
+        strict = StrictInequalities(
+            rows, *(np.array(side, dtype=bool) for side in zip(*ends, strict=True))
+        )
         if answer.status not in ("answered", "undecided") or not strict.any():
             return answer
-        x = np.array([moved[s.searched] for s in scales])
+        x = np.array([moved[s.variable] for s in scales])
         equal = met_with_equality(whole, strict, x)
         if not equal.any():
             return answer
@@ -112,81 +146,84 @@ class Joint:
             status = "approached" if answer.status == "answered" else answer.status
             line = f"{which}, so that the best is approached only"
             others = (
-                text.replace(KEPT, KEPT.replace("every", "every other")) for text in answer.proof
+                text.replace(
+                    ALL_CONSTRAINTS_KEPT, ALL_CONSTRAINTS_KEPT.replace("every", "every other")
+                )
+                for text in answer.proof
             )
             return replace(answer, status=status, proof=(*others, line))
         lines = (f"{which}, and no choice that keeps every constraint was found",)
         nothing = replace(answer, status="undecided", certain=False, unknowns=(), goal=None)
         return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
 
-    def _whole(self, values: Values) -> tuple[Sequence[Scale], Problem]:
+    def _whole(self, values: Values) -> tuple[Sequence[UnknownScale], NlpProblem]:
         """How each unknown is searched, and the problem in that: by logarithms, but where the
         question is convex as it stands and not in these."""
-        boxes = [_box(u.bounds, values) for u in self.unknowns]
+        boxes = [_bounds_and_positivity(u.bounds, values) for u in self.unknowns]
         pairs = list(zip(self.unknowns, boxes, strict=True))
-        logs = [scale_of(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
+        logs = [choose_scale(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
         problem = self._problem(values, logs)
         if problem.convex or not any(s.logarithmic for s in logs):
             return logs, problem
-        plain = [scale_of(u.symbol, *box[:2], positive=False) for u, box in pairs]
+        plain = [choose_scale(u.symbol, *box[:2], positive=False) for u, box in pairs]
         as_it_stands = self._problem(values, plain)
         return (plain, as_it_stands) if as_it_stands.convex else (logs, problem)
 
-    def _problem(self, values: Values, scales: Sequence[Scale]) -> Problem:
+    def _problem(self, values: Values, scales: Sequence[UnknownScale]) -> NlpProblem:
         sought = self._in(scales)
         constraints = [
-            Constraint(str(i), margin if c.equality else -margin, c.equality)
+            NlpConstraint(str(i), margin if c.equality else -margin, c.equality)
             for i, (c, margin) in enumerate(zip(self.conditions, sought.margins, strict=True))
         ]
-        unknowns = {s.searched: s.ends for s in scales}
+        unknowns = {s.variable: s.ends for s in scales}
         used = sought.goal.free_symbols.union(*(m.free_symbols for m in sought.margins))
         known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
-        return Problem(sought.goal, unknowns, constraints, known)
+        return NlpProblem(sought.goal, unknowns, constraints, known)
 
-    def _in(self, scales: Sequence[Scale]) -> Searched:
+    def _in(self, scales: Sequence[UnknownScale]) -> ScaledQuestion:
         """The goal and the conditions in what is moved."""
         key = frozenset(s.unknown for s in scales if s.logarithmic)
         if key not in self._searched:
-            self._searched[key] = searched(self.goal, self.conditions, scales)
+            self._searched[key] = scale_question(self.goal, self.conditions, scales)
         return self._searched[key]
 
-    def _answered(self, base: Answer, found: _Found, values: Values) -> Answer:
+    def _answered(self, base: Answer, found: _SearchResult, values: Values) -> Answer:
         problem, solution = found.problem, found.solution
         symbols = (*self.noise.symbols, *self.posed.names.values())
-        at = {**values, **{s.unknown: s.value(found.moved[s.searched]) for s in found.scales}}
+        at = {**values, **{s.unknown: s.value(found.moved[s.variable]) for s in found.scales}}
         goal = evaluated(self.goal, at)
         slopes = self._slopes(found, [s for s in symbols if s in problem.values], goal)
-        endless = [s for s in found.scales if s.is_endless(found.moved[s.searched])]
-        weak = not solution.convex and solution.equal < FEWEST
+        endless = [s for s in found.scales if s.is_endless(found.moved[s.variable])]
+        weak = not solution.convex and solution.equal < MIN_AGREEING_STARTS
         answer = replace(
             base,
             status="unbounded" if endless else "undecided" if weak else "answered",
             unknowns=self._chosen(found, slopes, base.level),
             goal=self._goal(found, goal, base.level, smooth=not self._on_kink(at)),
-            where=_where(self.conditions, found),
+            where=_location_text(self.conditions, found),
             method="convex optimisation"
             if solution.convex
             else f"best of {solution.starts} starts",
-            proof=_proof(solution, found.per_goal(goal)),
-            certain=proved(solution),
+            proof=_proof_lines(solution, found.per_goal(goal)),
+            certain=is_proved_optimal(solution),
             kept=self._kept(found, at, goal),
             sensitivities=() if found.fixed else self._sensitivities(slopes, values),
         )
         if endless:
             text = self.posed.question.goal_text
             ends = ", ".join(
-                f"{s.unknown.name} -> {'oo' if found.moved[s.searched] > 0 else '0'}"
+                f"{s.unknown.name} -> {'oo' if found.moved[s.variable] > 0 else '0'}"
                 for s in endless
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
         known = self.noise.known(self._by_parameters(slopes)) and not self._on_kink(at)
-        said = warnings_of(self.posed, at, known)
+        said = answer_warnings(self.posed, at, known)
         others = [found.choice(x) for x in solution.others]
         flat = [] if solution.flat is None else [found.choice(solution.flat)]
         if not (others or flat):
             return replace(answer, diagnostics=said)
-        lines = _equally_good(others, flat)
+        lines = _alternative_lines(others, flat)
         message = f"{len(others) + 1} optima are equally good"
         message = message if others else "the best choice is not the only one"
         help = "add a constraint or a term of the goal that tells them apart"
@@ -200,10 +237,10 @@ class Joint:
         )
 
     def _conflict(
-        self, found: Solution, moved: Values, scales: Sequence[Scale], values: Values
+        self, found: NlpSolution, moved: Values, scales: Sequence[UnknownScale], values: Values
     ) -> tuple[str, ...]:
         """What is said of a question without a feasible point."""
-        at = {**values, **{s.unknown: s.value(moved[s.searched]) for s in scales}}
+        at = {**values, **{s.unknown: s.value(moved[s.variable]) for s in scales}}
         margins = computed_at([c.margin for c in self.conditions], at)
         short = [
             (abs(m) if c.equality else max(-m, 0.0), c)
@@ -215,7 +252,7 @@ class Joint:
         nearest = ""
         if worst is not None and worst[0] > 0:
             nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
-        closed = found.gap is not None and found.gap <= CLOSED
+        closed = found.gap is not None and found.gap <= CLOSED_VIOLATION_GAP
         if found.excluded and closed and len(named) == 1:  # of several, one may be kept
             return (f"{nearest} at least",) if nearest else ()
         lines = ["that no choice keeps every constraint is proved"]
@@ -223,15 +260,17 @@ class Joint:
             lines = ["no feasible point was found; that there is none is not proved"]
         return (*lines, f"at the nearest point found, {nearest}") if nearest else tuple(lines)
 
-    def _fallen(self, way: Fall, scales: Sequence[Scale], fixed: Values) -> tuple[str, ...]:
+    def _fallen(
+        self, way: UnboundedPath, scales: Sequence[UnknownScale], fixed: Values
+    ) -> tuple[str, ...]:
         """What is said of a goal without a best value: points further and further out."""
         text, sign = self.posed.question.goal_text, self.posed.sign
         places = []
         for x, value in zip(way.points, way.values.tolist(), strict=True):
             rest = iter(x.tolist())
-            moved = {s.searched: fixed.get(s.searched) for s in scales}
+            moved = {s.variable: fixed.get(s.variable) for s in scales}
             own = {s: next(rest) if m is None else m for s, m in moved.items()}
-            at = ", ".join(f"{s.unknown.name} = {s.value(own[s.searched]):.3g}" for s in scales)
+            at = ", ".join(f"{s.unknown.name} = {s.value(own[s.variable]):.3g}" for s in scales)
             places.append(f"{sign * value:.6g} at {at}")
         grows = "falls" if sign > 0 else "rises"
         if way.endless:
@@ -244,12 +283,14 @@ class Joint:
             tail = "each of these points is feasible; that no choice is best is not proved"
         return (head, *(f"  then {place}" for place in places[1:]), tail)
 
-    def _far(self, found: Solution, scales: Sequence[Scale], moved: Values) -> tuple[str, ...]:
+    def _far(
+        self, found: NlpSolution, scales: Sequence[UnknownScale], moved: Values
+    ) -> tuple[str, ...]:
         """What is said of a search that went on without an end; nothing of one that has arrived."""
-        if proved(found):
+        if is_proved_optimal(found):
             return ()
-        plain = [(s, moved[s.searched]) for s in scales if not s.logarithmic]
-        far = [(s, x) for s, x in plain if abs(x) >= FAR]
+        plain = [(s, moved[s.variable]) for s in scales if not s.logarithmic]
+        far = [(s, x) for s, x in plain if abs(x) >= UNBOUNDED_VALUE]
         out = [(s.unknown.name, x) for s, x in far if math.isinf(s.high if x > 0 else s.low)]
         if not out:
             return ()
@@ -259,17 +300,17 @@ class Joint:
             "give these unknowns bounds to learn the best choice within them",
         )
 
-    def _slopes(self, found: _Found, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
+    def _slopes(self, found: _SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
         """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
         per = found.per_goal(goal)
         own = sensitivities(found.problem, found.solution, symbols)
         place = {symbol: k for k, symbol in enumerate(found.problem.unknowns)}
-        turn = [s.slope(found.moved[s.searched]) for s in found.scales]
+        turn = [s.slope(found.moved[s.variable]) for s in found.scales]
         return {
             symbol: (
                 np.array(
                     [
-                        x[place[s.searched]] * by if s.searched in place else 0.0
+                        x[place[s.variable]] * by if s.variable in place else 0.0
                         for s, by in zip(found.scales, turn, strict=True)
                     ]
                 ),
@@ -284,19 +325,19 @@ class Joint:
         found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
         return found.reshape(len(self.noise.symbols), len(self.unknowns))
 
-    def _chosen(self, found: _Found, slopes: Slopes, level: float) -> tuple[Chosen, ...]:
+    def _chosen(self, found: _SearchResult, slopes: Slopes, level: float) -> tuple[Chosen, ...]:
         halves = self.noise.half_widths(self._by_parameters(slopes), level)
         made = []
         for u, scale, half in zip(self.unknowns, found.scales, halves.tolist(), strict=True):
-            x = scale.value(found.moved[scale.searched])
+            x = scale.value(found.moved[scale.variable])
             ends = interval(x, half)
             if ends is not None and scale.logarithmic:  # symmetric in the logarithm
                 ends = times_exp(x, -half / x), times_exp(x, half / x)
             ends = ends and (max(scale.low, ends[0]), min(scale.high, ends[1]))
             place = "inside"
-            if scale.searched.name in found.solution.at_low:
+            if scale.variable.name in found.solution.at_low:
                 place = "lower end"
-            elif scale.searched.name in found.solution.at_high:
+            elif scale.variable.name in found.solution.at_high:
                 place = "upper end"
             made.append(Chosen(u.name, x, u.unit, u.doc, ends, None, place))
         return tuple(made)
@@ -307,14 +348,14 @@ class Joint:
         for kink in self.goal.atoms(sp.Max, sp.Min, sp.Abs):
             parts = kink.args if len(kink.args) > 1 else (kink.args[0], -kink.args[0])
             values = sorted(computed_at(parts, at), reverse=not isinstance(kink, sp.Min))
-            if abs(values[0] - values[1]) <= MEET * (abs(values[0]) + abs(values[1])):
+            if abs(values[0] - values[1]) <= KINK_RTOL * (abs(values[0]) + abs(values[1])):
                 return True
         return False
 
-    def _goal(self, found: _Found, goal: float, level: float, *, smooth: bool) -> Goal:
+    def _goal(self, found: _SearchResult, goal: float, level: float, *, smooth: bool) -> Goal:
         question, problem = self.posed.question, found.problem
         inside = [s for s in self.noise.symbols if s in problem.values]
-        slopes = Functions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
+        slopes = NlpFunctions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
         place = {s: k for k, s in enumerate(inside)}
         gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
         turned = np.array(gradient)[:, None] * found.per_goal(goal)
@@ -323,7 +364,7 @@ class Joint:
         ends = interval(value, half) if smooth else None
         return Goal(question.goal_text, question.maximize, value, ends)
 
-    def _kept(self, found: _Found, at: Values, goal: float) -> tuple[Kept, ...]:
+    def _kept(self, found: _SearchResult, at: Values, goal: float) -> tuple[Kept, ...]:
         made = []
         margins = computed_at([c.margin for c in self.conditions], at)
         solution = found.solution
@@ -351,7 +392,7 @@ class Joint:
         return tuple(made)
 
     def _relaxations(
-        self, found: Solution, values: Values, sought: Searched
+        self, found: NlpSolution, values: Values, sought: ScaledQuestion
     ) -> tuple[Relaxation, ...]:
         made = []
         for relaxed in found.shortfalls:
@@ -360,13 +401,15 @@ class Joint:
             number = int(relaxed.name)
             condition = self.conditions[number]
             if not condition.law:
-                by = _in_units(sought.ratios[number], abs(relaxed.by), values)
+                by = _relaxation_in_units(sought.ratios[number], abs(relaxed.by), values)
                 if math.isfinite(by):
                     made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
         return tuple(made)
 
 
-def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, float, bool]:
+def _bounds_and_positivity(
+    bounds: Sequence[tuple[str, sp.Expr]], values: Values
+) -> tuple[float, float, bool]:
     """The range of an unknown, and whether it is above 0 throughout."""
     low, high, positive = -math.inf, math.inf, False
     for relation, limit in bounds:
@@ -379,7 +422,7 @@ def _box(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[float, 
     return low, high, positive
 
 
-def _strict_ends(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[bool, bool]:
+def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[bool, bool]:
     """Whether the lower and the upper end of an unknown are left out."""
     ends = [(relation, evaluated(limit, values)) for relation, limit in bounds]
     low = max((end for relation, end in ends if relation.startswith(">")), default=-math.inf)
@@ -388,7 +431,7 @@ def _strict_ends(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple
 
 
 @dataclass(frozen=True)
-class _Found:
+class _SearchResult:
     """What a search has found.
 
     Attributes:
@@ -400,17 +443,17 @@ class _Found:
         moved: all that is moved -> its value.
     """
 
-    problem: Problem
-    solution: Solution
-    sought: Searched
-    scales: Sequence[Scale]
+    problem: NlpProblem
+    solution: NlpSolution
+    sought: ScaledQuestion
+    scales: Sequence[UnknownScale]
     fixed: Mapping[sp.Symbol, float]
     moved: Mapping[sp.Symbol, float]
 
     def choice(self, x: Array) -> dict[str, float]:
         """The unknowns of the question at another point of the problem."""
         moved = {**self.fixed, **dict(zip(self.problem.unknowns, x.tolist(), strict=True))}
-        return {s.unknown.name: s.value(moved[s.searched]) for s in self.scales}
+        return {s.unknown.name: s.value(moved[s.variable]) for s in self.scales}
 
     def per_goal(self, goal: float) -> float:
         """How the goal changes with what was searched: it, or its logarithm."""
@@ -418,7 +461,7 @@ class _Found:
 
     def names(self, of: Sequence[str]) -> list[str]:
         """The unknowns of which these are what is moved."""
-        return [s.unknown.name for s in self.scales if s.searched.name in of]
+        return [s.unknown.name for s in self.scales if s.variable.name in of]
 
 
 def times_exp(x: float, power: float) -> float:
@@ -429,7 +472,7 @@ def times_exp(x: float, power: float) -> float:
         return math.inf
 
 
-def _in_units(ratio: Ratio | None, by: float, values: Values) -> float:
+def _relaxation_in_units(ratio: Ratio | None, by: float, values: Values) -> float:
     """How much a bound gives way, in its units, where its ratio was looked at; infinite where that is
     more than a float."""
     if ratio is None:
@@ -443,7 +486,7 @@ def _in_units(ratio: Ratio | None, by: float, values: Values) -> float:
     return by
 
 
-def _where(conditions: Sequence[Condition], result: _Found) -> str:
+def _location_text(conditions: Sequence[AlgebraicConstraint], result: _SearchResult) -> str:
     found = result.solution
     if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
         return "the only choice that the constraints leave"
@@ -460,8 +503,8 @@ def _where(conditions: Sequence[Condition], result: _Found) -> str:
     return "; ".join(filter(None, (held, *ends))) or "inside"
 
 
-def _proof(found: Solution, per: float) -> tuple[str, ...]:
-    kept = f"{KEPT}, to {max(found.violation, 1e-16):.0e} of its terms"
+def _proof_lines(found: NlpSolution, per: float) -> tuple[str, ...]:
+    kept = f"{ALL_CONSTRAINTS_KEPT}, to {max(found.violation, 1e-16):.0e} of its terms"
     if found.gap is not None:
         return (kept, f"convex: no other choice is better by more than {found.gap * per:.1e}")
     if found.convex:
@@ -475,7 +518,7 @@ def _proof(found: Solution, per: float) -> tuple[str, ...]:
     return (kept, f"{starts}; that no other choice is better is not proved")
 
 
-def _equally_good(
+def _alternative_lines(
     others: Sequence[Mapping[str, float]], flat: Sequence[Mapping[str, float]]
 ) -> tuple[str, ...]:
     """Other choices as good as the answer, in lines."""
@@ -485,13 +528,13 @@ def _equally_good(
         ("as good as well, so that no optimum is isolated", flat),
     ):
         if choices:
-            shown = ["; ".join(_listed(choice) for choice in choices[:SHOWN])]
-            shown += [f"and {len(choices) - SHOWN} more"] if len(choices) > SHOWN else []
+            shown = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED])]
+            shown += [f"and {len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else []
             lines.append(f"{what}: {'; '.join(shown)}")
     return tuple(lines)
 
 
-def _listed(choice: Mapping[str, float]) -> str:
-    few = list(choice.items())[:SHOWN]
-    more = ", …" if len(choice) > SHOWN else ""
+def _choice_text(choice: Mapping[str, float]) -> str:
+    few = list(choice.items())[:MAX_LISTED]
+    more = ", …" if len(choice) > MAX_LISTED else ""
     return ", ".join(f"{name} = {value:.6g}" for name, value in few) + more

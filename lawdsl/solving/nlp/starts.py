@@ -14,41 +14,44 @@ import numpy as np
 import scipy.spatial
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.problem import Problem
+from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 
-CORNERS = 6  # corners that starts lie between, at least
-CLOUD = 1024  # points of a cloud
-WIDE, NARROW = 14.0, 2.5  # decades to each side of 1 over which unknowns without an end are spread
+MIN_CORNERS = 6  # corners that starts lie between, at least
+CLOUD_SIZE = 1024  # points of a cloud
+WIDE_DECADES, NARROW_DECADES = (
+    14.0,
+    2.5,
+)  # decades to each side of 1 over which unknowns without an end are spread
 NEIGHBOURS = 8  # than which a point is to be better
-REPAIRS = 12  # steps towards the constraints
-PROJECTIONS = 3  # onto affine equalities and back into the box
+MAX_REPAIR_STEPS = 12  # steps towards the constraints
+AFFINE_PROJECTIONS = 3  # onto affine equalities and back into the box
 
 
 @dataclass(frozen=True)
-class Cloud:
+class PointCloud:
     """Points of a problem, in the units of its expressions.
 
     Attributes:
         points: shape (n, points).
         shares: the same in the unit cube.
         values: of the objective, shape (points,); inf where it has none.
-        missed: the largest violation of a constraint, in units that suit a point amid the domain;
+        violations: the largest violation of a constraint, in units that suit a point amid the domain;
             0 where all are met, inf where one has no value.
     """
 
     points: Array
     shares: Array
     values: Array
-    missed: Array
+    violations: Array
 
     def order(self) -> NDArray[np.intp]:
         """Numbers of the points, the best first: feasible ones by value, others by violation."""
-        return np.lexsort((self.values, self.missed))
+        return np.lexsort((self.values, self.violations))
 
 
-def cloud(problem: Problem, seed: int, size: int = CLOUD) -> Cloud:
+def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> PointCloud:
     """Points in every part of a problem's box."""
     from scipy.stats.qmc import Sobol  # takes longer to import than most questions take
 
@@ -56,21 +59,23 @@ def cloud(problem: Problem, seed: int, size: int = CLOUD) -> Cloud:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are dimensions without direction numbers
         shares = Sobol(len(low), seed=seed).random(size).T
-    decades = np.where(np.arange(size) % 2 == 0, NARROW, WIDE)
-    points = np.array([_placed(*each, decades) for each in zip(shares, low, high, strict=True)])
-    points = np.where(problem.decades[:, None], _by_factors(shares, low, high), points)
-    points = _onto_equalities(problem, points)
+    decades = np.where(np.arange(size) % 2 == 0, NARROW_DECADES, WIDE_DECADES)
+    points = np.array(
+        [_points_in_range(*each, decades) for each in zip(shares, low, high, strict=True)]
+    )
+    points = np.where(problem.decades[:, None], _log_uniform(shares, low, high), points)
+    points = _project_on_affine_equalities(problem, points)
     values = problem.functions.on(points)[0]
     usable = np.isfinite(values).all(axis=0)
-    return Cloud(
+    return PointCloud(
         points,
         shares,
         np.where(usable, values[0], np.inf),
-        np.where(usable, missed(problem, values), np.inf),
+        np.where(usable, largest_violations(problem, values), np.inf),
     )
 
 
-def missed(problem: Problem, values: Array) -> Array:
+def largest_violations(problem: NlpProblem, values: Array) -> Array:
     """The largest violation at points of which the values are known, shape (points,), relative to
     how far the values of each constraint are spread."""
     over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
@@ -85,7 +90,7 @@ def missed(problem: Problem, values: Array) -> Array:
     return found
 
 
-def _placed(share: Array, low: float, high: float, decades: Array) -> Array:
+def _points_in_range(share: Array, low: float, high: float, decades: Array) -> Array:
     """Shares of an unknown's range: evenly between two ends, else over decades of magnitude."""
     if np.isfinite(low) and np.isfinite(high):
         return np.asarray(low + share * (high - low))
@@ -97,14 +102,14 @@ def _placed(share: Array, low: float, high: float, decades: Array) -> Array:
     return np.asarray(sign * 10 ** (decades * (2 * np.abs(2 * share - 1) - 1)))
 
 
-def _by_factors(shares: Array, low: Array, high: Array) -> Array:
+def _log_uniform(shares: Array, low: Array, high: Array) -> Array:
     """Evenly in logarithms."""
     with np.errstate(all="ignore"):
         found: Array = low[:, None] * (high / low)[:, None] ** shares
     return found
 
 
-def _onto_equalities(problem: Problem, points: Array) -> Array:
+def _project_on_affine_equalities(problem: NlpProblem, points: Array) -> Array:
     """Points moved onto the affine equalities, as far as the box allows."""
     polytope = problem.polytope
     low, high = polytope.tightened
@@ -114,14 +119,14 @@ def _onto_equalities(problem: Problem, points: Array) -> Array:
     a = (polytope.slopes * columns / rows[:, None])[polytope.equality]
     b = (polytope.offsets / rows)[polytope.equality, None]
     back = np.linalg.pinv(a)
-    for _ in range(PROJECTIONS):
+    for _ in range(AFFINE_PROJECTIONS):
         points = points - columns[:, None] * (back @ (a @ (points / columns[:, None]) + b))
         points = np.clip(points, low[:, None], high[:, None])
     return points
 
 
-def chosen_starts(
-    problem: Problem, centre: Array, count: int, seed: int, spread: Cloud | None = None
+def choose_starts(
+    problem: NlpProblem, centre: Array, count: int, seed: int, spread: PointCloud | None = None
 ) -> list[Array]:
     """Where so many searches start.
 
@@ -136,20 +141,20 @@ def chosen_starts(
         return [centre]
     between = _between_corners(problem, centre, (count - 1) // 3, seed)
     chosen = [centre, *between]
-    spread = cloud(problem, seed) if spread is None else spread
-    for k in _promising(spread, count - len(chosen)):
+    spread = point_cloud(problem, seed) if spread is None else spread
+    for k in _promising_points(spread, count - len(chosen)):
         x = spread.points[:, k]
-        chosen.append(repaired(problem, x) if spread.missed[k] > 0 else x)
+        chosen.append(repair(problem, x) if spread.violations[k] > 0 else x)
     return chosen
 
 
-def _between_corners(problem: Problem, centre: Array, count: int, seed: int) -> list[Array]:
+def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) -> list[Array]:
     """Points between the centre and corners of what the affine conditions leave; none where that
     has no end."""
     if not np.isfinite(problem.polytope.tightened).all():
         return []
     rng = np.random.default_rng(seed)
-    corners = problem.polytope.corners(max(CORNERS, 2 * len(centre)), rng)
+    corners = problem.polytope.corners(max(MIN_CORNERS, 2 * len(centre)), rng)
     if not corners:
         return []
     shares = rng.dirichlet(np.full(len(corners), 0.3), size=count)
@@ -157,10 +162,10 @@ def _between_corners(problem: Problem, centre: Array, count: int, seed: int) -> 
     return list((1 - inside) * (shares @ np.array(corners)) + inside * centre)
 
 
-def _promising(spread: Cloud, count: int) -> list[int]:
+def _promising_points(spread: PointCloud, count: int) -> list[int]:
     """Numbers of points: two thirds of them better than their neighbours, the others first of all."""
     order = spread.order()
-    usable = order[np.isfinite(spread.missed[order])]
+    usable = order[np.isfinite(spread.violations[order])]
     if not len(usable):
         return []
     rank = np.empty(len(order), dtype=int)
@@ -175,11 +180,11 @@ def _promising(spread: Cloud, count: int) -> list[int]:
     return list(chosen)[:count]
 
 
-def repaired(problem: Problem, x: Array) -> Array:
+def repair(problem: NlpProblem, x: Array) -> Array:
     """A point moved towards the constraints that it violates, by Gauss and Newton's steps."""
     low, high = problem.polytope.tightened
     best, least = x, np.inf
-    for _ in range(REPAIRS):
+    for _ in range(MAX_REPAIR_STEPS):
         there = problem.in_units_at(x)
         assert there.units is not None
         u = x / there.units.unknowns

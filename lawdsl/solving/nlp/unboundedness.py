@@ -9,26 +9,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.solving.nlp.problem import Fall, Problem
+from lawdsl.solving.nlp.problem import NlpProblem, UnboundedPath
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-PATHS = 2000
-PLAIN = 64  # of these on which unknowns grow as t, or not at all
-TIMES = 10.0 ** np.arange(0, 61, 2)  # t
-GROWTHS = (0.0, -1.0, 0.25, 0.5, 1.0, 1.0, 1.0)  # powers of t; -1 for its logarithm
-HUGE = 1e30  # no unit makes a number near 1 of it: a fall that goes on to there
-STEPS = 7  # of two decades each, over which a fall has to go on
-STEADY = 0.99  # each step lowers the value by at least this share of what the last one did
-NUDGE, SMOOTH = 1e-7, 1e-3  # relative: a point so near has a value that differs by no more
-PROJECTIONS = 8  # of Newton's steps of a point onto curved equalities
-KEPT = 1e-9  # of the terms of an equality: rounding
-FARTHEST = 1e9  # a point further out is no start of a path
-SHOWN = 3  # points of a path that are kept
+PATH_COUNT = 2000
+PLAIN_PATHS = 64  # of these on which unknowns grow as t, or not at all
+PATH_TIMES = 10.0 ** np.arange(0, 61, 2)  # t
+GROWTH_EXPONENTS = (0.0, -1.0, 0.25, 0.5, 1.0, 1.0, 1.0)  # powers of t; -1 for its logarithm
+UNBOUNDED_SIZE = 1e30  # no unit makes a number near 1 of it: a fall that goes on to there
+MIN_FALL_STEPS = 7  # of two decades each, over which a fall has to go on
+MIN_STEP_RATIO = 0.99  # each step lowers the value by at least this share of what the last one did
+NUDGE_SIZE, MAX_NUDGE_CHANGE = (
+    1e-7,
+    1e-3,
+)  # relative: a point so near has a value that differs by no more
+CURVED_PROJECTIONS = 8  # of Newton's steps of a point onto curved equalities
+EQUALITY_RTOL = 1e-9  # of the terms of an equality: rounding
+MAX_START = 1e9  # a point further out is no start of a path
+MAX_REPORTED_POINTS = 3  # points of a path that are kept
 
 
-def fall(problem: Problem, x: Array, best: float, seed: int) -> Fall | None:
+def find_unbounded_path(
+    problem: NlpProblem, x: Array, best: float, seed: int
+) -> UnboundedPath | None:
     """A path along which a problem has no least value.
 
     Args:
@@ -44,17 +49,17 @@ def fall(problem: Problem, x: Array, best: float, seed: int) -> Fall | None:
     open_ends = np.isinf(ends[1]), np.isinf(ends[0])
     if not (open_ends[0] | open_ends[1]).any():
         return None
-    points = _paths(problem, x, open_ends, np.random.default_rng(seed))
+    points = _draw_paths(problem, x, open_ends, np.random.default_rng(seed))
     n, paths, times = points.shape
     if set(np.flatnonzero(problem.equality)) - set(problem.polytope.rows.tolist()):
-        points = _onto_equalities(problem, points.reshape(n, -1)).reshape(points.shape)
+        points = _project_on_equalities(problem, points.reshape(n, -1)).reshape(points.shape)
     values, slopes = problem.functions.on(points.reshape(n, -1))
-    kept = _kept(problem, points.reshape(n, -1), values, slopes).reshape(paths, times)
+    kept = _feasible_points(problem, points.reshape(n, -1), values, slopes).reshape(paths, times)
     goal = values[0].reshape(paths, times)
     known = kept & np.isfinite(goal)
     # a path is followed up to overflow: only that may stop it
     beyond = np.isinf(np.abs(values)).any(axis=0).reshape(paths, times) | ~np.isfinite(goal)
-    nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE, 1.0)[:, None]
+    nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE_SIZE, 1.0)[:, None]
     nudged = problem.functions.on(points.reshape(n, -1) * nudge)[0][0]
     smooth = np.abs(nudged.reshape(paths, times) - goal)
     found: list[tuple[float, bool, int, int]] = []
@@ -65,95 +70,104 @@ def fall(problem: Problem, x: Array, best: float, seed: int) -> Fall | None:
             continue
         low = float(goal[k, end - 1])
         far = np.max(np.abs(points[:, k, end - 1]), where=open_ends[0] | open_ends[1], initial=0.0)
-        if far < HUGE and abs(low) < HUGE:
+        if far < UNBOUNDED_SIZE and abs(low) < UNBOUNDED_SIZE:
             continue
-        endless = _falls(goal[k, :end], known[k, :end], smooth[k, end - 1])
-        if endless or _approaches(goal[k, :end], known[k, :end], smooth[k, end - 1], best):
+        endless = _falls_without_bound(goal[k, :end], known[k, :end], smooth[k, end - 1])
+        if endless or _approaches_lower_value(
+            goal[k, :end], known[k, :end], smooth[k, end - 1], best
+        ):
             found.append((low, endless, k, end))
     if not found:
         return None
     endless = any(one[1] for one in found)
     plain = [one for one in found if one[1] == endless]
     _, _, k, end = min(
-        plain, key=lambda one: (one[2] >= PLAIN, one[2] if one[2] < PLAIN else one[0])
+        plain, key=lambda one: (one[2] >= PLAIN_PATHS, one[2] if one[2] < PLAIN_PATHS else one[0])
     )
-    falling = _begins(goal[k, :end], known[k, :end])
-    shown = np.unique(np.linspace(falling, end - 1, 2 * SHOWN).round().astype(int))[:SHOWN]
-    return Fall(points[:, k, shown].T, goal[k, shown], endless)
+    falling = _descent_start(goal[k, :end], known[k, :end])
+    shown = np.unique(np.linspace(falling, end - 1, 2 * MAX_REPORTED_POINTS).round().astype(int))[
+        :MAX_REPORTED_POINTS
+    ]
+    return UnboundedPath(points[:, k, shown].T, goal[k, shown], endless)
 
 
-def _begins(goal: Array, known: Mask) -> int:
+def _descent_start(goal: Array, known: Mask) -> int:
     """From which point on a path is feasible and falls."""
     rises = np.flatnonzero((np.diff(goal) > 0) | ~known[1:] | ~known[:-1])
     return int(rises[-1]) + 1 if len(rises) else 0
 
 
-def _falls(goal: Array, known: Mask, smooth: float) -> bool:
+def _falls_without_bound(goal: Array, known: Mask, smooth: float) -> bool:
     """Whether the value falls in each of the last decades by as much as in the one before, and is
     no product of rounding, which a nearby point does not share."""
-    if len(goal) < STEPS or not known[-STEPS:].all():
+    if len(goal) < MIN_FALL_STEPS or not known[-MIN_FALL_STEPS:].all():
         return False
-    drops = -np.diff(goal[-STEPS:])
-    steady = np.all(drops > 0) and np.all(drops[1:] >= STEADY * drops[:-1])
-    return bool(steady and smooth <= SMOOTH * abs(goal[-1]))
+    drops = -np.diff(goal[-MIN_FALL_STEPS:])
+    steady = np.all(drops > 0) and np.all(drops[1:] >= MIN_STEP_RATIO * drops[:-1])
+    return bool(steady and smooth <= MAX_NUDGE_CHANGE * abs(goal[-1]))
 
 
-def _approaches(goal: Array, known: Mask, smooth: float, best: float) -> bool:
+def _approaches_lower_value(goal: Array, known: Mask, smooth: float, best: float) -> bool:
     """Whether the value never rises from some decade on, and ends below the best one known."""
-    falling = goal[_begins(goal, known) :]
+    falling = goal[_descent_start(goal, known) :]
     rounding = 1e-13 * abs(best) if np.isfinite(best) else 0.0
-    if len(falling) < STEPS or not goal[-1] < best - rounding:
+    if len(falling) < MIN_FALL_STEPS or not goal[-1] < best - rounding:
         return False
-    return bool(np.sum(np.diff(falling) < 0) >= 2 and smooth <= SMOOTH * (falling[0] - falling[-1]))
+    return bool(
+        np.sum(np.diff(falling) < 0) >= 2
+        and smooth <= MAX_NUDGE_CHANGE * (falling[0] - falling[-1])
+    )
 
 
-def _kept(problem: Problem, points: Array, values: Array, slopes: Array) -> Mask:
+def _feasible_points(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
     """Which points keep all constraints: inequalities without any allowance."""
     kept: Mask = np.all(values[1:][~problem.equality] <= 0, axis=0)
     if problem.equality.any():
         own = np.abs(np.nan_to_num(slopes[1:][problem.equality]))
         terms = np.einsum("kip,ip->kp", own, np.abs(points))
-        kept &= np.all(np.abs(values[1:][problem.equality]) <= KEPT * terms, axis=0)
+        kept &= np.all(np.abs(values[1:][problem.equality]) <= EQUALITY_RTOL * terms, axis=0)
     return kept
 
 
-def _paths(problem: Problem, x: Array, ends: tuple[Mask, Mask], rng: np.random.Generator) -> Array:
+def _draw_paths(
+    problem: NlpProblem, x: Array, ends: tuple[Mask, Mask], rng: np.random.Generator
+) -> Array:
     """Points along paths, shape (n, paths, times)."""
     low, high = problem.polytope.tightened
     n = len(low)
     endless = ends[0] | ends[1]
     sign = np.where(ends[0] & ends[1], 0.0, np.where(ends[0], 1.0, -1.0))[:, None]
-    sign = np.where(sign == 0, rng.choice([-1.0, 1.0], size=(n, PATHS)), sign)
-    growth = rng.choice(GROWTHS, size=(n, PATHS))
-    alike = rng.random(PATHS) < 0.5  # half of the paths are straight
+    sign = np.where(sign == 0, rng.choice([-1.0, 1.0], size=(n, PATH_COUNT)), sign)
+    growth = rng.choice(GROWTH_EXPONENTS, size=(n, PATH_COUNT))
+    alike = rng.random(PATH_COUNT) < 0.5  # half of the paths are straight
     growth[:, alike] = rng.choice([0.0, 1.0, 1.0], size=(n, int(alike.sum())))
-    factor = 10 ** rng.uniform(-2, 2, size=(n, PATHS))
-    factor = np.where(rng.random((n, PATHS)) < 0.4, 1.0, factor) * sign
-    growth[:, :PLAIN] = np.where(
-        _choices(n), 1.0, 0.0
+    factor = 10 ** rng.uniform(-2, 2, size=(n, PATH_COUNT))
+    factor = np.where(rng.random((n, PATH_COUNT)) < 0.4, 1.0, factor) * sign
+    growth[:, :PLAIN_PATHS] = np.where(
+        _growth_choices(n), 1.0, 0.0
     )  # the plainest first: all grow as t, or stay
-    factor[:, :PLAIN] = np.sign(factor[:, :PLAIN])
+    factor[:, :PLAIN_PATHS] = np.sign(factor[:, :PLAIN_PATHS])
     factor = np.where(endless[:, None] & (growth != 0), factor, 0.0)
-    start = np.where(np.abs(x) < FARTHEST, x, 0.0)[:, None]
+    start = np.where(np.abs(x) < MAX_START, x, 0.0)[:, None]
     between = np.isfinite(low) & np.isfinite(high)
     with np.errstate(invalid="ignore"):
         span = np.where(between, high - low, 0.0)
-    drawn = np.where(between, low, 0.0)[:, None] + rng.random((n, PATHS)) * span[:, None]
-    elsewhere = between[:, None] & (rng.random(PATHS) < 0.5)
+    drawn = np.where(between, low, 0.0)[:, None] + rng.random((n, PATH_COUNT)) * span[:, None]
+    elsewhere = between[:, None] & (rng.random(PATH_COUNT) < 0.5)
     base = np.where(elsewhere, drawn, start)
-    factor = _within_equalities(problem, factor, growth)
+    factor = _keep_affine_equalities(problem, factor, growth)
     power = growth[:, :, None]
-    grown = np.where(power < 0, np.log1p(TIMES), TIMES ** np.maximum(power, 0.0))
+    grown = np.where(power < 0, np.log1p(PATH_TIMES), PATH_TIMES ** np.maximum(power, 0.0))
     points = base[:, :, None] + factor[:, :, None] * grown
     return np.asarray(np.clip(points, low[:, None, None], high[:, None, None]))
 
 
-def _onto_equalities(problem: Problem, points: Array) -> Array:
+def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
     """Points moved onto equalities that are not affine, by Newton's steps: the shortest, relative to
     the unknowns. Points that do not come near stay what they are."""
     low, high = problem.polytope.tightened
     rows = np.flatnonzero(problem.equality)
-    for _ in range(PROJECTIONS):
+    for _ in range(CURVED_PROJECTIONS):
         values, slopes = problem.functions.on(points)
         over, by = np.nan_to_num(values[1:][rows]), np.nan_to_num(slopes[1:][rows])
         lengths = np.maximum(np.abs(points), 1.0)
@@ -166,14 +180,14 @@ def _onto_equalities(problem: Problem, points: Array) -> Array:
     return points
 
 
-def _choices(n: int) -> Mask:
+def _growth_choices(n: int) -> Mask:
     """Which unknowns grow on the plainest paths, shape (n, PLAIN): first each alone, then several."""
-    alone = np.eye(n, dtype=bool)[:, : PLAIN // 2]
-    more = np.random.default_rng(0).random((n, PLAIN - alone.shape[1])) < 0.6
+    alone = np.eye(n, dtype=bool)[:, : PLAIN_PATHS // 2]
+    more = np.random.default_rng(0).random((n, PLAIN_PATHS - alone.shape[1])) < 0.6
     return np.hstack([alone, more])
 
 
-def _within_equalities(problem: Problem, factor: Array, growth: Array) -> Array:
+def _keep_affine_equalities(problem: NlpProblem, factor: Array, growth: Array) -> Array:
     """Straight paths turned so that they keep affine equalities."""
     polytope = problem.polytope
     a = polytope.slopes[polytope.equality]

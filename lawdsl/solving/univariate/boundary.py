@@ -19,8 +19,8 @@ from lawdsl.law import text
 from lawdsl.law.law import Law
 from lawdsl.law.quantities import Bound, Quantity
 from lawdsl.proof.decide import check_claim
-from lawdsl.solving.formulate.closed_form import flat, isolated, tidied
-from lawdsl.solving.formulate.sources import Source
+from lawdsl.solving.formulate.closed_form import flatten_powers, isolate, tidy_powers
+from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Conflict, Threshold
 
@@ -45,7 +45,7 @@ def thresholds(
         if formula is not None:
             value = evaluated(formula, values)
             relation = ">" if value > values[symbol] else "<"
-            shown = text.text(tidied(formula))
+            shown = text.text(tidy_powers(formula))
             found.append(Threshold(name, value, relation, shown))
     return found
 
@@ -65,7 +65,7 @@ def zero_of(
     """
     if symbol not in expression.free_symbols or expression.has(*NOT_FINITE):
         return None
-    formula = isolated(flat(expression), symbol)
+    formula = isolate(flatten_powers(expression), symbol)
     if formula is None:
         return None
     value = evaluated(formula, values)
@@ -79,7 +79,7 @@ def zero_of(
 
 def conflicts(
     slope: sp.Expr,
-    source: Source,
+    source: FitSource,
     names: Mapping[str, sp.Symbol],
     values: Mapping[sp.Symbol, float],
 ) -> Iterator[Conflict]:
@@ -104,14 +104,14 @@ def conflicts(
             upwards = evaluated(needed, values) > values[symbol]
             if bound.lower == upwards:
                 continue  # the bound leaves room on that side
-            limit = flat(bound.limit.xreplace(own))
-            proof = _proof(source, limit, flat(needed), bound, values)
+            limit = flatten_powers(bound.limit.xreplace(own))
+            proof = _proof(source, limit, flatten_powers(needed), bound, values)
             if proof:
                 yield _conflict(source, quantity, bound, limit, needed, names, values, proof)
 
 
 def _conflict(
-    source: Source,
+    source: FitSource,
     quantity: Quantity,
     bound: Bound,
     limit: sp.Expr,
@@ -121,9 +121,9 @@ def _conflict(
     proof: tuple[str, ...],
 ) -> Conflict:
     relation = "<" if bound.lower else ">"
-    shown = text.text(source.unprefixed(tidied(needed)))
+    shown = text.text(source.unprefixed(tidy_powers(needed)))
     own = {n: s for n, s in names.items() if s in source.settings}
-    at = {n: zero_of(flat(limit - needed), s, values) for n, s in own.items()}
+    at = {n: zero_of(flatten_powers(limit - needed), s, values) for n, s in own.items()}
     return Conflict(
         source.use,
         f"{quantity.name} {bound.relation} {bound.text}",
@@ -137,7 +137,7 @@ def _conflict(
 
 
 def _proof(
-    source: Source,
+    source: FitSource,
     limit: sp.Expr,
     needed: sp.Expr,
     bound: Bound,
@@ -148,7 +148,7 @@ def _proof(
     The quotient of both is written as a law of its own, in the domains of the parameters that are
     left in it, and that it passes 1 is its claim.
     """
-    quotient = flat(limit / needed if bound.lower else needed / limit)
+    quotient = flatten_powers(limit / needed if bound.lower else needed / limit)
     if not (limit.is_positive and needed.is_positive):
         return ()
     law = _as_law(source, quotient, values)
@@ -158,7 +158,7 @@ def _proof(
     return verdict.proof if verdict.verdict == "proved" else ()
 
 
-def _as_law(source: Source, quotient: sp.Expr, values: Mapping[sp.Symbol, float]) -> Law | None:
+def _as_law(source: FitSource, quotient: sp.Expr, values: Mapping[sp.Symbol, float]) -> Law | None:
     """A law whose only claim is that a quotient is at least 1; None where it cannot be written."""
     parameters = {source.symbols[q.name]: q for q in source.law.parameters}
     known = sorted(quotient.free_symbols - set(parameters), key=str)

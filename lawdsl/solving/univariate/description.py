@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lawdsl.language.questions import Question
-from lawdsl.solving.formulate.problem import Condition
+from lawdsl.solving.formulate.problem import AlgebraicConstraint
 from lawdsl.solving.univariate.line_minimum import Candidate, Line
 from lawdsl.solving.univariate.roots import Range
 
@@ -14,7 +14,9 @@ INSIDE = {"stationary": "inside, where the slope is 0"}
 SHOWN = 8  # turning points that are listed
 
 
-def where_of(name: str, best: Candidate, conditions: Sequence[Condition], whole: Range) -> str:
+def where_of(
+    name: str, best: Candidate, conditions: Sequence[AlgebraicConstraint], whole: Range
+) -> str:
     """Where an answer lies."""
     if best.which:
         names = [conditions[k].name for k in best.which]

@@ -17,7 +17,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.law.algebra import derivative
-from lawdsl.solving.formulate.closed_form import attempted
+from lawdsl.solving.formulate.closed_form import try_algebra
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.univariate.interval_functions import Formula
 from lawdsl.solving.univariate.kinks import NEAR, is_root
@@ -135,7 +135,7 @@ def _is_mirrored(frame: Frame, found: Found) -> bool:
         return False
     if not math.isclose(places[0], -found.best.at, rel_tol=NEAR):
         return False
-    return attempted(lambda: sp.expand(goal.xreplace({x: -x}) - goal)) == 0
+    return try_algebra(lambda: sp.expand(goal.xreplace({x: -x}) - goal)) == 0
 
 
 def roots_at(frame: Frame, found: Found) -> Iterator[Root]:

@@ -13,7 +13,7 @@ from lawdsl.compiling.interval_evaluation import Prepared
 from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_of
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.law.algebra import derivative
-from lawdsl.solving.formulate.closed_form import flat
+from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.univariate.asymptotics import Approach, Ending, ending, limit
 
 
@@ -34,7 +34,7 @@ class Formula:
         """Its derivative by the unknown, without the infinite slopes of steps."""
         made = derivative(self.expression, self.unknown)
         made = made.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
-        return Formula(flat(made), self.unknown)
+        return Formula(flatten_powers(made), self.unknown)
 
     @cached_property
     def products(self) -> tuple[tuple[Formula, Formula], ...]:
@@ -44,7 +44,9 @@ class Formula:
         ones = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
         return tuple(
             (
-                Formula(flat(sp.Add(*(flat(t / one) for t in terms))), self.unknown),
+                Formula(
+                    flatten_powers(sp.Add(*(flatten_powers(t / one) for t in terms))), self.unknown
+                ),
                 Formula(one, self.unknown),
             )
             for one in ones

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.solving.uncertainty import NOTHING
+from lawdsl.solving.uncertainty import ZERO_WIDTH_RTOL
 from lawdsl.solving.univariate.implicit_derivatives import roots_at
 from lawdsl.solving.univariate.line_functions import Along
 from lawdsl.solving.univariate.state import Found, Frame, Values
@@ -109,7 +109,9 @@ def _width(frame: Frame, found: Found) -> float | None:
     widths = []
     for root in roots_at(frame, found):
         half = frame.noise.half_widths(root.by_parameters[:, None], found.level)[0]
-        moved = np.isfinite(half) and half > NOTHING * abs(found.best.at)  # not by rounding alone
+        moved = np.isfinite(half) and half > ZERO_WIDTH_RTOL * abs(
+            found.best.at
+        )  # not by rounding alone
         widths += [float(half)] if moved else []
     return max(widths, default=None)
 

@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 
 from lawdsl.compiling.intervals import Interval, middle
-from lawdsl.solving.formulate.closed_form import flat
+from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.univariate.interval_functions import Formula, Function
 from lawdsl.solving.univariate.roots import in_order, roots_between
 
@@ -130,4 +130,4 @@ def _replaced(function: Function, branch: dict[sp.Expr, sp.Expr]) -> Function:
 
 @lru_cache(maxsize=512)
 def _formula(expression: sp.Expr, unknown: sp.Symbol) -> Formula:
-    return Formula(flat(expression), unknown)
+    return Formula(flatten_powers(expression), unknown)

@@ -8,8 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import sympy as sp
 
-from lawdsl.solving.formulate.closed_form import flat
-from lawdsl.solving.formulate.problem import Condition
+from lawdsl.solving.formulate.closed_form import flatten_powers
+from lawdsl.solving.formulate.problem import AlgebraicConstraint
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Relaxation
 from lawdsl.solving.univariate.boundary import zero_of
@@ -22,7 +22,7 @@ DIGITS = 6  # of a value that is advised
 
 
 def relaxations(
-    conditions: Sequence[Condition],
+    conditions: Sequence[AlgebraicConstraint],
     unknown: sp.Symbol,
     name: str,
     names: Mapping[str, sp.Symbol],
@@ -42,7 +42,7 @@ def relaxations(
     found = []
     for one in conditions:
         others = [c for c in conditions if c is not one]
-        short = Function(Formula(flat(-one.margin), unknown), values)
+        short = Function(Formula(flatten_powers(-one.margin), unknown), values)
         line = minimised(short, _margins(others, unknown, values), whole)
         if line.best is None:
             continue
@@ -66,7 +66,7 @@ def relaxations(
 
 
 def _margins(
-    conditions: Sequence[Condition], unknown: sp.Symbol, values: Mapping[sp.Symbol, float]
+    conditions: Sequence[AlgebraicConstraint], unknown: sp.Symbol, values: Mapping[sp.Symbol, float]
 ) -> list[Margin]:
     return [
         Margin(Function(Formula(c.margin, unknown), values), c.equality, c.strict)

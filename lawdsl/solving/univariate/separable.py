@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import sympy as sp
 
-from lawdsl.solving.formulate.elimination import Reduced
-from lawdsl.solving.formulate.problem import Posed
+from lawdsl.solving.formulate.elimination import ReducedProblem
+from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.result import STATUSES, Answer, Goal
 from lawdsl.solving.univariate.solver import Single
 
 
-def separated(problem: Reduced) -> list[Reduced] | None:
+def separated(problem: ReducedProblem) -> list[ReducedProblem] | None:
     """A problem for each unknown; None where the goal or a constraint has two in one term."""
     parts: dict[sp.Symbol, list[sp.Expr]] = {u.symbol: [] for u in problem.unknowns}
     rest = sp.S.Zero
@@ -28,7 +28,7 @@ def separated(problem: Reduced) -> list[Reduced] | None:
     if any(len(c.margin.free_symbols & set(parts)) > 1 for c in problem.conditions):
         return None
     return [
-        Reduced(
+        ReducedProblem(
             (u,),
             sp.Add(*parts[u.symbol], rest if not i else 0),
             tuple(c for c in problem.conditions if u.symbol in c.margin.free_symbols),
@@ -40,7 +40,7 @@ def separated(problem: Reduced) -> list[Reduced] | None:
 class Apart:
     """A question that falls into questions with one unknown each."""
 
-    def __init__(self, posed: Posed, problems: Sequence[Reduced]) -> None:
+    def __init__(self, posed: FormulatedQuestion, problems: Sequence[ReducedProblem]) -> None:
         self.posed = posed
         self.ways = [Single(posed, problem) for problem in problems]
 

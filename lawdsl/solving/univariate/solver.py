@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.law import text
-from lawdsl.solving.formulate.closed_form import attempted, flat, isolated, tidied
-from lawdsl.solving.formulate.elimination import Reduced
-from lawdsl.solving.formulate.problem import Condition, Posed
-from lawdsl.solving.inputs import check_kept, evaluated
-from lawdsl.solving.result import Answer, Chosen, Ends, Goal, Kept, Response, Threshold
-from lawdsl.solving.uncertainty import NOTHING, Noise, interval
+from lawdsl.solving.formulate.closed_form import flatten_powers, isolate, tidy_powers, try_algebra
+from lawdsl.solving.formulate.elimination import ReducedProblem
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
+from lawdsl.solving.inputs import check_given_constraints, evaluated
+from lawdsl.solving.result import (
+    Answer,
+    Chosen,
+    Ends,
+    Goal,
+    Kept,
+    Response,
+    Threshold,
+)
+from lawdsl.solving.uncertainty import ZERO_WIDTH_RTOL, FitUncertainty, interval
 from lawdsl.solving.univariate.boundary import conflicts, thresholds
 from lawdsl.solving.univariate.description import not_certain, proof_of, where_of
 from lawdsl.solving.univariate.implicit_derivatives import Moving, moving
@@ -32,7 +40,7 @@ from lawdsl.solving.univariate.roots import Range, centre
 from lawdsl.solving.univariate.sampling import better_point
 from lawdsl.solving.univariate.sensitivity import response, sensitivities, without_derivative
 from lawdsl.solving.univariate.state import Found, Frame, Values
-from lawdsl.solving.warnings import Lacking, warnings_of
+from lawdsl.solving.warnings import MissingInterval, answer_warnings
 
 Array = NDArray[np.float64]
 
@@ -49,24 +57,24 @@ class Single:
         problem: it with one unknown.
     """
 
-    def __init__(self, posed: Posed, problem: Reduced) -> None:
+    def __init__(self, posed: FormulatedQuestion, problem: ReducedProblem) -> None:
         assert problem.single is not None
         self.posed, self.problem, self.unknown = posed, problem, problem.single
         x = self.x = self.unknown.symbol
-        self.goal = Formula(flat(problem.goal), x)
+        self.goal = Formula(flatten_powers(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
-        self.margins = [Formula(flat(c.margin), x) for c in self.conditions]
+        self.margins = [Formula(flatten_powers(c.margin), x) for c in self.conditions]
         self._formulas: dict[tuple[str, int], sp.Expr | None] = {}
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> FitUncertainty:
         """Of the fits."""
-        return Noise.of(self.posed.sources)
+        return FitUncertainty.of(self.posed.sources)
 
     @cached_property
     def along(self) -> Along:
         """All of it as functions of the unknown."""
-        follow = [flat(f) for f in self.problem.follow.values()]
+        follow = [flatten_powers(f) for f in self.problem.follow.values()]
         return Along(self.goal, self.margins, follow, self.x, self.noise.symbols)
 
     @cached_property
@@ -110,7 +118,7 @@ class Single:
                 continue
             moved = {**values, self.posed.names[threshold.name]: beyond}
             try:
-                check_kept(self.posed, moved)
+                check_given_constraints(self.posed, moved)
             except LawdslError:
                 continue
             best = self._line(moved)[0].best
@@ -131,7 +139,12 @@ class Single:
     # No answer
 
     def _without(
-        self, values: Values, whole: Range, kept: Sequence[Condition], line: Line, level: float
+        self,
+        values: Values,
+        whole: Range,
+        kept: Sequence[AlgebraicConstraint],
+        line: Line,
+        level: float,
     ) -> Answer:
         name = self.unknown.name
         if not line.certain:
@@ -217,16 +230,18 @@ class Single:
             answer = replace(answer, conflicts=tuple(made))
         share = 1.0 if drawn is None else drawn.answered
         lacking = self._lacking(points, drawn, moves)
-        why = lacking or Lacking.ERRORS
-        told = warnings_of(self.posed, values, lacking is None, share, why)
+        why = lacking or MissingInterval.ERRORS
+        told = answer_warnings(self.posed, values, lacking is None, share, why)
         return replace(answer, diagnostics=told)
 
-    def _lacking(self, points: Points, drawn: Drawn | None, moves: Moving) -> Lacking | None:
+    def _lacking(
+        self, points: Points, drawn: Drawn | None, moves: Moving
+    ) -> MissingInterval | None:
         """Why there is no interval of the unknown or the goal; None where nothing is missing."""
         if drawn is None and self.noise.symbols:
             known = self.noise.known(points.by_parameters[: self.along.count, :, 0].T)
-            return Lacking.DERIVATIVE if known else Lacking.ERRORS
-        return Lacking.GOAL if self._gradient(points, moves) is None else None
+            return MissingInterval.DERIVATIVE if known else MissingInterval.ERRORS
+        return MissingInterval.GOAL if self._gradient(points, moves) is None else None
 
     def _not_beaten(
         self, found: Found, curve: tuple[Response, ...]
@@ -258,7 +273,7 @@ class Single:
     def _slope_at(self, x: float) -> sp.Expr | None:
         """The slope of the goal at an end of the range; None where algebra cannot write it."""
         place = {self.x: sp.Rational(repr(x))}
-        return attempted(lambda: self.goal.slope.expression.xreplace(place))
+        return try_algebra(lambda: self.goal.slope.expression.xreplace(place))
 
     def _closed(self, found: Found, values: Values) -> sp.Expr | None:
         """The unknown in closed form, where algebra gives one that agrees with the number."""
@@ -268,8 +283,8 @@ class Single:
         key = best.kind, active
         if key not in self._formulas:
             equation = self.along.outputs[active]
-            made = attempted(lambda: isolated(flat(equation), self.x))
-            tidy = None if made is None else attempted(lambda: self._tidy(made))
+            made = try_algebra(lambda: isolate(flatten_powers(equation), self.x))
+            tidy = None if made is None else try_algebra(lambda: self._tidy(made))
             self._formulas[key] = tidy
         formula = self._formulas[key]
         if formula is None:
@@ -278,7 +293,7 @@ class Single:
         return formula if abs(value - best.at) <= SAME * max(abs(best.at), 1e-300) else None
 
     def _tidy(self, formula: sp.Expr) -> sp.Expr:
-        return tidied(formula, self.posed.names.values())
+        return tidy_powers(formula, self.posed.names.values())
 
     def shown(self, formula: sp.Expr) -> str:
         """A formula as text; of one fit alone the parameters have no prefix."""
@@ -321,7 +336,7 @@ class Single:
             return None
         along = points.by_unknown[0, 0] * moved[:, None]
         found = gradient + along
-        return np.where(np.abs(found) <= NOTHING * np.abs(along), 0.0, found)
+        return np.where(np.abs(found) <= ZERO_WIDTH_RTOL * np.abs(along), 0.0, found)
 
     def _goal(self, points: Points, found: Found, moves: Moving) -> Goal:
         question = self.posed.question

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import sympy as sp
 
-from lawdsl.solving.formulate.problem import Condition, Posed, Unknown
-from lawdsl.solving.uncertainty import Noise
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
+from lawdsl.solving.uncertainty import FitUncertainty
 from lawdsl.solving.univariate.kinks import Kinks
 from lawdsl.solving.univariate.line_functions import Along
 from lawdsl.solving.univariate.line_minimum import Candidate, Line
@@ -32,12 +32,12 @@ class Frame:
         noise: of the fits.
     """
 
-    posed: Posed
+    posed: FormulatedQuestion
     unknown: Unknown
     follow: Mapping[sp.Symbol, sp.Expr]
-    conditions: Sequence[Condition]
+    conditions: Sequence[AlgebraicConstraint]
     along: Along
-    noise: Noise
+    noise: FitUncertainty
 
     @cached_property
     def kinks(self) -> Kinks | None:
