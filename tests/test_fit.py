@@ -451,7 +451,7 @@ def test_one_start_is_never_trusted():
     one = lawdsl.fit("chinchilla", table, starts=1)
 
     for fit in (given, one):
-        assert fit.agreement == lawdsl.fitting.records.Agreement(1, 1)
+        assert fit.agreement == lawdsl.fitting.result_parts.Agreement(1, 1)
         assert (codes(fit), fit.verdict) == (["F0104"], "caution")
 
 

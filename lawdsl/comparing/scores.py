@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from lawdsl.comparing.result import Scores
+from lawdsl.core.losses import HUBER
 from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, total
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result_parts import Loss
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 
 def scores(measured: Array, predicted: Array, objective: Objective) -> Scores:
     """The scores of predictions, both of shape (rows,)."""
-    huber = replace(objective, loss="huber", log=True)
+    huber = replace(objective, loss=HUBER.name, log=True)
     metrics = metrics_of(measured, predicted)
     return Scores(
         objective=total(losses(measured, predicted, objective)),
@@ -98,12 +99,7 @@ def aicc(total: float, parameters: int, rows: int) -> float:
 
 def _log_norm(tau: float, objective: Objective) -> float:
     """log Z(tau) = log ∫ exp(-rho(r)/tau) dr."""
-    if objective.loss == "squared":
-        return 0.5 * math.log(math.pi * tau)
-    delta = objective.delta
-    inside = math.sqrt(2 * math.pi * tau) * math.erf(delta / math.sqrt(2 * tau))
-    outside = 2 * tau / delta * math.exp(-(delta**2) / (2 * tau))
-    return math.log(inside + outside)
+    return objective.row.log_normalizer(tau, *objective.parameters)
 
 
 def _mean(values: list[float]) -> float:

@@ -150,9 +150,9 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
         loss, _, scale = name.rstrip(")").partition("(")
         found = replace(found, loss=loss, log=scale == "log", choice=None)
     if delta is not None:
-        if found.loss != "huber":
+        if "delta" not in found.row.parameters:
             help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"
-            raise LawdslError(Diagnostic("L0404", "a squared loss has no delta", help=help))
+            raise LawdslError(Diagnostic("L0404", f"a {found.loss} loss has no delta", help=help))
         if not 0 < delta < np.inf:
             message = f"Huber's delta is a number above 0, not {delta:g}"
             raise LawdslError(Diagnostic("L0404", message, help="write --delta 1e-3"))

@@ -1,6 +1,8 @@
-"""What a residual costs: Huber's loss, or its square."""
+"""Residuals -> losses and their derivatives, as arrays, for an objective."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,37 +12,76 @@ from lawdsl.language.resolver import Objective
 Array = NDArray[np.float64]
 
 
+class Arrays:
+    """The arithmetic of losses on arrays."""
+
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
+    where = staticmethod(np.where)
+    full_like = staticmethod(np.full_like)
+
+    @staticmethod
+    def ratio(x: Array, y: Array, at_zero: float, /) -> Array:
+        """x/y, or `at_zero` where y is 0."""
+        return np.divide(x, y, out=np.full_like(x, at_zero), where=y != 0)
+
+    # what rows of other losses are made of
+    abs = staticmethod(np.abs)
+    exp = staticmethod(np.exp)
+    log1p = staticmethod(np.log1p)
+    sqrt = staticmethod(np.sqrt)
+    tanh = staticmethod(np.tanh)
+
+
+ARRAYS: Any = Arrays()
+
+
 def rho(residual: Array, objective: Objective) -> Array:
-    """The loss of a residual. Huber: r²/2 within delta, delta·(|r| - delta/2) outside; or r²."""
+    """The loss of each residual."""
     with np.errstate(all="ignore"):
-        if objective.loss == "squared":
-            return residual * residual
-        near = clipped(residual, objective)
-        return near * (residual - near / 2)
+        value: Array = objective.row.value(ARRAYS, residual, *objective.parameters)
+        return value
 
 
 def rho_slope(residual: Array, objective: Objective) -> Array:
     """The derivative of the loss by the residual."""
-    near = clipped(residual, objective)
-    return 2 * near if objective.loss == "squared" else near
+    slope: Array = objective.row.slope(ARRAYS, residual, *objective.parameters)
+    return slope
+
+
+def value_and_slope(residual: Array, objective: Objective) -> tuple[Array, Array]:
+    """The loss of each residual and its derivative, at the cost of little more than one of them."""
+    return objective.row.value_and_slope(ARRAYS, residual, *objective.parameters)
 
 
 def rho_bend(residual: Array, objective: Objective, exact: bool) -> Array:
     """The second derivative of the loss by the residual, or the weight slope / residual."""
-    return bend_of(residual, clipped(residual, objective), objective, exact)
+    return bend_of(residual, rho_slope(residual, objective), objective, exact)
 
 
-def clipped(residual: Array, objective: Objective) -> Array:
-    """The residual, or what of it lies within Huber's delta."""
-    if objective.loss == "squared":
-        return residual
-    return np.minimum(np.maximum(residual, -objective.delta), objective.delta)
+def bend_of(residual: Array, slope: Array, objective: Objective, exact: bool) -> Array:
+    """`rho_bend` from residuals and slopes of the same shape."""
+    row = objective.row
+    second = row.curvature if exact else row.weight
+    curvature: Array = second(ARRAYS, residual, slope, *objective.parameters)
+    return curvature
 
 
-def bend_of(residual: Array, near: Array, objective: Objective, exact: bool) -> Array:
-    """`rho_bend` where what is clipped is known."""
-    if objective.loss == "squared":
-        return np.full_like(residual, 2.0)
-    if exact:
-        return (near == residual).astype(np.float64)
-    return np.divide(near, residual, out=np.ones_like(near), where=residual != 0)
+def least_squares_loss(objective: Objective) -> str | Any:
+    """The loss as `scipy.optimize.least_squares` takes it, of residuals divided by `f_scale`.
+
+    Its own name for it; else the function z -> (rho, rho', rho'') of z = r², shape (3, rows), with
+    2·loss = rho(r²): its first derivative is rho'(r)/r, its second (rho''(r) - rho'(r)/r)/(2·r²).
+    """
+    if objective.row.least_squares is not None:
+        return objective.row.least_squares
+
+    def of_squares(z: Array) -> Array:
+        r = np.sqrt(z)
+        value, slope = value_and_slope(r, objective)
+        weight = bend_of(r, slope, objective, exact=False)
+        curvature = bend_of(r, slope, objective, exact=True)
+        second = ARRAYS.ratio(curvature - weight, 2 * z, 0.0)
+        return np.stack([2 * value, weight, second])
+
+    return of_squares

@@ -6,9 +6,10 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.losses import LOSSES
 
-OBJECTIVES = ("huber(log)", "huber(raw)", "squared(log)", "squared(raw)")
-SHORT = {"huber": "huber(log)", "squared": "squared(raw)"}
+OBJECTIVES = tuple(f"{name}({scale})" for name in LOSSES for scale in ("log", "raw"))
+SHORT = {name: f"{name}({row.scale})" for name, row in LOSSES.items()}
 """Objectives by their loss alone."""
 
 METHODS = ("delta", "profile", "bootstrap")

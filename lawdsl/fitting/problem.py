@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
-from lawdsl.fitting.losses import bend_of, clipped, rho, rho_bend, rho_slope
+from lawdsl.fitting.losses import bend_of, rho, rho_bend, rho_slope, value_and_slope
 from lawdsl.fitting.transforms import (
     Transforms,
     Turn,
@@ -261,13 +261,10 @@ class Problem:
         """Values of the model, (starts, rows), beside the data. Floating-point errors are not held
         back here."""
         residual = (np.log(value) if self.takes_log else value) - self.goal
-        inside = clipped(residual, objective)
-        cost = inside * residual
-        if objective.loss != "squared":
-            cost -= inside * (0.5 * inside)
+        cost, slope = value_and_slope(residual, objective)
         loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
         loss[~np.isfinite(loss)] = np.inf
-        return Near(value, residual, inside, loss, objective)
+        return Near(value, residual, slope, loss, objective)
 
     def total(self, values: Array) -> Array:
         """The weighted sum over the rows of values of shape (starts, rows)."""
@@ -303,14 +300,14 @@ class Near:
     Attributes:
         value: of the model, shape (starts, rows).
         residual: of the same shape.
-        inside: the residual, or what of it lies within Huber's delta.
+        slope: the derivative of the loss by the residual, of the same shape.
         loss: shape (starts,); inf where the law has no value.
         objective: whose.
     """
 
     value: Array
     residual: Array
-    inside: Array
+    slope: Array
     loss: Array
     objective: Objective
     known: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
@@ -319,8 +316,7 @@ class Near:
         """The weighted first and second derivatives of each row's loss by the model's value, shape
         (starts, rows); the second exact, or those of reweighted least squares."""
         if exact not in self.known:
-            pull = 2 * self.inside if self.objective.loss == "squared" else self.inside
-            bend = bend_of(self.residual, self.inside, self.objective, exact)
+            pull, bend = self.slope, bend_of(self.residual, self.slope, self.objective, exact)
             if problem.weights is not None:
                 pull, bend = pull * problem.weights, bend * problem.weights
             if problem.takes_log:
@@ -335,7 +331,7 @@ class Near:
 
     def at(self, chosen: NDArray[Any]) -> Near:
         """Some of the starts."""
-        own = (self.value[chosen], self.residual[chosen], self.inside[chosen], self.loss[chosen])
+        own = (self.value[chosen], self.residual[chosen], self.slope[chosen], self.loss[chosen])
         return Near(*own, self.objective)
 
     def where(self, replaced: NDArray[np.bool_], other: Near) -> Near:
@@ -344,7 +340,7 @@ class Near:
         return Near(
             np.where(row, other.value, self.value),
             np.where(row, other.residual, self.residual),
-            np.where(row, other.inside, self.inside),
+            np.where(row, other.slope, self.slope),
             np.where(replaced, other.loss, self.loss),
             self.objective,
         )
@@ -352,7 +348,7 @@ class Near:
     def put(self, places: NDArray[Any], other: Near) -> None:
         """Overwrite some of the starts."""
         self.value[places], self.residual[places] = other.value, other.residual
-        self.inside[places], self.loss[places] = other.inside, other.loss
+        self.slope[places], self.loss[places] = other.slope, other.loss
         self.known.clear()
 
 

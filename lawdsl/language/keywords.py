@@ -6,6 +6,8 @@ import difflib
 import itertools
 from collections.abc import Iterable
 
+from lawdsl.core.losses import LOSSES
+
 SECTIONS = ("law", "question", "pipeline")
 STATEMENTS = (
     *SECTIONS,
@@ -60,7 +62,7 @@ FUNCTIONS = {
 
 AGGREGATES = ("sum", "prod")  # over indices
 CONSTANTS = ("pi", "oo")
-SPECIAL = ("diff", "huber", "squared", "straightest")
+SPECIAL = ("diff", *LOSSES, "straightest")
 RESERVED = frozenset((*FUNCTIONS, *AGGREGATES, *CONSTANTS, *SPECIAL))
 
 VERDICTS = ("proved", "inside", "conditional", "refuted", "undecided")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Span
+from lawdsl.core.losses import LOSSES, Loss
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula
@@ -24,8 +25,7 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
     """The objective of a `minimize` line; None, and a message, where it is none."""
     found = read_objective(statement.objective, output)
     if found is None:
-        forms = ("huber(log({}), 1e-3)", "huber({}, d)", "squared(log({}))", "squared({})")
-        *most, last = (form.format(output) for form in forms)
+        *most, last = (form for row in LOSSES.values() for form in row.forms(output))
         help = f"write {', '.join(most)} or {last}"
         if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
             name, _ = statement.objective.keywords[0]
@@ -62,24 +62,31 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
         found = read_objective(replace(formula, keywords=()), output)
         return replace(found, choice=choice) if found and choice else None
     match formula:
-        case tree.Call("huber", (of, delta), (), ()):
-            try:
-                size = value(delta)
-            except (Undefined, TooLarge):
-                return None
-            if size is None or not size > 0:
-                return None
-            loss = Objective("huber", delta=float(size))
-        case tree.Call("squared", (of,), (), ()):
-            loss = Objective("squared")
+        case tree.Call(name, (of, *arguments), (), ()) if name in LOSSES:
+            parameters = _read_parameters(LOSSES[name], arguments)
         case _:
             return None
+    if parameters is None:
+        return None
+    loss = Objective(name).with_parameters(*parameters)
     match of:
-        case tree.Name(name) if name == output:
+        case tree.Name(text) if text == output:
             return replace(loss, log=False)
-        case tree.Call("log", (tree.Name(name),), (), ()) if name == output:
+        case tree.Call("log", (tree.Name(text),), (), ()) if text == output:
             return loss
     return None
+
+
+def _read_parameters(row: Loss, arguments: Sequence[Formula]) -> list[float] | None:
+    """The parameters of a loss; None where they are too few, too many or not above 0."""
+    if len(arguments) != len(row.parameters):
+        return None
+    try:
+        sizes = [value(argument) for argument in arguments]
+    except (Undefined, TooLarge):
+        return None
+    sizes_above_0 = [float(size) for size in sizes if size is not None and size > 0]
+    return sizes_above_0 if len(sizes_above_0) == len(sizes) else None
 
 
 def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> Choice | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Span, Text
+from lawdsl.core.losses import HUBER, LOSSES, Loss
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.tree import Formula, Named
@@ -89,10 +90,25 @@ class Objective:
     `choice` is a parameter that is chosen before, and held.
     """
 
-    loss: str = "huber"  # huber | squared
+    loss: str = HUBER.name  # of the rows in `lawdsl.core.losses`
     log: bool = True
-    delta: float = 1e-3  # Huber's delta
+    delta: float = 1e-3  # of losses with that parameter
     choice: Choice | None = None
+
+    @property
+    def row(self) -> Loss:
+        """What its loss means."""
+        return LOSSES[self.loss]
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The values of the parameters of its loss."""
+        return tuple(getattr(self, name) for name in self.row.parameters)
+
+    def with_parameters(self, *values: float) -> Objective:
+        """The objective with other values of the parameters of its loss."""
+        changes: dict[str, Any] = dict(zip(self.row.parameters, values, strict=True))
+        return replace(self, **changes)
 
     @property
     def name(self) -> str:
@@ -101,10 +117,9 @@ class Objective:
     def text(self, output: str) -> str:
         """As it stands in a law whose output is called so."""
         scale = f"log({output})" if self.log else output
-        tail = f", {self.delta:g}" if self.loss == "huber" else ""
-        if self.choice is not None:
-            tail += f", {self.choice.name} = {self.choice.text(output)}"
-        return f"{self.loss}({scale}{tail})"
+        choice = self.choice
+        more = "" if choice is None else f", {choice.name} = {choice.text(output)}"
+        return self.row.text(scale, *self.parameters, more=more)
 
 
 @dataclass(frozen=True)

@@ -336,7 +336,7 @@ def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
     count = problem.parameters
     freedom = np.sqrt(len(residual) / max(len(residual) - count, 1))
     least = float(1.4826 * np.median(np.abs(residual)) * freedom)
-    if problem.objective.loss != "huber":
+    if not problem.objective.row.robust:
         return least, least
     return least, max(least, EFFICIENT * float(np.sqrt(noise_of(problem, residual, count).tau2)))
 

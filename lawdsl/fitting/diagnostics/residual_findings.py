@@ -80,7 +80,7 @@ def residual_findings(
     if far is not None and far.apart:
         found.append(_outliers(widest, far, runs))
         seen = seen.keep(~np.isin(seen.rows, widest.rows[far.rows]))
-    elif far is not None and problem.objective.loss == "squared":
+    elif far is not None and not problem.objective.row.robust:
         found.append(_heavy(far))
     apart = clouds(seen)
     if apart is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.losses import HUBER
 from lawdsl.data.binding import Runs
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
@@ -28,8 +29,10 @@ LONGEST = 20_000  # rows: a second search of longer tables takes too long
 def is_robust(problem: Problem) -> bool:
     """Whether the loss of a fit bounds the influence of a row by far less than the output varies."""
     objective, target = problem.objective, problem.target
-    if objective.loss != "huber":
+    if not objective.row.robust:
         return False
+    if not objective.row.parameters:
+        return True
     values = np.log(target) if objective.log else target
     return bool(objective.delta < 0.1 * np.std(values))
 
@@ -107,7 +110,9 @@ def rows_that_spoil(
     usual = 1.0 if log else float(np.median(np.abs(values - np.median(values))))
     if not usual > 0:
         return []
-    objective = replace(problem.objective, loss="huber", delta=DELTA * usual, log=log, choice=None)
+    objective = replace(
+        problem.objective, loss=HUBER.name, delta=DELTA * usual, log=log, choice=None
+    )
     other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
     best = optimum(law, other.subset(np.flatnonzero(~far)), starts, seed)
     with np.errstate(all="ignore"):

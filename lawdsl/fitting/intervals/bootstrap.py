@@ -173,7 +173,7 @@ def _short(problem: Problem, theta: Array, rows: Array) -> Array:
     scaled = np.sqrt(rows)[:, None] * slopes / size
     influence = scaled @ np.linalg.pinv(scaled.T @ scaled, rcond=1e-14, hermitian=True)
     noise = noise_of(own, residual, len(theta))
-    drawing = 1.0 if problem.objective.loss == "squared" else noise.bend
+    drawing = noise.bend / problem.objective.row.max_curvature
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
     left = np.maximum(1 - drawing * leverage, LEAST_LEFT)
     seen = np.sum(influence**2, axis=0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import normal_cdf, student_quantile
-from lawdsl.fitting.problem import Problem, rho_slope
+from lawdsl.fitting.problem import Problem, rho_bend, rho_slope
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None
@@ -66,15 +66,21 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     units = rows if groups is None else len(np.unique(groups))
     slope = rho_slope(residual, problem.objective)
     freedom = rows - parameters if groups is None else min(rows - parameters, units - 1)
-    bend = 2.0
-    if problem.objective.loss == "huber":
-        bend = _huber_bend(residual, weights, problem.objective.delta, parameters)
-    drawing = 1.0 if problem.objective.loss == "squared" else bend  # rows that draw the fit
+    row = problem.objective.row
+    if row.quadratic:
+        bend = row.max_curvature
+    elif row.jump is not None:
+        width = row.jump(*problem.objective.parameters)
+        bend = _share_within(residual, weights, width, parameters)
+    else:
+        curvature = rho_bend(residual, problem.objective, exact=True)
+        bend = max(float(np.sum(weights * curvature)) / float(np.sum(weights)), 1e-300)
+    drawing = bend / row.max_curvature  # the share of the rows that draw the fit
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, bend, max(freedom, 1))
 
 
-def _huber_bend(residual: Array, weights: Array, delta: float, parameters: int) -> float:
+def _share_within(residual: Array, weights: Array, delta: float, parameters: int) -> float:
     """The share of errors within delta.
 
     Where delta is far below the noise few lie there, so that the share follows from that of a wider

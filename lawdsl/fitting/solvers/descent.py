@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from lawdsl.fitting.losses import least_squares_loss
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.irls import NEAR, longest, roughly, widened
 from lawdsl.fitting.solvers.newton import finely
@@ -117,7 +118,7 @@ def from_one(problem: Problem, free: Array, evaluations: int = EVALUATIONS) -> D
     Trust-region reflective least squares with the exact Jacobian and tolerances at rounding level:
     of the solvers measured on the NIST sets the only one that never claims a wrong minimum.
     """
-    huber = problem.objective.loss == "huber"
+    row = problem.objective.row
 
     def residuals(u: Array) -> Array:
         return np.nan_to_num(problem.residuals(u[None])[0], nan=1e30, posinf=1e30, neginf=-1e30)
@@ -135,8 +136,9 @@ def from_one(problem: Problem, free: Array, evaluations: int = EVALUATIONS) -> D
                 lambda u: weights[:, None] * slopes(u),
                 method="trf",
                 x_scale="jac",
-                loss="huber" if huber else "linear",
-                f_scale=problem.objective.delta if huber else 1.0,
+                loss=least_squares_loss(problem.objective),
+                # the parameter of a loss that SciPy knows is its scale
+                f_scale=problem.objective.delta if row.least_squares and row.parameters else 1.0,
                 ftol=EXACTLY,
                 xtol=EXACTLY,
                 gtol=EXACTLY,
@@ -184,7 +186,7 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
     """
     best, loss = free, float(problem.losses(free[None])[0])
     previous = np.inf
-    for _ in range(steps if problem.objective.loss == "squared" else 0):
+    for _ in range(steps if problem.objective.row.quadratic else 0):
         step = _gauss_newton(problem, best)
         if step is None:
             break

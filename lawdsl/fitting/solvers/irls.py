@@ -7,8 +7,6 @@ are, so that it sees a smooth bowl. Starts that no longer can reach the best are
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,11 +35,13 @@ WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most c
 
 def widened(problem: Problem, free: Array) -> Objective:
     """The objective with Huber's delta as wide as the residuals of the best of some points are."""
-    if problem.objective.loss != "huber":
+    row = problem.objective.row
+    if not row.parameters:
         return problem.objective
     best = free[np.argmin(problem.losses(free))]
     size = WIDTH * 1.4826 * float(np.median(np.abs(problem.residuals(best[None]))))
-    return replace(problem.objective, delta=max(problem.objective.delta, size))
+    wide = row.widened(size, *problem.objective.parameters)
+    return problem.objective.with_parameters(*wide)
 
 
 def roughly(problem: Problem, free: Array, objective: Objective) -> tuple[Array, Array]:
@@ -194,9 +194,9 @@ class _Rough:
         return free, theta, held, near, points, turn
 
     def _reweighted(self, near: Near) -> Array | None:
-        if self.objective.loss != "huber" or not self.problem.linear:
+        if self.objective.row.quadratic or not self.problem.linear:
             return None
-        return bend_of(near.residual, near.inside, self.objective, exact=False)
+        return bend_of(near.residual, near.slope, self.objective, exact=False)
 
 
 def longest(problem: Problem) -> Array:

@@ -52,7 +52,7 @@ def finely(
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
     with np.errstate(all="ignore"):
         free, losses, settled = _by_newton(problem, free, problem.objective, fixed, settled_at)
-        for _ in range(AGAIN if problem.objective.loss == "huber" else 1):
+        for _ in range(AGAIN if problem.objective.row.parameters else 1):
             left = np.flatnonzero(~settled & np.isfinite(losses))
             if not len(left):
                 break

@@ -1,0 +1,175 @@
+"""What a residual costs: one row a loss, read by the language, the solvers, intervals and scores.
+
+A row computes with the names of an arithmetic `m`: arrays, floats, or numbers of any precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Arithmetic(Protocol):
+    """What losses are computed with, number by number."""
+
+    def minimum(self, x: Any, y: Any, /) -> Any: ...
+    def maximum(self, x: Any, y: Any, /) -> Any: ...
+    def where(self, condition: Any, x: Any, y: Any, /) -> Any: ...
+    def full_like(self, x: Any, value: float, /) -> Any: ...
+    def ratio(self, x: Any, y: Any, at_zero: float, /) -> Any:
+        """x/y, or `at_zero` where y is 0."""
+
+
+class Scalars:
+    """The arithmetic of single numbers: floats, fractions, numbers of many digits."""
+
+    minimum = staticmethod(min)
+    maximum = staticmethod(max)
+
+    @staticmethod
+    def where(condition: Any, x: Any, y: Any, /) -> Any:
+        """x where the condition is true, else y."""
+        return x if condition else y
+
+    @staticmethod
+    def full_like(x: Any, value: float, /) -> Any:
+        """The value, as a number of the type of x."""
+        return type(x)(value)
+
+    @staticmethod
+    def ratio(x: Any, y: Any, at_zero: float, /) -> Any:
+        """x/y, or `at_zero` where y is 0."""
+        return x / y if y else type(x)(at_zero)
+
+
+def _no_change(size: float, *parameters: float) -> tuple[float, ...]:
+    return parameters
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One loss rho of a residual r: convex, least at 0, with a curvature above 0 there.
+
+    Functions take the arithmetic, the residual, and the values of the parameters. Those of second
+    order are also handed the slope, which most are made of.
+
+    Attributes:
+        name: in the language, `huber(log(L), 1e-3)`.
+        value: rho(r).
+        slope: rho'(r).
+        curvature: rho''(r), from r and the slope.
+        weight: rho'(r)/r, from r and the slope: what iteratively reweighted least squares takes in
+            place of the curvature (Holland and Welsch 1977).
+        log_normalizer: log ∫ exp(-rho(r)/tau) dr, from tau and the parameters: of the density whose
+            likelihood the loss maximises.
+        scale: of residuals where only the loss is named: log or raw.
+        parameters: names of its parameters, which are fields of an `Objective` and above 0.
+        example: how its parameters are written in messages.
+        robust: whether the slope is bounded, so that no row has more than a certain influence.
+        quadratic: whether the curvature is constant, so that Gauss-Newton is Newton's method.
+        max_curvature: the curvature at 0.
+        jump: |r| at which the curvature falls from 1 to 0, from the parameters; None where it is
+            continuous.
+        widened: parameters for which residuals of some size cost nearly their square, from that
+            size and the parameters.
+        least_squares: what `scipy.optimize.least_squares` calls the loss, if it knows it.
+        fused: value and slope at once, where that saves time; its value may differ in the last digit.
+    """
+
+    name: str
+    value: Callable[..., Any]
+    slope: Callable[..., Any]
+    curvature: Callable[..., Any]
+    weight: Callable[..., Any]
+    log_normalizer: Callable[..., float]
+    scale: str = "raw"
+    parameters: tuple[str, ...] = ()
+    example: tuple[str, ...] = ()
+    robust: bool = False
+    quadratic: bool = False
+    max_curvature: float = 1.0
+    jump: Callable[..., float] | None = None
+    widened: Callable[..., tuple[float, ...]] = _no_change
+    least_squares: str | None = None
+    fused: Callable[..., tuple[Any, Any]] | None = None
+
+    def value_and_slope(self, m: Arithmetic, r: Any, *parameters: float) -> tuple[Any, Any]:
+        """rho(r) and rho'(r)."""
+        if self.fused is not None:
+            return self.fused(m, r, *parameters)
+        return self.value(m, r, *parameters), self.slope(m, r, *parameters)
+
+    def text(self, scale: str, *parameters: float, more: str = "") -> str:
+        """As it stands in a law: `huber(log(L), 0.001)`.
+
+        Args:
+            scale: what its residuals are of: `L` or `log(L)`.
+            parameters: their values.
+            more: further arguments as written, each after a comma.
+        """
+        return f"{self.name}({scale}{''.join(f', {x:g}' for x in parameters)}{more})"
+
+    def forms(self, output: str) -> tuple[str, str]:
+        """How the language writes it of logarithms, and of the output itself, for messages."""
+        numbers = "".join(f", {number}" for number in self.example)
+        letters = "".join(f", {name[0]}" for name in self.parameters)
+        return f"{self.name}(log({output}){numbers})", f"{self.name}({output}{letters})"
+
+
+def _clipped(m: Arithmetic, r: Any, delta: float) -> Any:
+    """The part of r within delta, which is the slope of Huber's loss."""
+    return m.minimum(m.maximum(r, -delta), delta)
+
+
+def _huber(m: Arithmetic, r: Any, delta: float) -> Any:
+    clipped = _clipped(m, r, delta)
+    return clipped * (r - clipped / 2)
+
+
+def _huber_fused(m: Arithmetic, r: Any, delta: float) -> tuple[Any, Any]:
+    clipped = _clipped(m, r, delta)
+    value = clipped * r
+    value -= clipped * (0.5 * clipped)
+    return value, clipped
+
+
+def _huber_log_normalizer(tau: float, delta: float) -> float:
+    inside = math.sqrt(2 * math.pi * tau) * math.erf(delta / math.sqrt(2 * tau))
+    outside = 2 * tau / delta * math.exp(-(delta**2) / (2 * tau))
+    return math.log(inside + outside)
+
+
+# r²/2 within delta, delta·(|r| - delta/2) outside (Huber 1964, Annals of Mathematical Statistics 35)
+HUBER = Loss(
+    "huber",
+    value=_huber,
+    slope=_clipped,
+    curvature=lambda m, r, slope, delta: m.where(slope == r, 1.0, 0.0),
+    weight=lambda m, r, slope, delta: m.ratio(slope, r, 1.0),
+    log_normalizer=_huber_log_normalizer,
+    scale="log",
+    parameters=("delta",),
+    example=("1e-3",),
+    robust=True,
+    jump=lambda delta: delta,
+    widened=lambda size, delta: (max(delta, size),),
+    least_squares="huber",
+    fused=_huber_fused,
+)
+
+SQUARED = Loss(
+    "squared",
+    value=lambda m, r: r * r,
+    slope=lambda m, r: 2 * r,
+    curvature=lambda m, r, slope: m.full_like(r, 2.0),
+    weight=lambda m, r, slope: m.full_like(r, 2.0),
+    log_normalizer=lambda tau: 0.5 * math.log(math.pi * tau),
+    quadratic=True,
+    max_curvature=2.0,
+    least_squares="linear",
+)
+
+LOSSES: dict[str, Loss] = {row.name: row for row in (HUBER, SQUARED)}
+"""The losses of the language, by name."""
