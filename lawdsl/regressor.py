@@ -20,7 +20,7 @@ from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit import fit as fit_law
-from lawdsl.fitting.solvers.multistart import AUTO
+from lawdsl.fitting.options import AUTO
 from lawdsl.law.law import Law, load
 
 try:

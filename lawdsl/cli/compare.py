@@ -5,19 +5,16 @@ from __future__ import annotations
 import click
 
 from lawdsl.cli.options import (
+    STARTS_OF_EACH,
     Changes,
     as_json,
     bindings,
     changes,
     cpu_limit,
-    delta,
-    drop_bad,
     finish,
+    fit_option,
     numbers,
-    objective,
-    seed,
     time_limit,
-    where,
 )
 from lawdsl.cli.progress import progress
 
@@ -31,12 +28,12 @@ from lawdsl.cli.progress import progress
     metavar="KIND[:COLUMN]",
     help="What is held out; see above. May be given several times.",
 )
-@where
-@click.option("--starts", default=8, show_default=True, help="How many starts each fit has.")
-@objective
-@delta
-@drop_bad
-@seed
+@fit_option("where")
+@fit_option("starts", **STARTS_OF_EACH)
+@fit_option("objective")
+@fit_option("delta")
+@fit_option("drop_bad")
+@fit_option("seed")
 @time_limit(3600.0, "all fits")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")

@@ -12,20 +12,15 @@ from lawdsl.cli.options import (
     bindings,
     changes,
     cpu_limit,
-    delta,
-    drop_bad,
     finish,
+    fit_option,
     numbers,
-    objective,
     quiet,
-    seed,
     tell,
     time_limit,
-    where,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.options import METHODS
 
 
 @click.command("fit")
@@ -33,42 +28,19 @@ from lawdsl.fitting.options import METHODS
 @click.argument("data")
 @click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
 @click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
-@where
-@click.option(
-    "--starts",
-    default="auto",
-    show_default=True,
-    metavar="auto|N|declared",
-    help="How many starts the engine chooses (auto: until several agree), or those of the file.",
-)
+@fit_option("where")
+@fit_option("starts")
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
-@objective
-@delta
-@drop_bad
-@click.option(
-    "--enforce",
-    is_flag=True,
-    help="Where a claim fails on the fitted values, fit again under bounds that keep it.",
-)
-@click.option(
-    "--weights", metavar="COLUMN", help="How many rows a row stands for; 0 leaves it out."
-)
-@click.option(
-    "--run",
-    multiple=True,
-    metavar="COLUMN",
-    help="Which training run a row comes from; several together.",
-)
-@click.option(
-    "--intervals",
-    default="delta",
-    show_default=True,
-    type=click.Choice(METHODS),
-    help="How the intervals of the parameters are found.",
-)
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--resamples", default=1000, show_default=True, help="Fits of a bootstrap.")
-@seed
+@fit_option("objective")
+@fit_option("delta")
+@fit_option("drop_bad")
+@fit_option("enforce")
+@fit_option("weights")
+@fit_option("run")
+@fit_option("intervals")
+@fit_option("level")
+@fit_option("resamples")
+@fit_option("seed")
 @time_limit(3600.0, "the fit")
 @changes
 @quiet

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, drop_bad, finish, numbers, settings, tell, where
+from lawdsl.cli.options import as_json, bindings, finish, fit_option, numbers, settings, tell
 from lawdsl.cli.predict import write_rows
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
@@ -16,14 +16,14 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 @click.argument("data")
 @click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
 @click.option("-o", "--output", metavar="FILE.csv", help="Write the values to this file.")
-@where
+@fit_option("where")
 @click.option(
     "--run",
     multiple=True,
     metavar="COLUMN",
     help="What tells runs apart; `run` and `seed` where the table has them.",
 )
-@drop_bad
+@fit_option("drop_bad")
 @settings
 @as_json
 def measure(

@@ -10,17 +10,14 @@ import click
 
 from lawdsl.cli.files import write
 from lawdsl.cli.options import (
+    STARTS_OF_EACH,
     Changes,
     as_json,
     bindings,
     changes,
-    delta,
-    drop_bad,
     finish,
-    objective,
-    seed,
+    fit_option,
     tell,
-    where,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -138,12 +135,12 @@ def spread(
     metavar="COLUMN",
     help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
 )
-@where
-@click.option("--starts", default=8, show_default=True, help="How many starts each fit has.")
-@objective
-@delta
-@drop_bad
-@seed
+@fit_option("where")
+@fit_option("starts", **STARTS_OF_EACH)
+@fit_option("objective")
+@fit_option("delta")
+@fit_option("drop_bad")
+@fit_option("seed")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @as_json

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.options import OBJECTIVES, SHORT
+from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
 
 if TYPE_CHECKING:
@@ -33,15 +33,38 @@ settings = click.option(
     metavar="NAME=VALUE",
     help="Another value for a setting of the law.",
 )
-where = click.option(
-    "--where", multiple=True, metavar="CONDITION", help='Only rows with: "size = 70M".'
-)
-objective = click.option(
-    "--objective", type=click.Choice((*OBJECTIVES, *SHORT)), help="In place of the law's own."
-)
-delta = click.option("--delta", type=float, help="Huber's delta, in place of the law's own.")
-drop_bad = click.option("--drop-bad", is_flag=True, help="Leave bad rows out, and count them.")
-seed = click.option("--seed", default=0, show_default=True, help="Of the starts and the resamples.")
+
+
+def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
+    """The option of a command for a field of `FitOptions`.
+
+    Args:
+        name: of the field.
+        changes: what the command says otherwise: `default`, `help`.
+    """
+    meaning, default = option(name), OPTIONS[name].default
+    settings: dict[str, Any] = {"help": meaning.help}
+    if isinstance(default, bool):
+        settings["is_flag"] = True
+    elif isinstance(default, tuple):
+        settings["multiple"] = True
+    elif meaning.shown:
+        settings |= {"default": default, "show_default": True}
+    if meaning.choices is not None:
+        settings["type"] = click.Choice(meaning.choices)
+    elif meaning.kind is not None:
+        settings["type"] = meaning.kind
+    if meaning.metavar is not None:
+        settings["metavar"] = meaning.metavar
+    return click.option(f"--{name.replace('_', '-')}", **(settings | changes))
+
+
+STARTS_OF_EACH: dict[str, Any] = {
+    "default": 8,
+    "help": "How many starts each fit has.",
+    "metavar": None,
+}
+"""What commands of many fits say of `--starts`."""
 
 
 class Seconds(click.FloatRange):
@@ -205,8 +228,8 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
     def told(*, settings: Any, without: Any, fix: Any, tie: Any, **rest: Any) -> int:
         return command(changes=Changes(settings, without, fix, tie), **rest)
 
-    for option in (_tie, _fix, _without, settings):
-        told = option(told)
+    for each in (_tie, _fix, _without, settings):
+        told = each(told)
     return told
 
 

@@ -15,8 +15,8 @@ from lawdsl.cli.options import (
     as_json,
     bindings,
     cpu_limit,
-    drop_bad,
     finish,
+    fit_option,
     tell,
     time_limit,
     value_in,
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often noise is drawn again and carried through all steps; 0 for no intervals.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
-@drop_bad
-@click.option("--seed", default=0, show_default=True, help="Of the starts and the draws.")
+@fit_option("level")
+@fit_option("drop_bad")
+@fit_option("seed", help="Of the starts and the draws.")
 @time_limit(3600.0, "all steps")
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the last step alone.")
 @as_json

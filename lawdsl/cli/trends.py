@@ -7,11 +7,10 @@ import click
 from lawdsl.cli.options import (
     as_json,
     bindings,
-    drop_bad,
     finish,
+    fit_option,
     numbers,
     settings,
-    where,
 )
 
 
@@ -19,7 +18,7 @@ from lawdsl.cli.options import (
 @click.argument("law")
 @click.argument("data")
 @click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
-@where
+@fit_option("where")
 @click.option("--se", metavar="COLUMN", help="The standard errors of the output.")
 @click.option(
     "--run",
@@ -30,7 +29,7 @@ from lawdsl.cli.options import (
 @click.option(
     "--by", multiple=True, metavar="COLUMN", help="What else differs and is to be held equal."
 )
-@drop_bad
+@fit_option("drop_bad")
 @settings
 @click.option("-q", "--quiet", is_flag=True, help="The counts alone.")
 @as_json

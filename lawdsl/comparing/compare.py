@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.comparing.compare_by_label import compare_many
-from lawdsl.comparing.compare_laws import Order, compare_one
+from lawdsl.comparing.compare_laws import compare_one
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit import in_one_step
-from lawdsl.fitting.options import MOST_STARTS, check_seed, is_whole
+from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_seed, is_whole
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
@@ -94,22 +94,20 @@ def compare(
     _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
     chosen = _one_objective(read, objective, delta)
-    order = Order(
-        chosen,
-        {**(columns or {}), **named_columns},
-        None
-        if protocols is None
-        else (protocols,)
-        if isinstance(protocols, str)
-        else tuple(protocols),
-        starts,
-        where,
-        drop_bad,
-        seed,
-        progress,
+    options = FitOptions(
+        starts=starts,
+        objective=objective,
+        delta=delta,
+        where=where,
+        drop_bad=drop_bad,
+        seed=seed,
+        progress=progress,
+        columns={**(columns or {}), **named_columns},
     )
-    several = any(law.indexed for law in read)
-    return compare_many(read, runs, order) if several else compare_one(read, runs, order)
+    if isinstance(protocols, str):
+        protocols = (protocols,)
+    compared = compare_many if any(law.indexed for law in read) else compare_one
+    return compared(read, runs, chosen, protocols, options)
 
 
 def _laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:

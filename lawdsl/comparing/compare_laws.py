@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from lawdsl.comparing.common_rows import Measured, measured
 from lawdsl.comparing.cross_validation import Entry
@@ -16,27 +16,27 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.diagnose import too_little
+from lawdsl.fitting.options import FitOptions
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import freedom
 
 
-@dataclass(frozen=True)
-class Order:
-    """How laws are to be compared; `lawdsl.compare` says what each means."""
-
-    objective: Objective
-    columns: Mapping[str, str]
-    protocols: tuple[str, ...] | None
-    starts: int
-    where: tuple[str, ...]
-    drop_bad: bool
-    seed: int
-    progress: Callable[[int, int], None] | None
-
-
-def compare_one(laws: Sequence[Law], table: Table, order: Order) -> Comparison:
+def compare_one(
+    laws: Sequence[Law],
+    table: Table,
+    objective: Objective,
+    protocols: Sequence[str] | None,
+    options: FitOptions,
+) -> Comparison:
     """Compare laws without index sets on a table.
+
+    Args:
+        laws: the laws.
+        table: the measurements.
+        objective: of all fits.
+        protocols: how rows are held out; None for the usual ones that the data allow.
+        options: of each fit; those of intervals and claims do not matter.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
@@ -44,13 +44,13 @@ def compare_one(laws: Sequence[Law], table: Table, order: Order) -> Comparison:
     data = measured(
         laws,
         table,
-        order.columns,
-        where=order.where,
-        drop_bad=order.drop_bad,
-        positive=order.objective.log,
+        options.columns,
+        where=options.where,
+        drop_bad=options.drop_bad,
+        positive=objective.log,
     )
     problems = [
-        problem_of(law, own, data.target, order.objective)
+        problem_of(law, own, data.target, objective)
         for law, own in zip(laws, data.columns, strict=True)
     ]
     for law, problem in zip(laws, problems, strict=True):
@@ -61,17 +61,17 @@ def compare_one(laws: Sequence[Law], table: Table, order: Order) -> Comparison:
         Entry(law, name, problem, freedom(law))
         for law, name, problem in zip(laws, _names(laws), problems, strict=True)
     ]
-    plan, left_out = _plan(data, order.protocols)
+    plan, left_out = _plan(data, protocols)
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)
 
     def report() -> None:
-        if order.progress is not None:
-            order.progress(next(done), total)
+        if options.progress is not None:
+            options.progress(next(done), total)
 
     rankings: list[Ranking] = []
     for asked, folds in plan:
-        rankings += rankings_by(entries, data, asked, folds, order.seed, order.starts, report)
+        rankings += rankings_by(entries, data, asked, folds, options.seed, options.starts, report)
     return Comparison(
         laws=tuple(
             ComparedLaw(
@@ -80,13 +80,13 @@ def compare_one(laws: Sequence[Law], table: Table, order: Order) -> Comparison:
             for e in entries
         ),
         data=ComparedData(
-            data.table.name, data.digest, data.rows, data.dropped, dict(data.bound), order.where
+            data.table.name, data.digest, data.rows, data.dropped, dict(data.bound), options.where
         ),
-        objective=order.objective.name.replace("L", laws[0].output),
+        objective=objective.name.replace("L", laws[0].output),
         rankings=tuple(rankings),
         diagnostics=(*data.warnings, *left_out, *findings(rankings)),
-        starts=int(order.starts),
-        seed=int(order.seed),
+        starts=int(options.starts),
+        seed=int(options.seed),
     )
 
 

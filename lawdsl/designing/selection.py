@@ -31,7 +31,7 @@ from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.diagnose import too_little
 from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.fit_by_label import parts_of
-from lawdsl.fitting.options import check_seed
+from lawdsl.fitting.options import FitOptions, check_seed
 from lawdsl.fitting.problem import Problem
 from lawdsl.law.law import Law, load
 
@@ -148,14 +148,18 @@ def select(
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
     chosen = in_one_step(law, objective, delta)
-    asked = _Asked(
-        {**(columns or {}), **named_columns},
-        (where,) if isinstance(where, str) else tuple(where),
-        (by,) if isinstance(by, str) else tuple(by),
-        drop_bad,
-        chosen.log,
+    options = FitOptions(
+        starts=starts,
+        objective=objective,
+        delta=delta,
+        where=(where,) if isinstance(where, str) else tuple(where),
+        drop_bad=drop_bad,
+        seed=seed,
+        progress=progress,
+        columns={**(columns or {}), **named_columns},
     )
-    parts = list(_parts(law, runs, asked))
+    by = (by,) if isinstance(by, str) else tuple(by)
+    parts = list(_parts(law, runs, by, chosen.log, options))
     told = parts[0].told
     names = sorted({name for part in parts for name in part.names})
     drawn = drawn_groups(len(names), count, groups, seed, runs.name)
@@ -175,7 +179,7 @@ def select(
         return float(np.mean(found))
 
     everything = error(np.arange(len(names)))
-    errors, failed = tried(error, np.arange(len(names)), drawn, progress)
+    errors, failed = tried(error, np.arange(len(names)), drawn, options.progress)
     best_group = drawn[int(np.argmin(errors))]
     rows = [
         part.data.table.rows[np.isin(label, best_group)]
@@ -206,17 +210,6 @@ def select(
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """How a table is to be read."""
-
-    columns: Mapping[str, str]
-    where: tuple[str, ...]
-    by: tuple[str, ...]
-    drop_bad: bool
-    positive: bool
-
-
-@dataclass(frozen=True)
 class _Part:
     """The rows of one label, or all: each with the number of its mixture among `names`."""
 
@@ -235,28 +228,35 @@ class _Part:
         return self.data.target
 
 
-def _parts(law: Law, runs: Table, asked: _Asked) -> Iterator[_Part]:
-    """A law on a table; one with index sets once for each label that has a fit of its own."""
+def _parts(
+    law: Law, runs: Table, by: tuple[str, ...], positive: bool, options: FitOptions
+) -> Iterator[_Part]:
+    """A law on a table; one with index sets once for each label that has a fit of its own.
+
+    `by` are the columns that tell mixtures apart; `positive` is whether the output must be above 0.
+    """
     if not law.indexed:
-        yield _part(law, runs, asked.columns, asked)
+        yield _part(law, runs, by, positive, options)
         return
-    rows, _ = chosen_rows(runs, asked.where, asked.drop_bad)
-    found = labelled(law.declarations, rows, asked.columns, drop_bad=asked.drop_bad)
+    rows, _ = chosen_rows(runs, options.where, options.drop_bad)
+    found = labelled(law.declarations, rows, options.columns, drop_bad=options.drop_bad)
     for at in parts_of(law, found.instance):
         own = law.at_labels(replace(found.instance, at=at))
-        yield _part(own, found.keep(at), found.columns, asked)
+        yield _part(own, found.keep(at), by, positive, replace(options, columns=found.columns))
 
 
-def _part(law: Law, table: Table, columns: Mapping[str, str], asked: _Asked) -> _Part:
+def _part(
+    law: Law, table: Table, by: tuple[str, ...], positive: bool, options: FitOptions
+) -> _Part:
     data = measured(
         (law,),
         table,
-        columns,
-        where=asked.where,
-        drop_bad=asked.drop_bad,
-        positive=asked.positive,
+        options.columns,
+        where=options.where,
+        drop_bad=options.drop_bad,
+        positive=positive,
     )
-    told = _told_apart(data, asked.by)
+    told = _told_apart(data, by)
     label, names = _labels(data, told)
     return _Part(law, data, told, label, names)
 

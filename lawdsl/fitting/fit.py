@@ -14,12 +14,11 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_by_label import fit_many
-from lawdsl.fitting.fit_single import Order, fit_one
-from lawdsl.fitting.intervals.methods import Asked
-from lawdsl.fitting.options import OBJECTIVES, SHORT, check_seed
+from lawdsl.fitting.fit_single import fit_one
+from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions, check_seed
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.fitting.solvers.multistart import AUTO, Starts
+from lawdsl.fitting.solvers.multistart import Starts
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
@@ -100,22 +99,28 @@ def fit(
         law = law.without(bound)
     law = law.with_held(fix or {}, tie or {})
     check_seed(seed)
-    order = Order(
-        chosen_objective(law, objective, delta),
-        Asked(intervals, level, resamples, int(seed)),
-        {**(columns or {}), **named_columns},
-        starts,
-        (where,) if isinstance(where, str) else tuple(where),
-        weights,
-        (run,) if isinstance(run, str) else tuple(run),
-        drop_bad,
-        enforce,
-        claims,
-        progress,
+    chosen = chosen_objective(law, objective, delta)
+    options = FitOptions(
+        starts=starts,
+        objective=objective,
+        delta=delta,
+        where=(where,) if isinstance(where, str) else tuple(where),
+        weights=weights,
+        run=(run,) if isinstance(run, str) else tuple(run),
+        drop_bad=drop_bad,
+        enforce=enforce,
+        claims=claims,
+        intervals=intervals,
+        level=level,
+        resamples=resamples,
+        seed=int(seed),
+        progress=progress,
+        columns={**(columns or {}), **named_columns},
     )
     read = read_table(table)
     law = with_settings_of(law, read)
-    return fit_many(law, read, order) if law.indexed else fit_one(law, read, order)
+    fitted = fit_many if law.indexed else fit_one
+    return fitted(law, read, chosen, options)
 
 
 def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objective:

@@ -16,47 +16,55 @@ from lawdsl.data.covariates import with_measured
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
-from lawdsl.fitting.fit_single import Order, Progress, fit_one
+from lawdsl.fitting.fit_single import fit_one
+from lawdsl.fitting.options import FitOptions, Progress
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
 from lawdsl.language.printer import with_subscripts
+from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 
-def fit_many(law: Law, table: Table, order: Order) -> Fits:
+def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fits:
     """Fit a law with index sets to a table.
+
+    Args:
+        law: the law, changed as the fit is to have it.
+        table: the measurements of all labels.
+        objective: what is minimised: the law's own, or what the options say instead.
+        options: the others.
 
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    if order.enforce:
+    if options.enforce:
         message = "claims of a law with index sets are certified, but not enforced"
         raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
-    table, weights = with_weights(table, order.weights)
-    order = replace(order, weights=weights)
+    table, weights = with_weights(table, options.weights)
+    options = replace(options, weights=weights)
     table, columns, known = with_measured(
         law.declarations,
         table,
-        order.columns,
-        run=order.run,
-        drop_bad=order.drop_bad,
+        options.columns,
+        run=options.run,
+        drop_bad=options.drop_bad,
         settings={q.name: q.value for q in law.settings if q.value is not None},
     )
-    rows, lost = chosen_rows(table, order.where, order.drop_bad)
-    found = labelled(law.declarations, rows, columns, drop_bad=order.drop_bad)
+    rows, lost = chosen_rows(table, options.where, options.drop_bad)
+    found = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
     places = list(parts_of(law, found.instance))
     fits = []
     for number, at in enumerate(places):
         own = law.at_labels(replace(found.instance, at=at))
         part = replace(
-            order,
+            options,
             columns=found.columns,
-            progress=within(order.progress, number, len(places)),
+            progress=within(options.progress, number, len(places)),
         )
         try:
-            fits.append(fit_one(own, found.keep(at), part))
+            fits.append(fit_one(own, found.keep(at), objective, part))
         except LawdslError as error:
             labels = [", ".join(other.values()) for other in places if other != at]
             raise LawdslError([_placed(d, at, labels) for d in error.diagnostics]) from None
@@ -64,7 +72,7 @@ def fit_many(law: Law, table: Table, order: Order) -> Fits:
         FittedLaw.of(law),
         found.instance.labels,
         tuple(fits),
-        dict(order.columns),
+        dict(options.columns),
         (*(known.warnings if known else ()), *found.warnings),
         lost + found.dropped,
         known and replace(known, warnings=()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +25,13 @@ from lawdsl.fitting.diagnostics.residuals import are_mostly_copies, with_copies_
 from lawdsl.fitting.diagnostics.robust_fit import far_values, is_robust, rows_that_spoil, unjudged
 from lawdsl.fitting.fitted_claims import certificates, enforced, failures
 from lawdsl.fitting.fixed_parameters import held_values
-from lawdsl.fitting.intervals.methods import Asked, Known
+from lawdsl.fitting.intervals.methods import Known
 from lawdsl.fitting.intervals.methods import intervals as intervals_of
+from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import Agreement, FittedData, FittedLaw, Held, Parameter
-from lawdsl.fitting.solvers.multistart import AUTO, LONG, Optimum, Starts, optimum
+from lawdsl.fitting.solvers.multistart import LONG, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.fitting.two_step import Straightest, straightest
@@ -39,31 +40,19 @@ from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom, findings, freedom
 
 Array = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 ROUNDS = 3  # of fits, each with further bounds, to keep all claims
 ELSEWHERE = 3  # points at which it is asked what the data can see at all
 
 
-@dataclass(frozen=True)
-class Order:
-    """How a law is to be fitted; `lawdsl.fit` says what each means."""
-
-    objective: Objective
-    asked: Asked
-    columns: Mapping[str, str]
-    starts: Starts = AUTO
-    where: tuple[str, ...] = ()
-    weights: str | Array | None = None
-    run: tuple[str, ...] = ()
-    drop_bad: bool = False
-    enforce: bool = False
-    claims: bool = True
-    progress: Progress | None = None
-
-
-def fit_one(law: Law, table: Table, order: Order) -> Fit:
+def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
     """Fit a law without index sets.
+
+    Args:
+        law: the law, changed as the fit is to have it.
+        table: the measurements.
+        objective: what is minimised: the law's own, or what the options say instead.
+        options: the others.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -71,36 +60,33 @@ def fit_one(law: Law, table: Table, order: Order) -> Fit:
     runs = bind(
         law,
         table,
-        order.columns,
-        where=order.where,
-        drop_bad=order.drop_bad,
-        positive=order.objective.log,
-        weights=order.weights,
-        run=order.run,
+        options.columns,
+        where=options.where,
+        drop_bad=options.drop_bad,
+        positive=objective.log,
+        weights=options.weights,
+        run=options.run,
     )
     assert runs.target is not None
-    problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
+    problem = problem_of(law, runs.columns, runs.target, objective, runs.weights)
     impossible = diagnose.too_little(law, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     first = None
-    if order.objective.choice is not None:
-        first = _First.of(straightest(law, problem, order.objective.choice), law, problem)
+    if objective.choice is not None:
+        first = _First.of(straightest(law, problem, objective.choice), law, problem)
         law = law.with_held({first.by.choice.name: first.value}, {})
-        problem = problem_of(law, runs.columns, runs.target, order.objective, runs.weights)
+        problem = problem_of(law, runs.columns, runs.target, objective, runs.weights)
     unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
-    breaks = inflections(law, table, runs, order.run) if order.claims else ()
-    task = _Task(
-        *(law, problem, runs, unknowable, order.where, order.asked, first, tuple(breaks)),
-        starts=order.starts,
-    )
-    claims = (order.claims or order.enforce) and not is_large(law)
+    breaks = inflections(law, table, runs, options.run) if options.claims else ()
+    task = _Task(law, problem, runs, unknowable, options, first, tuple(breaks))
+    claims = (options.claims or options.enforce) and not is_large(law)
     for left in reversed(range(ROUNDS)):
-        found = _fit_to(task, order.starts, claims, order.progress)
-        changed = enforced(task.law, found.claims) if order.enforce and left else None
+        found = _fit_to(task, claims)
+        changed = enforced(task.law, found.claims) if options.enforce and left else None
         if changed is None:
             break
-        problem = problem_of(changed, runs.columns, runs.target, order.objective, runs.weights)
+        problem = problem_of(changed, runs.columns, runs.target, objective, runs.weights)
         task = replace(task, law=changed, problem=problem)
     return replace(found, diagnostics=(*found.diagnostics, *failures(task.law, found.claims)))
 
@@ -140,8 +126,7 @@ class _Task:
         problem: its fit.
         runs: the data.
         unknowable: what no data could tell of the law.
-        where: the conditions that rows met.
-        asked: which intervals are asked for.
+        options: how it is to be fitted.
         first: the parameter that was chosen before, if one was.
         inflections: the shares below which the rows break what the law claims.
     """
@@ -150,36 +135,35 @@ class _Task:
     problem: Problem
     runs: Runs
     unknowable: Freedom
-    where: tuple[str, ...]
-    asked: Asked
+    options: FitOptions
     first: _First | None = None
     inflections: tuple[Inflection, ...] = ()
-    starts: Starts = AUTO
 
 
-def _fit_to(task: _Task, starts: Starts, claims: bool, progress: Progress | None) -> Fit:
+def _fit_to(task: _Task, claims: bool) -> Fit:
     """One fit, and what the law's claims are for it."""
-    law, problem, seed = task.law, task.problem, task.asked.seed
+    law, problem, options = task.law, task.problem, task.options
+    seed, progress = options.seed, options.progress
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
-        best = optimum(law, problem, starts, seed, progress)
-        found, lower = _fitted(task, best, progress)
+        best = optimum(law, problem, options.starts, seed, progress)
+        found, lower = _fitted(task, best)
         if lower is not None:  # the way to the end of an interval led to a better minimum
             other = optimum(law, problem, lower, seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
-                found, _ = _fitted(task, best, progress)
+                found, _ = _fitted(task, best)
     return replace(found, claims=certificates(law, found.values)) if claims else found
 
 
-def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit, Array | None]:
+def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
     """What can be said of the best parameters; and better ones, if that has led to some."""
-    law, problem, theta, asked = task.law, task.problem, best.theta, task.asked
+    law, problem, theta = task.law, task.problem, best.theta
     names = [q.name for q in law.parameters]
     bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
     flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
     on_bound = np.isin(names, list(bounds))
     open_ones = np.isin(names, list(lost)) & ~on_bound
-    known = _known(task, theta, on_bound, open_ones, progress)
+    known = _known(task, theta, on_bound, open_ones)
     found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
     found += diagnose.few_spare_rows(problem, chosen=int(task.first is not None))
     found += _determination(task, theta, known, found, on_bound | open_ones, tuple(bounds))
@@ -199,7 +183,7 @@ def _fitted(task: _Task, best: Optimum, progress: Progress | None) -> tuple[Fit,
         diagnostics=tuple(found),
         law=FittedLaw.of(law),
         data=_data(task),
-        seed=asked.seed,
+        seed=task.options.seed,
         held=_held(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, on_bound),
         intervals=known.intervals,
@@ -213,17 +197,16 @@ def _known(
     theta: Array,
     on_bound: NDArray[np.bool_],
     open_ones: NDArray[np.bool_],
-    progress: Progress | None,
 ) -> Known:
     """What is known of the parameters, of one that was chosen before too."""
-    asked, groups, first = task.asked, task.runs.groups, task.first
+    options, groups, first = task.options, task.runs.groups, task.first
     problem = task.problem if first is None else first.problem
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
     copied = copied and are_mostly_copies(problem)
     if copied:
         problem = with_copies_as_one(problem)
     if first is None:
-        known = intervals_of(task.law, problem, theta, on_bound, open_ones, asked, groups, progress)
+        known = intervals_of(task.law, problem, theta, on_bound, open_ones, options, groups)
     else:
         known = intervals_of(
             first.law,
@@ -231,9 +214,8 @@ def _known(
             first.also(theta, first.value),
             first.also(on_bound, False),
             first.also(open_ones, False),
-            asked,
+            options,
             groups,
-            progress,
             first.by,
         )
     if copied and not known.intervals.ends and not known.notes and known.spread is None:
@@ -258,8 +240,8 @@ def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> lis
         return [*findings, *few]
     if named or is_robust(problem) or not (failed or far.any()):
         return findings
-    starts = task.starts if isinstance(task.starts, int) else AUTO
-    return [*findings, *rows_that_spoil(law, problem, runs, far, task.asked.seed, starts)]
+    starts = task.options.starts if isinstance(task.options.starts, int) else AUTO
+    return [*findings, *rows_that_spoil(law, problem, runs, far, task.options.seed, starts)]
 
 
 def _determination(
@@ -327,7 +309,7 @@ def _data(task: _Task) -> FittedData:
         rows=task.problem.rows,
         dropped=runs.dropped,
         columns=dict(runs.bound),
-        where=task.where,
+        where=task.options.where,
         ranges=dict(runs.ranges),
         weights=runs.weighted,
         runs=runs.run_columns,
@@ -338,6 +320,6 @@ def _data(task: _Task) -> FittedData:
 
 def _elsewhere(task: _Task) -> Array:
     """Other parameters, at which it is asked what the data can see at all."""
-    sample = task.problem.sample(LONG, task.asked.seed)
-    starts = chosen_starts(task.law, sample, ELSEWHERE, task.asked.seed)
+    sample = task.problem.sample(LONG, task.options.seed)
+    starts = chosen_starts(task.law, sample, ELSEWHERE, task.options.seed)
     return to_parameters(task.problem.transforms, starts)

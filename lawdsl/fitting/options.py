@@ -1,24 +1,189 @@
-"""What may be chosen for a fit or a comparison: names and numbers, known before any array is loaded."""
+"""The options of a fit: one record that says what each means, its limits, and how commands ask for it.
+
+Names and numbers, known before any array is loaded.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.losses import LOSSES
 
+Progress = Callable[[int, int], None]
+
 OBJECTIVES = tuple(f"{name}({scale})" for name in LOSSES for scale in ("log", "raw"))
 SHORT = {name: f"{name}({row.scale})" for name, row in LOSSES.items()}
 """Objectives by their loss alone."""
 
 METHODS = ("delta", "profile", "bootstrap")
-"""How intervals are found."""
+"""Methods of intervals."""
+
+AUTO = "auto"
 
 LEVELS = (0.5, 0.999)
 """Of intervals: the lowest and the highest."""
 
 MOST_STARTS = 100_000
+FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option of a fit means, beside its name, type and default.
+
+    Attributes:
+        doc: for the documentation of functions.
+        help: for the help of commands; None for what no command asks for.
+        metavar: how its value is shown in that help; None for what its type says.
+        choices: the texts that it may be; None where it is no choice.
+        limits: the least and the greatest number; None for none.
+        kind: the type of its value, where the default does not say it.
+        shown: whether the help shows the default.
+    """
+
+    doc: str
+    help: str | None = None
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    limits: tuple[float | None, float | None] | None = None
+    kind: type | None = None
+    shown: bool = False
+
+
+def _option(default: Any, doc: str, help: str | None = None, **more: Any) -> Any:
+    return field(default=default, metadata={"option": Option(doc, help, **more)})
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How a law is to be fitted. What changes the law itself is no part of it.
+
+    The fields document themselves: see `option`.
+
+    Raises:
+        LawdslError: an option outside its limits; F0106 for the seed, F0120 for intervals.
+    """
+
+    starts: Any = _option(
+        AUTO,
+        'how many starts the engine chooses, `"auto"`: as many as it takes until several agree; '
+        '`"declared"` for those of the law\'s file; or one start, parameter -> value.',
+        "How many starts the engine chooses (auto: until several agree), or those of the file.",
+        metavar="auto|N|declared",
+        limits=(1, MOST_STARTS),
+        shown=True,
+    )
+    objective: str | None = _option(
+        None,
+        f"{', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]} in place of the law's own.",
+        "In place of the law's own.",
+        choices=(*OBJECTIVES, *SHORT),
+    )
+    delta: float | None = _option(
+        None,
+        "Huber's delta in place of the law's own.",
+        "Huber's delta, in place of the law's own.",
+        kind=float,
+    )
+    where: tuple[str, ...] = _option(
+        (),
+        'one condition that rows must meet, `"size = 70M"`, or several.',
+        'Only rows with: "size = 70M".',
+        metavar="CONDITION",
+    )
+    weights: Any = _option(
+        None,
+        "the column that says how many rows a row stands for, or an array of that, shape (rows of "
+        "the table,); rows of weight 0 are left out.",
+        "How many rows a row stands for; 0 leaves it out.",
+        metavar="COLUMN",
+        kind=str,
+    )
+    run: tuple[str, ...] = _option(
+        (),
+        "the column whose values tell which training run a row comes from, or several.",
+        "Which training run a row comes from; several together.",
+        metavar="COLUMN",
+    )
+    drop_bad: bool = _option(
+        False,
+        "leave bad rows out, and count them, instead of refusing the table.",
+        "Leave bad rows out, and count them.",
+    )
+    enforce: bool = _option(
+        False,
+        "where a claim of the law fails on the fitted values, fit again under bounds of the "
+        "parameters that keep it.",
+        "Where a claim fails on the fitted values, fit again under bounds that keep it.",
+    )
+    claims: bool = _option(
+        True,
+        "decide what the law claims for the fitted values; a fit that is one of many may go without.",
+    )
+    intervals: str = _option(
+        "delta",
+        "how they are found: `delta` from the slopes at the fit, `profile` from how far each "
+        "parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.",
+        "How the intervals of the parameters are found.",
+        choices=METHODS,
+        shown=True,
+    )
+    level: float = _option(
+        0.95, "of the intervals.", "Of the intervals.", limits=LEVELS, shown=True
+    )
+    resamples: int = _option(
+        1000,
+        "how many fits of a bootstrap.",
+        "Fits of a bootstrap.",
+        limits=(FEWEST_RESAMPLES, MOST_RESAMPLES),
+        shown=True,
+    )
+    seed: int = _option(
+        0,
+        "of the starts and the resamples; the same seed gives the same fit.",
+        "Of the starts and the resamples.",
+        limits=(0, None),
+        shown=True,
+    )
+    progress: Progress | None = _option(
+        None, "called with how many starts, or resamples, are done, and of how many."
+    )
+    columns: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "option": Option(
+                "variable or output of the law -> column, where the names differ; of a law with "
+                'index sets also set -> column of labels, and patterns of columns: {"r": "r_*"}.'
+            )
+        },
+    )
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        if self.intervals not in METHODS:
+            message = f"`{self.intervals}` is not a kind of interval"
+            help = f"give one of {', '.join(METHODS)}"
+            raise LawdslError(Diagnostic("F0120", message, help=help))
+        check_level(self.level)
+        if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
+            message = f"`{self.resamples}` is not a valid number of resamples"
+            help = f"give a whole number from {FEWEST_RESAMPLES} to {MOST_RESAMPLES:,}"
+            raise LawdslError(Diagnostic("F0120", message, help=help))
+
+
+OPTIONS: dict[str, Field[Any]] = {each.name: each for each in fields(FitOptions)}
+"""The fields of the options by name."""
+
+
+def option(name: str) -> Option:
+    """What an option means."""
+    meaning = OPTIONS[name].metadata["option"]
+    assert isinstance(meaning, Option)
+    return meaning
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
@@ -27,7 +192,7 @@ def is_whole(value: Any) -> TypeGuard[int]:
 
 
 def check_level(level: Any) -> None:
-    """Refuse a level of an interval that is none.
+    """Refuse a level of an interval outside its limits.
 
     Raises:
         LawdslError: it is not a number from 0.5 to 0.999; F0120.
@@ -38,10 +203,10 @@ def check_level(level: Any) -> None:
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse a seed that is none.
+    """Refuse a seed that is not a whole number from 0.
 
     Raises:
-        LawdslError: it is no whole number from 0; F0106.
+        LawdslError: F0106.
     """
     if not is_whole(seed) or seed < 0:
         message = f"the seed is a whole number from 0, not `{seed}`"

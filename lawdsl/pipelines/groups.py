@@ -16,6 +16,7 @@ from lawdsl.fitting.diagnostics.diagnose import at_bounds, too_little, worse_tha
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import Predictions, predictions
+from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.solvers.multistart import optimum
@@ -116,7 +117,7 @@ def point_of(part: Part, rows: Rows, at: Mapping[str, float], labels: Mapping[st
 
 
 def fitted(
-    group: Fitted, whole: Problem, part: Part, rows: Rows, *, last: bool, seed: int
+    group: Fitted, whole: Problem, part: Part, rows: Rows, options: FitOptions, *, last: bool
 ) -> Fitted:
     """The group with its fit and its prediction, or with the reason why there is none.
 
@@ -125,15 +126,15 @@ def fitted(
         whole: the fit of its law to all rows of the part.
         part: that it belongs to.
         rows: its rows among those of the part.
+        options: of the fit; its seed.
         last: whether the fit is made whole.
-        seed: of the starts.
     """
     law, problem = group.law, replace(whole.subset(rows), weights=group.weights)
     impossible = too_little(law, problem)
     if impossible:
         return replace(group, left_out=impossible[0].message)
     try:
-        group = _whole(group, part, rows, seed) if last else _quick(group, problem, seed)
+        group = _whole(group, part, rows, options) if last else _quick(group, problem, options)
     except LawdslError as error:
         return replace(group, left_out=error.diagnostics[0].message)
     if group.left_out:
@@ -144,7 +145,7 @@ def fitted(
     return group if group.point is None else _ahead(group, problem, group.point)
 
 
-def _whole(group: Fitted, part: Part, rows: Rows, seed: int) -> Fitted:
+def _whole(group: Fitted, part: Part, rows: Rows, options: FitOptions) -> Fitted:
     """With all that can be said of the fit but its claims."""
     numbers = part.runs.rows[rows]
     made = fit(
@@ -152,7 +153,7 @@ def _whole(group: Fitted, part: Part, rows: Rows, seed: int) -> Fitted:
         part.table.at(numbers),
         weights=group.weights,
         claims=False,
-        seed=seed,
+        seed=options.seed,
         columns=part.columns,
     )
     theta = np.array([made.parameters[q.name].value for q in group.law.parameters])
@@ -160,10 +161,10 @@ def _whole(group: Fitted, part: Part, rows: Rows, seed: int) -> Fitted:
     return replace(group, fit=made, theta=theta)
 
 
-def _quick(group: Fitted, problem: Problem, seed: int) -> Fitted:
+def _quick(group: Fitted, problem: Problem, options: FitOptions) -> Fitted:
     """With the best parameters alone, if they can be trusted."""
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
-        best = optimum(group.law, problem, seed=seed)
+        best = optimum(group.law, problem, seed=options.seed)
     if not best.converged:
         return replace(group, left_out=f"the search stopped early: {best.reason}")
     worse = worse_than_constant(problem, best.theta)

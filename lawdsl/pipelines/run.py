@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.read import read_table
-from lawdsl.fitting.options import check_level, check_seed, is_whole
+from lawdsl.fitting.options import FitOptions, check_level, check_seed, is_whole
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Intervals
@@ -82,6 +82,7 @@ def run_pipeline(
     bindings = {**(columns or {}), **named_columns}
     values, tasks = tasks_of(declared, settings or {}, bindings)
     read = read_table(table)
+    options = FitOptions(seed=int(seed), progress=progress)
     stages: list[Stage] = []
     name, output = read.name, None
     for number, task in enumerate(tasks):
@@ -91,11 +92,9 @@ def run_pipeline(
         made = stage(
             task,
             read,
+            replace(options, drop_bad=drop_bad and number == 0),
             first=number == 0,
             last=last,
-            drop_bad=drop_bad and number == 0,
-            seed=int(seed),
-            report=progress,
         )
         stages.append(made)
         read, output = made.handed or read, task.column(task.law.output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.table import Table
 from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.options import FitOptions
 from lawdsl.pipelines.groups import Fitted, fitted, floored, point_of
 from lawdsl.pipelines.parts import Part, parts
 from lawdsl.pipelines.plan import Task
@@ -27,7 +28,6 @@ from lawdsl.pipelines.step_tables import (
 )
 
 Array = NDArray[np.float64]
-Report = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,16 @@ class Stage:
         return float(ahead.errors(self.variance[number])[0])
 
 
-def stage(
-    task: Task, table: Table, *, first: bool, last: bool, drop_bad: bool, seed: int, report: Report
-) -> Stage:
+def stage(task: Task, table: Table, options: FitOptions, *, first: bool, last: bool) -> Stage:
     """Carry out a step.
 
     Args:
         task: what it is to do.
         table: the measurements, or what the step before handed on.
+        options: of the fits: `drop_bad`, `seed`, and `progress`, which is called with how many
+            groups are fitted, and of how many.
         first: whether they are measurements, whose errors are not known.
         last: whether its fits, and no predictions, are the answer: they are made whole.
-        drop_bad: leave bad rows out.
-        seed: of the starts.
-        report: called with how many groups are fitted, and of how many.
 
     Raises:
         LawdslError: a table that cannot be used, or no group that can be fitted.
@@ -95,7 +92,7 @@ def stage(
     task = replace(task, law=with_settings_of(task.law, table))
     check_groups(task, table)
     where = conditions_of(task, table)
-    own = tuple(parts(task, table, where, drop_bad))
+    own = tuple(parts(task, table, where, options.drop_bad))
     grouped = [(part, rows) for part in own for rows in in_groups(task, table, part.places)]
     sigma = None if first else _sigma(task, table)
     groups = []
@@ -107,9 +104,9 @@ def stage(
             problem = problem_of(law, part.runs.columns, part.runs.target, law.objective)
             before = part
         group = _group(task, table, part, rows, sigma)
-        groups.append(fitted(group, problem, part, rows, last=last, seed=seed))
-        if report is not None:
-            report(len(groups), len(grouped))
+        groups.append(fitted(group, problem, part, rows, options, last=last))
+        if options.progress is not None:
+            options.progress(len(groups), len(grouped))
     made = Stage(task, table, where, own, tuple(groups), *_noise(groups))
     if not made.used:
         raise LawdslError(_none_fitted(made))

@@ -12,8 +12,9 @@ from lawdsl.core.losses import HUBER
 from lawdsl.data.binding import Runs
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
+from lawdsl.fitting.options import AUTO
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.multistart import AUTO, optimum
+from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.covariance import Spread, spread
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.intervals.profile import profile
-from lawdsl.fitting.options import METHODS, check_level, is_whole
+from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.fitting.transforms import Transforms, relaxed
@@ -23,8 +22,6 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-MOST_RESAMPLES = 1_000_000
-FEWEST_RESAMPLES = 100
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
 NO_ROOM = 1e-100  # between an end of an interval and a bound: no data have set that end
 COLLINEAR = 1e-7  # of the widest direction: a search that squares it for each resample loses it
@@ -49,46 +46,14 @@ class Known:
     notes: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Which intervals are asked for.
-
-    Attributes:
-        method: delta, profile or bootstrap.
-        level: 0.95 for 95 % intervals.
-        resamples: how many fits of a bootstrap.
-        seed: of their draws.
-    """
-
-    method: str = "delta"
-    level: float = 0.95
-    resamples: int = 1000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            _refuse(f"`{self.method}` is not a kind of interval", f"one of {', '.join(METHODS)}")
-        check_level(self.level)
-        if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
-            _refuse(
-                f"`{self.resamples}` is not a valid number of resamples",
-                f"a whole number from {FEWEST_RESAMPLES} to {MOST_RESAMPLES:,}",
-            )
-
-
-def _refuse(message: str, wanted: str) -> None:
-    raise LawdslError(Diagnostic("F0120", message, help=f"give {wanted}"))
-
-
 def intervals(
     law: Law,
     problem: Problem,
     theta: Array,
     on_bound: NDArray[np.bool_],
     lost: NDArray[np.bool_],
-    asked: Asked,
+    options: FitOptions,
     groups: Groups = None,
-    progress: Callable[[int, int], None] | None = None,
     first: Straightest | None = None,
 ) -> Known:
     """Intervals of the parameters of a fit, and how their errors go together.
@@ -100,27 +65,28 @@ def intervals(
         on_bound: those that lie on a bound: they stay there and have no interval.
         lost: those that the data do not determine: they have no interval, but what they leave open
             counts in those of the others.
-        asked: of what kind.
+        options: of the fit: the method, level, resamples, seed and progress of the intervals.
         groups: which training run each row is of, shape (rows,).
-        progress: called with how many resamples are done, and of how many.
         first: what a parameter is chosen by before the others are fitted.
     """
     loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     names = [q.name for q in law.parameters]
     free = int(np.sum(~on_bound))
-    doubt, together = _too_few(problem, free, asked, groups), None
-    if first is None and _too_few(problem, free, Asked("delta"), groups) is None:
+    doubt, together = _too_few(problem, free, options, groups), None
+    if first is None and _too_few(problem, free, FitOptions(intervals="delta"), groups) is None:
         together = spread(problem, theta, names, free, groups)
     by = "rows" if groups is None else "runs"
-    if doubt is None and first is not None and asked.method != "bootstrap":
+    if doubt is None and first is not None and options.intervals != "bootstrap":
         doubt = [_chosen_before(problem, free, first, groups)]
     if doubt is not None:
-        return Known(Intervals(asked.method, asked.level, by, {}, {}), together, None, tuple(doubt))
+        return Known(
+            Intervals(options.intervals, options.level, by, {}, {}), together, None, tuple(doubt)
+        )
     lower, notes, failed = None, list[Diagnostic](), 0
-    scatter = delta(_along(problem, on_bound), theta, on_bound, asked.level, groups)
+    scatter = delta(_along(problem, on_bound), theta, on_bound, options.level, groups)
     errors, low, high = scatter.errors, scatter.low, scatter.high
-    if asked.method == "profile":
-        found = profile(loose, theta, on_bound, asked.level, groups, problem)
+    if options.intervals == "profile":
+        found = profile(loose, theta, on_bound, options.level, groups, problem)
         low, high, lower = found.low, found.high, found.lower
         if found.left_out:
             message = (
@@ -131,29 +97,31 @@ def intervals(
                 "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
             )
             notes.append(Diagnostic("F0122", message, "warning", help=help))
-    elif asked.method == "bootstrap":
+    elif options.intervals == "bootstrap":
         if first is None and not lost.any() and scatter.narrowest < COLLINEAR:
-            none = Intervals(asked.method, asked.level, by, {}, {})
+            none = Intervals(options.intervals, options.level, by, {}, {})
             return Known(none, together, None, (_collinear(scatter.narrowest),))
-        drawn = bootstrap(problem, theta, asked.resamples, asked.seed, groups, progress, first)
-        low, high = drawn.ends(asked.level, free)
+        drawn = bootstrap(
+            problem, theta, options.resamples, options.seed, groups, options.progress, first
+        )
+        low, high = drawn.ends(options.level, free)
         errors = drawn.errors()
         if first is not None:
             together = drawn.spread(names, free)
         failed = int(np.sum(~drawn.settled))
-        if failed > FAILED * asked.resamples:
-            message = f"{failed} of {asked.resamples} resamples did not end in a minimum"
+        if failed > FAILED * options.resamples:
+            message = f"{failed} of {options.resamples} resamples did not end in a minimum"
             help = "believe the intervals less: compare them with --intervals profile"
             notes.append(Diagnostic("F0121", message, "warning", help=help))
     low, high = _in_domain(problem, low, high)
-    held = lost if asked.method == "profile" else on_bound | lost
+    held = lost if options.intervals == "profile" else on_bound | lost
     shown = [i for i in range(len(names)) if not (held[i] or np.isnan(low[i]) or np.isnan(high[i]))]
     known = np.isfinite(low) | np.isfinite(high)
     notes += _undetermined([names[i] for i in np.flatnonzero(~(held | on_bound | known))], groups)
-    resamples = asked.resamples if asked.method == "bootstrap" else 0
+    resamples = options.resamples if options.intervals == "bootstrap" else 0
     made = Intervals(
-        asked.method,
-        asked.level,
+        options.intervals,
+        options.level,
         by,
         {names[i]: float(errors[i]) for i in shown if np.isfinite(errors[i])},
         {names[i]: (float(low[i]), float(high[i])) for i in shown},
@@ -174,7 +142,7 @@ def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
 
 
 def _too_few(
-    problem: Problem, parameters: int, asked: Asked, groups: Groups
+    problem: Problem, parameters: int, options: FitOptions, groups: Groups
 ) -> list[Diagnostic] | None:
     """Why there can be no intervals, if there can be none: nothing to say where it is said already."""
     rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
@@ -186,7 +154,7 @@ def _too_few(
         message = "all rows are of one training run: how far another would lie is not known"
         help = "leave --run out, and read intervals as those of this run; or measure another run"
         return [Diagnostic("F0122", message, "warning", help=help)]
-    if asked.method == "bootstrap" and units < parameters + SPARE:
+    if options.intervals == "bootstrap" and units < parameters + SPARE:
         message = f"{units} {what} are too few to draw from for {parameters} parameters"
         help = "ask for --intervals profile, or measure more"
         return [Diagnostic("F0122", message, "warning", help=help)]
@@ -224,7 +192,7 @@ def _chosen_before(
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
     )
-    few = _too_few(problem, parameters, Asked("bootstrap"), groups)
+    few = _too_few(problem, parameters, FitOptions(intervals="bootstrap"), groups)
     help = "measure more, and ask" if few else "ask"
     return Diagnostic("F0122", message, "warning", help=f"{help} for --intervals bootstrap")
 

@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.build_problem import of_logarithms, with_solved_factors
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import predicts_alike
-from lawdsl.fitting.options import MOST_STARTS, is_whole
+from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISHED, Descent, descend, finely, from_one, polish
@@ -23,7 +23,6 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array
 
-AUTO = "auto"
 ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
 ENOUGH = 5  # starts that agree on the best minimum
 FURTHER = 600  # evaluations of the best start, where it has not settled
