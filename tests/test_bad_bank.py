@@ -24,7 +24,7 @@ def answer(case: Bad) -> tuple[str, tuple[Diagnostic, ...]]:
 
 
 def test_the_bank_is_as_large_as_it_should_be():
-    assert len(BANK) == 60  # as the README says
+    assert len(BANK) == 60  # as docs/fits.md says
     assert {case.code for case in BANK.values()} >= {
         f"F01{n:02}" for n in (1, 3, 4, 9, *range(15, 20))
     }

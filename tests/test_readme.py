@@ -1,4 +1,4 @@
-"""The README tells the truth: every command and program in it runs and prints what stands there."""
+"""The README and the pages of docs/ tell the truth: what they show is run and compared, what they link exists."""
 
 from __future__ import annotations
 
@@ -9,35 +9,75 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import commands
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+}
+"""Page -> its text."""
 
+PAPERS = [
+    path
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
+    if (path := ROOT / name).exists()
+]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+PROGRAM = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```", re.S)
+FILE = re.compile(r"\(`(\S+\.(?:law|toml))`\):\n\n```(?:toml)?\n(.*?)```", re.S)
+NEEDS = re.compile(r"This page uses .*? made on the page \[[^]]*\]\((\S+?\.md)\)", re.S)
+
+
+def examples(text: str) -> list[tuple[str, str]]:
+    """(command, output) of every console block of a page, in its order."""
+    shown = []
+    for block in re.findall(r"```console\n(.*?)```", text, re.S):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, output = part.partition("\n")
+            shown.append((command, output.strip("\n")))
+    return shown
+
+
+WITH_COMMANDS = [page for page, text in TEXTS.items() if examples(text)]
+WITH_PROGRAMS = [page for page, text in TEXTS.items() if PROGRAM.search(text)]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the README's law file, and the tables as they lie in a checkout."""
-    folder = tmp_path_factory.mktemp("readme")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the folders of the pages."""
+    return tmp_path_factory.mktemp("pages")
+
+
+@cache
+def folder_of(page: str, top: Path) -> Path:
+    """A page's folder, with the files that it shows, those of the pages that it uses, and the shipped tables."""
+    folder = top / page.replace("/", "_")
     shutil.copytree(ROOT / "laws" / "data", folder / "laws" / "data")
-    for name, text in re.findall(r"\(`(\S+\.law)`\):\n\n```\n(.*?)```", README, re.S):
+    for earlier in NEEDS.findall(TEXTS[page]):
+        name = (Path(page).parent / earlier).as_posix()
+        run_commands(name, top)
+        shutil.copytree(folder_of(name, top), folder, dirs_exist_ok=True)
+    for name, text in FILE.findall(TEXTS[page]):
         (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
-def shown() -> list[tuple[str, str]]:
-    """(command, output) of every console block, in the README's order."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", README, re.S):
-        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
-            command, _, output = part.partition("\n")
-            found.append((command, output.strip("\n")))
-    return found
+@cache
+def run_commands(page: str, top: Path) -> list[tuple[str, str, str]]:
+    """(command, shown output, printed output) of every console block of a page."""
+    folder = folder_of(page, top)
+    results = []
+    for command, output in examples(TEXTS[page]):
+        assert command.startswith("lawdsl "), command
+        completed = commands.run(*shlex.split(command)[1:], cwd=folder, together=True)
+        results.append((command, output, lines(completed.stdout)))
+    return results
 
 
 def lines(printed: str) -> str:
@@ -47,7 +87,7 @@ def lines(printed: str) -> str:
 def run(program: str, folder: Path) -> str:
     """What a program prints."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
@@ -55,7 +95,7 @@ def run(program: str, folder: Path) -> str:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    return lines(done.stdout)
+    return lines(completed.stdout)
 
 
 def same(shown: str, printed: str) -> bool:
@@ -68,41 +108,97 @@ def same(shown: str, printed: str) -> bool:
     return all(math.isclose(float(a), float(b), rel_tol=2e-4) for a, b in pairs)
 
 
-def test_the_first_screen_holds_a_law_and_three_commands():
-    screen = "\n".join(README.splitlines()[:52])
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_every_command_prints_what_the_page_shows(page: str, top: Path):
+    for command, shown, printed in run_commands(page, top):
+        assert same(shown, printed), f"{command}\n{printed}"
+
+
+@pytest.mark.parametrize("page", WITH_PROGRAMS)
+def test_every_program_prints_what_the_page_shows(page: str, top: Path):
+    assert TEXTS[page].count("```python\n") == len(PROGRAM.findall(TEXTS[page]))
+    for program, output in PROGRAM.findall(TEXTS[page]):
+        assert run(program, folder_of(page, top)) == output.strip("\n")
+
+
+def test_the_examples_are_many():
+    assert len(TEXTS) >= 13
+    assert sum(len(examples(text)) for text in TEXTS.values()) >= 24
+    assert len(WITH_PROGRAMS) >= 2
+
+
+def test_the_readme_is_short_and_its_first_screen_holds_a_law_and_three_commands():
+    readme = TEXTS["README.md"]
+    assert len(readme.splitlines()) <= 150
+    screen = "\n".join(readme.splitlines()[:54])
     law = re.search(r"```\n(law .*?)```", screen, re.S)
     assert law is not None and len(law[1].splitlines()) <= 11
     assert re.findall(r"^\$ lawdsl (\w+)", screen, re.M) == ["check", "fit", "predict"]
 
 
-def test_every_command_prints_what_the_readme_shows(folder: Path):
-    assert len(shown()) >= 6
-    for command, output in shown():
-        assert command.startswith("lawdsl ")
-        done = commands.run(*shlex.split(command)[1:], cwd=folder, together=True)
-        printed = lines(done.stdout)
-        assert same(output, printed), f"{command}\n{printed}"
+def test_the_sweep_file_shown_is_valid(top: Path):
+    from lawdsl.runners.sweeps.sweep import read_sweep
+
+    sweep = read_sweep(folder_of("docs/runs.md", top) / "sweep.toml")
+    assert len(sweep.cells) == 8
 
 
-def test_every_program_prints_what_the_readme_shows(folder: Path):
-    programs = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.S)
-    assert programs
-    for program, output in programs:
-        assert run(program, folder) == output.strip("\n")
-
-
-def test_every_command_is_documented_and_has_help():
+def test_every_command_is_in_the_readme_and_has_help():
     from lawdsl.cli import cli
 
     for name, command in cli.commands.items():
         assert command.help, name
-        assert f"lawdsl {name}" in README or f"`{name}`" in README, name
+        assert f"lawdsl {name}" in TEXTS["README.md"], name
 
 
-def test_every_path_it_names_exists():
-    for path in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / path).exists(), path
-    top = ""
-    for indent, name in re.findall(r"^( {0,2})(\w+(?:/|\.py))(?= |$)", README, re.M):
-        assert (ROOT / (top if indent else "") / name).exists(), name
-        top = top if indent else name
+def plain(text: str) -> str:
+    """A page without what stands in code."""
+    return re.sub(r"`[^`]*`", "", re.sub(r"```.*?```", "", text, flags=re.S))
+
+
+def links(text: str) -> list[str]:
+    """The relative links of a page."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", plain(text))
+    return [target for target in targets if not target.startswith(("http:", "https:", "mailto:"))]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as code hosts derive them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize(
+    "path", [*map(Path, TEXTS), *(p.relative_to(ROOT) for p in PAPERS)], ids=str
+)
+def test_every_link_leads_somewhere(path: Path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for link in links(text):
+        file, _, anchor = link.partition("#")
+        target = (ROOT / path.parent / file).resolve() if file else ROOT / path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_every_page_is_reachable_from_the_readme():
+    reached, pending = set[str](), ["README.md"]
+    while pending:
+        page = pending.pop()
+        if page in reached or page not in TEXTS:
+            continue
+        reached.add(page)
+        for link in links(TEXTS[page]):
+            target = (ROOT / page).parent / link.partition("#")[0]
+            pending.append(os.path.relpath(target.resolve(), ROOT))
+    assert reached == set(TEXTS)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_path_that_a_page_names_exists(page: str):
+    prose = re.sub(r"```.*?```", "", TEXTS[page], flags=re.S)
+    named = re.findall(
+        r"(?<![\w/.-])((?:lawdsl|runners|laws|grammars|tests|docs)/[\w/.-]*\w/?)", prose
+    )
+    for name in named:
+        path = name.removeprefix("lawdsl/") if name.startswith("lawdsl/runners/") else name
+        assert (ROOT / path).exists(), name

@@ -323,7 +323,7 @@ def test_intervals_cover_at_their_level(tmp_path: Path, record_property: Any):
     """400 repetitions of the lines, 95 % ± 2.2 % by chance; 50 of three laws, two fits each.
 
     With five times their noise the last law is hardly determined, c lies on its bound in some
-    fits, and the intervals of k and t hold the truth in 83 of 100: the README says so.
+    fits, and the intervals of k and t hold the truth in 83 of 100: docs/pipelines.md says so.
     """
     share = covered(tmp_path, range(400))
     hits: dict[str, list[bool]] = {"c": [], "k": [], "t": []}

@@ -107,3 +107,13 @@ def test_the_sdist_can_run_its_own_tests(built: dict[str, Path]):
     with tarfile.open(built["sdist"]) as archive:
         names = [n.partition("/")[2] for n in archive.getnames()]
     assert {"Makefile", "README.md", "tests/conftest.py", "grammars/law.lark"} <= set(names)
+    papers = {"LICENSE", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "docs/README.md"}
+    assert papers <= set(names)
+
+
+def test_the_license_travels(built: dict[str, Path]):
+    wheel = zipfile.ZipFile(built["wheel"])
+    names = wheel.namelist()
+    assert [n for n in names if n.endswith("dist-info/licenses/LICENSE")]
+    (metadata,) = (n for n in names if n.endswith("dist-info/METADATA"))
+    assert "License-Expression: Apache-2.0" in wheel.read(metadata).decode("utf-8")

@@ -1,0 +1,203 @@
+"""The recipes of CONTRIBUTING, applied as they stand there to a copy of the tree; and the tree that it shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lawdsl
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = dict(re.findall(r"^### ([^\n]*)\n(.*?)(?=^### |\Z)", TEXT, re.M | re.S))
+NAMED = [name for recipe in RECIPES.values() for name in re.findall(r"New file `([^`]+)`", recipe)]
+BLOCK = re.compile(r"(?:(New file|In) `([^`]+)`|^```(\w*)\n(.*?)^```)", re.M | re.S)
+
+
+def apply(recipe: str, tree: Path) -> set[str]:
+    """Do what a recipe says; the files that it touches.
+
+    A block after `New file` is that file's content; a diff is of the last file that was named, its
+    lines without + stand there exactly once.
+    """
+    touched = set[str]()
+    name, new = "", False
+    for kind, path, language, content in BLOCK.findall(recipe):
+        if kind:
+            name, new = path, kind == "New file"
+            continue
+        file = tree / name
+        touched.add(name)
+        if new:
+            assert not file.exists(), name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(content, encoding="utf-8")
+            new = False
+            continue
+        assert language == "diff", name
+        lines = content.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if line[0] in " -")
+        after = "".join(line[1:] for line in lines if line[0] in " +")
+        text = file.read_text(encoding="utf-8")
+        assert text.count(before) == 1, (
+            f"{name} has these lines {text.count(before)} times: {before}"
+        )
+        file.write_text(text.replace(before, after), encoding="utf-8")
+    return touched
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project to which all recipes are applied."""
+    copy = tmp_path_factory.mktemp("contribution")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for folder in ("lawdsl", "laws", "grammars", "runners", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for recipe in RECIPES.values():
+        assert apply(recipe, copy)
+    return copy
+
+
+def python(tree: Path, *arguments: str) -> str:
+    """What a program prints that sees the copy and not this checkout."""
+    completed = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+    )
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
+
+
+USE = r"""
+import importlib, json, pkgutil
+from pathlib import Path
+
+from click.testing import CliRunner
+
+import lawdsl
+from lawdsl.cli import cli
+
+assert Path(lawdsl.__file__).is_relative_to(Path.cwd()), lawdsl.__file__
+Path("rule.law").write_text('''law rule
+variable x, y > 0
+variable z
+parameter a > 0
+L = a + x*y
+require tanh(x*y) < x*y
+require tanh(z) < z  expect refuted
+''')
+table = Path("laws/data/c4_share.csv").read_text()
+rows = [line for line in table.splitlines() if not line.startswith("#")]
+Path("share.tsv").write_text("\n".join(row.replace(",", "\t") for row in rows) + "\n")
+
+def said(*arguments):
+    result = CliRunner().invoke(cli, [*arguments, "--json"], standalone_mode=False)
+    assert result.exception is None, (arguments, result.exception, result.output)
+    return json.loads(result.stdout)["result"]
+
+answers = {
+    "rows": len(rows) - 1,
+    "law": said("check", "toy.half_life"),
+    "rule": said("check", "rule.law"),
+    "fit": said("fit", "dcpt.share", "share.tsv", "--intervals", "wald", "-o", "fit.json"),
+    "predict": said("predict", "fit.json", "r=0.5"),
+    "compare": said("compare", "dcpt.share", "mixing.two_domain", "share.tsv", "--protocol", "halves"),
+    "claims": said("claims", "toy.half_life"),
+}
+for name, command in cli.commands.items():
+    assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0, name
+for module in pkgutil.walk_packages([str(Path.cwd() / "lawdsl")], "lawdsl."):
+    if module.name not in ("lawdsl.regressor", "lawdsl.__main__"):
+        importlib.import_module(module.name)
+print(json.dumps(answers))
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tree: Path) -> dict[str, Any]:
+    """What commands say in the copy."""
+    answer: dict[str, Any] = json.loads(python(tree, "-c", USE).splitlines()[-1])
+    return answer
+
+
+def verdicts(check: Any) -> list[str]:
+    return [claim["verdict"] for claim in check["claims"]]
+
+
+def test_the_law_ships_and_is_proved(answers: dict[str, Any]):
+    assert verdicts(answers["law"]) == ["proved"] * 3
+
+
+def test_the_rule_proves_what_was_undecided_and_nothing_false(
+    answers: dict[str, Any], tmp_path: Path
+):
+    assert verdicts(answers["rule"]) == ["proved", "refuted"]
+    law = "law rule\nvariable x, y > 0\nparameter a > 0\nL = a + x*y\nrequire tanh(x*y) < x*y\n"
+    (tmp_path / "rule.law").write_text(law, encoding="utf-8")
+    assert [v.verdict for v in lawdsl.check(tmp_path / "rule.law").claims] == ["undecided"]
+
+
+def test_the_interval_method_and_the_format_are_used(answers: dict[str, Any]):
+    fit = answers["fit"]
+    assert fit["data"]["rows"] == answers["rows"]
+    known, value = fit["intervals"], fit["parameters"]["E"]["value"]
+    assert known["method"] == "wald"
+    low, high = known["ends"]["E"]
+    error = known["errors"]["E"]
+    assert [(value - low) / error, (high - value) / error] == pytest.approx([1.96, 1.96], abs=1e-3)
+    assert answers["predict"]
+
+
+def test_the_protocol_ranks_laws(answers: dict[str, Any]):
+    (ranking,) = answers["compare"]["rankings"]
+    assert ranking["protocol"] == "halves" and ranking["folds"] == 2
+
+
+def test_the_command_prints_claims(answers: dict[str, Any]):
+    assert answers["claims"]["claims"][0] == "L > E"
+
+
+def test_imports_still_go_one_way(tree: Path):
+    new = " or ".join(Path(name).name for name in NAMED if name.startswith("lawdsl/"))
+    quiet = ("-q", "-p", "no:cacheprovider")
+    assert " passed" in python(tree, "-m", "pytest", *quiet, "tests/test_layers.py", "-k", new)
+
+
+def test_the_code_of_the_recipes_is_in_the_style_of_the_project(tree: Path):
+    python(tree, "-m", "ruff", "check", "--no-cache", "lawdsl")
+    python(tree, "-m", "ruff", "format", "--check", "--no-cache", "lawdsl")
+
+
+def test_a_recipe_out_of_date_is_noticed(tmp_path: Path):
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="0 times"):
+        apply("In `a.py`:\n\n```diff\n y = 1\n+z = 1\n```\n", tmp_path)
+
+
+def test_the_tree_shown_is_the_tree():
+    shown = re.search(r"## The tree\n\n```\n(.*?)```", TEXT, re.S)
+    assert shown
+    parts: list[str] = []
+    listed = set[str]()
+    for line in shown[1].splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        parts[depth:] = [line.split()[0].rstrip("/")]
+        listed.add("/".join(parts))
+    assert {name for name in listed if not (ROOT / name).exists()} == set()
+    packages = {path.parent for path in (ROOT / "lawdsl").rglob("__init__.py")}
+    packages |= {path.parent for path in (ROOT / "runners").rglob("__init__.py")}
+    top = {path for path in (ROOT / name for name in ("laws", "grammars", "tests", "docs"))}
+    folders = {path.relative_to(ROOT).as_posix() for path in packages | top}
+    assert folders <= listed, sorted(folders - listed)
