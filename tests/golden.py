@@ -126,7 +126,12 @@ def outputs(*names: str) -> Iterator[tuple[str, str]]:
                         done = run(*shlex.split(command), cwd=Path(folder), together=True)
                         text = f"{done.stdout}exit {done.returncode}\n"
                     shown.append(f"$ {command}\n{text}")
-                yield name, without_times("\n".join(shown).replace(folder, "FOLDER"))
+                yield (
+                    name,
+                    without_times(
+                        "\n".join(shown).replace(folder, "FOLDER").replace(str(ROOT), "PROJECT")
+                    ),
+                )
         finally:
             os.chdir(before)
     if not names or "help" in names:
