@@ -112,6 +112,7 @@ answers = {
     "law": said("check", "toy.half_life"),
     "rule": said("check", "rule.law"),
     "fit": said("fit", "dcpt.share", "share.tsv", "--intervals", "wald", "-o", "fit.json"),
+    "logcosh": said("fit", "dcpt.share", "share.tsv", "--objective", "logcosh"),
     "predict": said("predict", "fit.json", "r=0.5"),
     "compare": said("compare", "dcpt.share", "mixing.two_domain", "share.tsv", "--protocol", "halves"),
     "claims": said("claims", "toy.half_life"),
@@ -158,6 +159,12 @@ def test_the_interval_method_and_the_format_are_used(answers: dict[str, Any]):
     error = known["errors"]["E"]
     assert [(value - low) / error, (high - value) / error] == pytest.approx([1.96, 1.96], abs=1e-3)
     assert answers["predict"]
+
+
+def test_the_objective_is_minimised(answers: dict[str, Any]):
+    fit = answers["logcosh"]
+    assert "logcosh" in json.dumps(fit["objective"])
+    assert fit["converged"] and fit["parameters"]["E"]["value"] == pytest.approx(2.31, abs=0.02)
 
 
 def test_the_protocol_ranks_laws(answers: dict[str, Any]):
