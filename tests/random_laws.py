@@ -220,7 +220,7 @@ def _has_values(case: Case, rng: random.Random) -> bool:
 
 def _plausible(case: Case, rng: random.Random) -> bool:
     claim = case.claim.claim
-    if isinstance(claim, (tree.Finite, tree.Limit)):
+    if isinstance(claim, (tree.Finite, tree.LimitNode)):
         return True
     points = sampled(case, rng, 6)
     if not points:
@@ -237,7 +237,7 @@ _OPPOSITES |= {"decreasing": "increasing", "convex": "concave", "concave": "conv
 
 def _opposite(claim: Claim) -> Claim:
     stated = claim.claim
-    if isinstance(stated, tree.Comparison):
+    if isinstance(stated, tree.ComparisonNode):
         turned = replace(stated, relation=_OPPOSITES[stated.relation])
     else:
         turned = replace(stated, word=_OPPOSITES[stated.word])
@@ -249,8 +249,8 @@ def _opposite(claim: Claim) -> Claim:
 
 def larger_of(judge: Judge, claim: tree.Claim) -> Any:
     """What the claim says is positive (or not negative)."""
-    if isinstance(claim, tree.Comparison):
-        gap = judge.value(claim.left) - judge.value(claim.right)
+    if isinstance(claim, tree.ComparisonNode):
+        gap = judge.value(claim.lhs) - judge.value(claim.rhs)
         return gap if claim.relation in (">", ">=") else -gap
     order = 2 if claim.word in ("convex", "concave") else 1
     slope = judge.value(tree.Derivative("L", (claim.name,) * order, order))
@@ -258,7 +258,7 @@ def larger_of(judge: Judge, claim: tree.Claim) -> Any:
 
 
 def is_strict(claim: tree.Claim) -> bool:
-    if isinstance(claim, tree.Comparison):
+    if isinstance(claim, tree.ComparisonNode):
         return claim.relation in "<>"
     return claim.word in ("increasing", "decreasing")
 
@@ -296,7 +296,7 @@ def moderate(point: Mapping[str, Fraction]) -> bool:
 
 
 def _is_mixed(claim: tree.Claim) -> bool:
-    return any(isinstance(n, tree.Derivative) and len({*n.by}) > 1 for n in tree.walk(claim))
+    return any(isinstance(n, tree.Derivative) and len({*n.wrt}) > 1 for n in tree.walk(claim))
 
 
 def has_value(case: Case, point: Mapping[str, Fraction]) -> bool:
@@ -392,7 +392,7 @@ def contradiction(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
         return _of_refuted(case, verdict)
     if verdict.verdict == "undecided":
         return None
-    if isinstance(case.claim.claim, tree.Limit):
+    if isinstance(case.claim.claim, tree.LimitNode):
         return _of_limit(case, rng)
     points = sampled(case, rng, POINTS)
     if verdict.verdict == "proved":
@@ -416,7 +416,7 @@ def _of_refuted(case: Case, verdict: Verdict) -> str | None:
             if truth(case, point)[0]:
                 return f"it never holds, but {truth(case, point)[1]} at {_shown(point)}"
     if not verdict.witness:
-        if isinstance(case.claim.claim, tree.Limit):
+        if isinstance(case.claim.claim, tree.LimitNode):
             return _of_other_limit(case)
         return None if "0 everywhere" in (verdict.value or "") else "refuted without a witness"
     point = {q.name: Fraction(repr(q.value)) for q in case.law.settings if q.value is not None} | {
@@ -426,7 +426,7 @@ def _of_refuted(case: Case, verdict: Verdict) -> str | None:
     complete = _completed(case, bounds, point)
     if complete is None:
         return f"the witness is no point of the domain: {_shown(point)}"
-    if isinstance(case.claim.claim, tree.Limit):
+    if isinstance(case.claim.claim, tree.LimitNode):
         return _of_other_limit(case, complete)
     holds, why = truth(case, complete)
     if isinstance(case.claim.claim, tree.Finite):

@@ -308,8 +308,8 @@ def _seen(case: Case, rng: random.Random) -> np.ndarray | None:
 
 
 def _left(case: Case) -> tree.Formula:
-    assert isinstance(case.claim.claim, tree.Comparison)
-    return case.claim.claim.left
+    assert isinstance(case.claim.claim, tree.ComparisonNode)
+    return case.claim.claim.lhs
 
 
 def _columns(points: list[dict[str, Fraction]]) -> Columns:
@@ -495,8 +495,8 @@ def _settings(law: Law) -> dict[str, Fraction]:
 
 def _gap(claim: tree.Claim) -> tuple[int, tree.Formula]:
     """What a claim says is positive or not negative: a sense and a formula."""
-    if isinstance(claim, tree.Comparison):
-        gap = tree.Sum((("+", claim.left), ("-", claim.right)))
+    if isinstance(claim, tree.ComparisonNode):
+        gap = tree.Sum((("+", claim.lhs), ("-", claim.rhs)))
         return 1 if claim.relation in (">", ">=") else -1, gap
     order = 2 if claim.word in ("convex", "concave") else 1
     sense = 1 if claim.word in ("increasing", "convex") else -1

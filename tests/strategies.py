@@ -76,8 +76,8 @@ def formulas(depth: int = 6):
 
 small = formulas(2)
 domains = st.one_of(
-    st.builds(tree.Bound, st.sampled_from(("<", "<=", ">", ">=")), small),
-    st.builds(tree.Interval, st.sampled_from("[("), small, small, st.sampled_from("])")),
+    st.builds(tree.BoundNode, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.IntervalNode, st.sampled_from("[("), small, small, st.sampled_from("])")),
 )
 powers = st.integers(1, size_limits.UNIT_POWER).flatmap(lambda n: st.sampled_from((n, -n)))
 items = st.builds(
@@ -85,29 +85,33 @@ items = st.builds(
 )
 counts = st.integers(0, 10**6).map(str)
 sets = st.one_of(
-    plain_names, st.builds(tree.Range, counts, counts), several(plain_names).map(tree.Listed)
+    plain_names,
+    st.builds(tree.RangeNode, counts, counts),
+    several(plain_names).map(tree.ListedNode),
 )
 units = several(st.tuples(st.one_of(st.just("token"), plain_names), powers)).map(tree.UnitOf)
 claims = st.one_of(
-    st.builds(tree.Comparison, small, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.ComparisonNode, small, st.sampled_from(("<", "<=", ">", ">=")), small),
     small.map(tree.Finite),
-    st.builds(tree.Trend, small, st.sampled_from(TRENDS), named, st.none() | named),
-    st.builds(tree.Limit, small, small, several(st.tuples(named, small))),
+    st.builds(tree.TrendNode, small, st.sampled_from(TRENDS), named, st.none() | named),
+    st.builds(tree.LimitNode, small, small, several(st.tuples(named, small))),
     st.builds(tree.Reduction, small, paths),
 )
 chosen = st.one_of(
-    st.builds(tree.Chosen, plain_names, st.sampled_from(("<", "<=", ">", ">=", "=", "!=")), small),
-    st.builds(tree.Chosen, plain_names, st.sampled_from(("=", "!=")), texts.map(tree.Label)),
+    st.builds(
+        tree.ConditionNode, plain_names, st.sampled_from(("<", "<=", ">", ">=", "=", "!=")), small
+    ),
+    st.builds(tree.ConditionNode, plain_names, st.sampled_from(("=", "!=")), texts.map(tree.Label)),
 )
 relations = st.one_of(
-    st.builds(tree.Comparison, small, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.ComparisonNode, small, st.sampled_from(("<", "<=", ">", ">=")), small),
     st.builds(tree.Equality, small, small),
 )
 statements = st.one_of(
     st.builds(
         tree.Section, st.sampled_from(("law", "question", "pipeline")), paths, st.none() | texts
     ),
-    texts.map(tree.Source),
+    texts.map(tree.SourceNode),
     paths.map(tree.Extends),
     st.builds(tree.Index, several(plain_names), sets),
     st.builds(
@@ -131,7 +135,7 @@ statements = st.one_of(
         st.sampled_from(("fix", "tie")),
         several(st.tuples(named, small)),
     ),
-    st.builds(tree.Measure, named, small),
+    st.builds(tree.MeasureNode, named, small),
     st.builds(tree.Identify, small, small),
     st.builds(
         tree.Require,
@@ -146,7 +150,7 @@ statements = st.one_of(
     st.builds(tree.StartGrid, several(small), several(st.none() | small, most=5)),
     several(st.tuples(named, small)).map(tree.StartPoint),
     st.builds(
-        tree.Step,
+        tree.StepNode,
         paths,
         several(plain_names, least=0),
         several(chosen, least=0),
@@ -161,13 +165,13 @@ def documents(draw):
     lines = []
     for _ in range(draw(st.integers(0, 4))):
         paragraph = [
-            tree.Line(statement, draw(several(comments, least=0)), draw(st.none() | comments))
+            tree.SourceLine(statement, draw(several(comments, least=0)), draw(st.none() | comments))
             for statement in draw(st.lists(statements, max_size=4))
         ]
         trailing = draw(several(comments, least=0 if paragraph else 1))
         if trailing:
-            paragraph.append(tree.Line(None, trailing))
+            paragraph.append(tree.SourceLine(None, trailing))
         for i, line in enumerate(paragraph):
             gap = i == 0 and bool(lines)
-            lines.append(tree.Line(line.statement, line.above, line.behind, gap))
-    return tree.Document(tuple(lines))
+            lines.append(tree.SourceLine(line.statement, line.above, line.behind, gap))
+    return tree.SyntaxTree(tuple(lines))

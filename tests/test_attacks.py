@@ -365,7 +365,7 @@ def test_any_words_in_any_order_are_answered(words: list[str], within: bool):
 
 @settings(max_examples=100, deadline=None)
 @given(strategies.documents())
-def test_any_document_is_answered(document: tree.Document):
+def test_any_document_is_answered(document: tree.SyntaxTree):
     text = print_document(document)
     try:
         library.declared(Text("random.law", text), ROOT)

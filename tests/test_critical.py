@@ -21,7 +21,7 @@ from lawdsl.fitting.two_step import Straightest, straightest
 from lawdsl.language.library import declared, shipped_folder
 from lawdsl.language.objective import read_objective
 from lawdsl.language.parser import parse
-from lawdsl.language.symbols import Choice, Objective
+from lawdsl.language.symbols import Objective, ParameterChoice
 
 PRINTED = shipped_folder() / "data" / "mixing_critical.csv"
 BEFORE = 2.873368  # loss on the Pile, as the table's comment says
@@ -210,7 +210,11 @@ def test_a_law_that_extends_takes_the_choice_over():
     base = lawdsl.load("mixing.critical")
     law = law_of("extends mixing.critical\nL = mixing.critical\n")
 
-    assert law.objective == base.objective == Objective("squared", False, choice=Choice("c", 1000))
+    assert (
+        law.objective
+        == base.objective
+        == Objective("squared", False, choice=ParameterChoice("c", 1000))
+    )
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ def test_a_contradiction_leaves_no_point_and_what_follows_holds_at_all(seed: int
 
 def test_of_very_many_bounds_nothing_is_said(monkeypatch: pytest.MonkeyPatch):
     stated = bounds("a > 0", "b > a", "0 > b + 0")
-    monkeypatch.setattr(differences, "MOST", 3)
+    monkeypatch.setattr(differences, "MAX_BOUNDS_TOGETHER", 3)
     assert contradiction(stated) and implied(bounds("a > 0"))
 
-    monkeypatch.setattr(differences, "MOST", 2)
+    monkeypatch.setattr(differences, "MAX_BOUNDS_TOGETHER", 2)
     assert contradiction(stated) is None and implied(stated) == {}

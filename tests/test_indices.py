@@ -91,8 +91,8 @@ def test_an_identity_needs_no_index():
     ("text", "expected"),
     [
         ("index i over validation", tree.Index(("i",), "validation")),
-        ("index m, n over 1..30", tree.Index(("m", "n"), tree.Range("1", "30"))),
-        ("index g over {web, β}", tree.Index(("g",), tree.Listed(("web", "beta")))),
+        ("index m, n over 1..30", tree.Index(("m", "n"), tree.RangeNode("1", "30"))),
+        ("index g over {web, β}", tree.Index(("g",), tree.ListedNode(("web", "beta")))),
         (
             "variable r[j] in simplex",
             tree.Declaration("variable", (tree.Item("r", tree.Simplex(), ("j",)),), None, None),
@@ -119,7 +119,7 @@ def test_an_identity_needs_no_index():
         (
             "require L[i] decreasing in r[a] against r[b]",
             tree.Require(
-                tree.Trend(
+                tree.TrendNode(
                     tree.Element("L", ("i",)),
                     "decreasing",
                     tree.Element("r", ("a",)),
@@ -132,7 +132,7 @@ def test_an_identity_needs_no_index():
         (
             "require ∂²L[i]/∂k[i]² > 0",
             tree.Require(
-                tree.Comparison(
+                tree.ComparisonNode(
                     tree.Derivative(tree.Element("L", ("i",)), (tree.Element("k", ("i",)),) * 2, 2),
                     ">",
                     tree.Number("0"),

@@ -41,7 +41,7 @@ def questions(seed: int, count: int) -> Iterator[tuple[Case, Fixed, Box, sp.Expr
     """Comparisons whose two sides have values; parameters are given some of the time."""
     rng = random.Random(seed)
     for case in cases(seed, count):
-        if isinstance(case.claim.claim, (tree.Finite, tree.Limit)):
+        if isinstance(case.claim.claim, (tree.Finite, tree.LimitNode)):
             continue
         given: Fixed = {}
         if rng.random() < 0.6:

@@ -91,7 +91,7 @@ def test_a_rule_is_read_as_its_record():
 
     assert found == []
     assert document.statements == (
-        tree.Measure(tree.Element("k2", ("d",)), tree.Sum((("+", first), ("-", second)))),
+        tree.MeasureNode(tree.Element("k2", ("d",)), tree.Sum((("+", first), ("-", second)))),
     )
 
 

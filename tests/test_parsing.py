@@ -31,7 +31,7 @@ L = E + A/N^alpha
 """
 
 
-def read(text: str) -> tree.Document:
+def read(text: str) -> tree.SyntaxTree:
     document, mistakes = parse(text)
 
     assert mistakes == []
@@ -100,7 +100,7 @@ def test_the_comment_of_a_broken_line_stays_behind_it():
 def test_a_number_sign_in_a_text_begins_no_comment():
     (line,) = read('source "issue #3"  # yes\n').lines
 
-    assert line.statement == tree.Source("issue #3")
+    assert line.statement == tree.SourceNode("issue #3")
     assert line.behind == "# yes"
 
 
@@ -128,7 +128,7 @@ def test_greek_letters_are_read_as_their_names():
 
 
 def test_no_mistake_is_found_in_an_empty_file_by_the_parser():
-    assert read("") == tree.Document(())
+    assert read("") == tree.SyntaxTree(())
 
 
 # Mistakes

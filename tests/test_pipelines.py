@@ -38,11 +38,11 @@ def test_a_step_knows_its_law_groups_conditions_and_point():
 
     first, second, last = found.steps
     assert first.law.name == "mixing.step"
-    assert first.by == ("mixture", "N", "domain")
+    assert first.group_by == ("mixture", "N", "domain")
     assert [(c.name, c.relation) for c in first.where] == [("S", ">="), ("domain", "!=")]
     assert first.where[1].value == tree.Label("base")
-    assert [(name, print_formula(f)) for name, f in second.at] == [("N", "2*N_target")]
-    assert (last.by, last.at) == (("domain",), ())
+    assert [(name, print_formula(f)) for name, f in second.point] == [("N", "2*N_target")]
+    assert (last.group_by, last.point) == (("domain",), ())
     assert [s.name for s in found.of_kind("given")] == ["S_target", "N_target", "share"]
 
 
@@ -70,7 +70,7 @@ def test_an_open_bracket_spoils_its_own_step_alone():
     tree_of, mistakes = parse(f"pipeline example\ngiven x > (1\n{STEP}\n")
 
     assert [d.code for d in mistakes] == ["L0202"]
-    assert isinstance(tree_of.statements[-1], tree.Step)
+    assert isinstance(tree_of.statements[-1], tree.StepNode)
 
 
 # lines, code, message, help

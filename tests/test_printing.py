@@ -19,7 +19,7 @@ LAWS = sorted(
 )
 
 
-def read(text: str) -> tree.Document:
+def read(text: str) -> tree.SyntaxTree:
     document, mistakes = parse(text)
 
     assert mistakes == []
@@ -55,15 +55,15 @@ def test_any_statement_is_read_back_as_itself(statement: tree.Statement):
 def test_at_is_a_name_in_a_derivative_and_a_word_behind_one():
     (step,) = read("step a where b < ∂²at/∂x² at x = 1\n").statements
 
-    assert isinstance(step, tree.Step)
-    assert [name for name, _ in step.at] == ["x"]
-    (chosen,) = step.where
+    assert isinstance(step, tree.StepNode)
+    assert [name for name, _ in step.point] == ["x"]
+    (chosen,) = step.conditions
     assert chosen.value == tree.Derivative("at", ("x", "x"), 2)
 
 
 @settings(max_examples=200, deadline=None)
 @given(strategies.documents())
-def test_any_document_is_read_back_as_itself_and_printed_the_same(document: tree.Document):
+def test_any_document_is_read_back_as_itself_and_printed_the_same(document: tree.SyntaxTree):
     text = print_document(document)
 
     assert read(text) == document

@@ -78,7 +78,7 @@ def test_a_law_at_values_is_known_by_the_variables_of_the_law():
 
     value = found.values["general(N, D, r = 1 - r_d)"]
     assert (value.use, value.labels, value.indices) == ("general", (), ())
-    assert {name: print_formula(f) for name, f in value.at} == {
+    assert {name: print_formula(f) for name, f in value.arguments} == {
         "N": "N",
         "D": "D",
         "r": "1 - r_d",

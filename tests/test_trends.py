@@ -410,7 +410,7 @@ def test_claims_on_derivatives_of_the_output_are_understood(text: str):
 
 def test_a_derivative_of_something_else_is_no_trend_of_the_output():
     read = law("L finite")
-    other = tree.Comparison(tree.Derivative("E", ("r",), 1), "<", tree.Number("0"))
+    other = tree.ComparisonNode(tree.Derivative("E", ("r",), 1), "<", tree.Number("0"))
 
     assert slope_of(read, other) is None
 

@@ -100,7 +100,7 @@ def pipeline(
     from lawdsl.reporting.pipelines import show_pipeline
     from lawdsl.reporting.terminal import console
 
-    if output and declared.steps[-1].at:
+    if output and declared.steps[-1].point:
         message = f"{declared.name} ends with predictions, not with a fit: --save-tables keeps them"
         raise click.UsageError(message)
     for path in filter(None, (output, folder)):

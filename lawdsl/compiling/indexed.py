@@ -19,11 +19,11 @@ from lawdsl.compiling.indexed_leaves import OUTER, Leaves, Source
 from lawdsl.core.functions import CONSTANTS
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
-from lawdsl.language.instances.instance import Place
+from lawdsl.language.instances.instance import IndexValue
 from lawdsl.language.tree import Formula
 
 Array = NDArray[np.float64]
-Leaf = tuple[str, tuple[Place | int, ...]]  # a name and its subscripts
+Leaf = tuple[str, tuple[IndexValue | int, ...]]  # a name and its subscripts
 Step = tuple[str, tuple[int, ...], object]  # operation, earlier results, what else it needs
 
 Derive = Callable[[Array, Array], Array]  # argument and result -> derivative
@@ -58,7 +58,7 @@ class Building:
             self.steps.append(step)
         return self.known[step]
 
-    def __call__(self, node: Formula, places: Mapping[str, Place | int]) -> int:
+    def __call__(self, node: Formula, places: Mapping[str, IndexValue | int]) -> int:
         """The number of the step that computes a formula; a place that is a number is an axis."""
         match node:
             case tree.Number(text):
@@ -92,7 +92,7 @@ class Building:
         raise AssertionError(node)
 
     def _named(
-        self, name: str, labels: Sequence[Place | int], places: Mapping[str, Place | int]
+        self, name: str, labels: Sequence[IndexValue | int], places: Mapping[str, IndexValue | int]
     ) -> int:
         symbol = self.leaves.declared.symbols[name]
         if symbol.formula is None or self.leaves.is_leaf(name):
@@ -100,10 +100,10 @@ class Building:
         own = dict(zip(symbol.indices, labels, strict=True))
         return self(symbol.formula, {**self.leaves.rows, **own})
 
-    def _signed(self, sign: str, term: Formula, places: Mapping[str, Place | int]) -> int:
+    def _signed(self, sign: str, term: Formula, places: Mapping[str, IndexValue | int]) -> int:
         return self(term if sign == "+" else tree.Negative(term), places)
 
-    def _factor(self, sign: str, factor: Formula, places: Mapping[str, Place | int]) -> int:
+    def _factor(self, sign: str, factor: Formula, places: Mapping[str, IndexValue | int]) -> int:
         found = self(factor, places)
         return found if sign == "*" else self.add("power", (found, self.add("number", (), -1.0)))
 
@@ -166,7 +166,9 @@ class Indexed:
         return found
 
     def slopes(
-        self, found: Sequence[Array], take: Callable[[str, tuple[Place | int, ...], Array], None]
+        self,
+        found: Sequence[Array],
+        take: Callable[[str, tuple[IndexValue | int, ...], Array], None],
     ) -> None:
         """Pass on how the output changes with each step, from the last to the first.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lawdsl.language import tree
 from lawdsl.language.instances.identities import CONSTANT, linear
-from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
+from lawdsl.language.instances.instance import Differing, IndexValue, Instance, indicator
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.symbols import Declarations
 
@@ -48,7 +48,7 @@ class Leaves:
         return self.grounded.instance
 
     @cached_property
-    def rows(self) -> dict[str, Place]:
+    def rows(self) -> dict[str, IndexValue]:
         """What the indices of the rows stand for."""
         return self.instance.rows(self.declared)
 
@@ -113,13 +113,13 @@ class Source:
     def __init__(self, leaves: Leaves, columns: Array, everything: Array) -> None:
         self.leaves, self.columns, self.everything = leaves, columns, everything
 
-    def value(self, name: str, labels: tuple[Place | int, ...]) -> Array:
+    def value(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
         """One leaf, shape (starts or 1, rows or 1, a length for each index)."""
         if self.leaves.declared.symbols[name].kind == "variable":
             return self._variable(name, labels)
         return self.everything[:, self.numbers(name, labels)]
 
-    def numbers(self, name: str, labels: tuple[Place | int, ...]) -> Index:
+    def numbers(self, name: str, labels: tuple[IndexValue | int, ...]) -> Index:
         """The places of a parameter's elements, shape (rows or 1, a length for each index)."""
         leaves = self.leaves
         along = [self._labels(place, k, name) for k, place in enumerate(labels)]
@@ -130,13 +130,13 @@ class Source:
             return places.reshape(self._shape())
         return places[tuple(self._at(place, own) for place, own in zip(labels, along, strict=True))]
 
-    def _labels(self, place: Place | int, k: int, name: str) -> list[str]:
+    def _labels(self, place: IndexValue | int, k: int, name: str) -> list[str]:
         if isinstance(place, str):
             return [place]
         index = self.leaves.declared.symbols[name].indices[k]
         return list(self.leaves.instance.of(self.leaves.declared, index))
 
-    def _at(self, place: Place | int, labels: list[str]) -> Index:
+    def _at(self, place: IndexValue | int, labels: list[str]) -> Index:
         """Which of the labels there is at each row and place of the axes."""
         if isinstance(place, Differing):
             names = [indicator(place.index, label) for label in labels]
@@ -151,7 +151,7 @@ class Source:
         count = len(self.leaves.declared.indices)
         return rows, *(axes.get(f"axis{k + OUTER}", 1) for k in range(count))
 
-    def _variable(self, name: str, labels: tuple[Place | int, ...]) -> Array:
+    def _variable(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
         leaves = self.leaves
         symbol = leaves.declared.symbols[name]
         if not symbol.indices or name in leaves.instance.by_row:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.indexed import Indexed
 from lawdsl.compiling.indexed_leaves import OUTER, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
-from lawdsl.language.instances.instance import Place
+from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Arr
     matrix, _ = law.leaves.spread
     slopes = np.zeros((len(law.leaves.numbers), starts, rows))
 
-    def take(name: str, labels: tuple[Place | int, ...], pull: Array) -> None:
+    def take(name: str, labels: tuple[IndexValue | int, ...], pull: Array) -> None:
         """Add what one leaf says to the slopes of its elements."""
         at = source.numbers(name, labels)
         if at.shape[0] > 1:  # each row has the element of its label

@@ -91,7 +91,7 @@ def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
     """The labels of the rows of each part that has no parameter in common with the others."""
     declared = law.declarations
     alone = [index for index in row_indices(declared) if _apart(law, instance, index)]
-    yield from instance.places(declared, alone)
+    yield from instance.assignments(declared, alone)
 
 
 def _apart(law: Law, instance: Instance, index: str) -> bool:

@@ -117,7 +117,7 @@ class Fits:
         at = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
         alone = [index for index in row_indices(law.declarations) if index in at[0]]
         known = all(law.declarations.indices[index].over in self.labels for index in alone)
-        if not known or at != list(Instance(self.labels).places(law.declarations, alone)):
+        if not known or at != list(Instance(self.labels).assignments(law.declarations, alone)):
             raise altered("its parts are not those of its labels")
 
     def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:

@@ -23,7 +23,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.symbolic_linearity import logarithm
-from lawdsl.language.symbols import Choice
+from lawdsl.language.symbols import ParameterChoice
 from lawdsl.law.algebra import bounded
 from lawdsl.law.law import Law, Quantity
 
@@ -49,7 +49,7 @@ class Straightest:
         weights: of the rows, shape (rows,).
     """
 
-    choice: Choice
+    choice: ParameterChoice
     number: int
     lower: float
     closed: bool
@@ -122,7 +122,7 @@ class Straightest:
         return []
 
 
-def straightest(law: Law, problem: Problem, choice: Choice) -> Straightest:
+def straightest(law: Law, problem: Problem, choice: ParameterChoice) -> Straightest:
     """What a parameter of a law is chosen by, on a table.
 
     Args:

@@ -31,14 +31,18 @@ def _read(declared: Declarations, bound: str) -> tuple[str, str, tree.Formula]:
     if mistakes:
         raise LawdslError(mistakes)
     match document.statements:
-        case (tree.Require(tree.Comparison(tree.Name(name), relation, limit), (), None),):
+        case (tree.Require(tree.ComparisonNode(tree.Name(name), relation, limit), (), None),):
             symbol = declared.symbols.get(name)
             if any(isinstance(node, (tree.Element, tree.Aggregate)) for node in tree.walk(limit)):
                 raise _refused("it names an element of what has subscripts", bound)
             if symbol is not None and symbol.kind == "parameter":
                 for used in sorted(_names(limit)):
-                    known = declared.symbols.get(used)
-                    if known is None or known.kind not in ("parameter", "setting", "let"):
+                    used_symbol = declared.symbols.get(used)
+                    if used_symbol is None or used_symbol.kind not in (
+                        "parameter",
+                        "setting",
+                        "let",
+                    ):
                         raise _refused(f"`{used}` is not a parameter, setting or let", bound)
                 return name, relation, limit
     raise _refused("a bound is a relation between a parameter and a formula", bound)

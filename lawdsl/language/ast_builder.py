@@ -20,7 +20,7 @@ from lawdsl.language.tree import NOWHERE, Node
 
 def span_of(*parts: Any) -> Span:
     """From the first to the last place among words of the text, records and lists of them."""
-    found = None
+    combined = None
     for part in parts:
         if isinstance(part, Token):
             span = Span(part.start_pos or 0, part.end_pos or 0)
@@ -31,8 +31,8 @@ def span_of(*parts: Any) -> Span:
         else:
             continue
         if span != NOWHERE:
-            found = span if found is None else found | span
-    return found or NOWHERE
+            combined = span if combined is None else combined | span
+    return combined or NOWHERE
 
 
 def _words(names: Iterable[Token]) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Section(str(kind), path.text, _text(title), span=span)
 
     def source(self, text: Token) -> Node:
-        return tree.Source(str(text)[1:-1], span=span_of(text))
+        return tree.SourceNode(str(text)[1:-1], span=span_of(text))
 
     def extends(self, path: tree.Name) -> Node:
         return tree.Extends(path.text, span=path.span)
@@ -96,10 +96,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Hold(str(kind), values, span=span_of(kind, [v for _, v in values]))
 
     def measure(self, name: Any, formula: Any) -> Node:
-        return tree.Measure(_named(name), formula, span=span_of(name, formula))
+        return tree.MeasureNode(_named(name), formula, span=span_of(name, formula))
 
-    def identify(self, left: Any, right: Any) -> Node:
-        return tree.Identify(left, right, span=span_of(left, right))
+    def identify(self, lhs: Any, rhs: Any) -> Node:
+        return tree.Identify(lhs, rhs, span=span_of(lhs, rhs))
 
     def require(self, claim: Any, conditions: Any, expect: Token | None) -> Node:
         span = span_of(claim, conditions or (), expect)
@@ -133,12 +133,14 @@ class Builder(Transformer):  # type: ignore[type-arg]
         *relations, doc = parts
         return tree.Subject(tuple(relations), _text(doc), span=span_of(word, relations))
 
-    def equality(self, left: Any, right: Any) -> Node:
-        return tree.Equality(left, right, span=span_of(left, right))
+    def equality(self, lhs: Any, rhs: Any) -> Node:
+        return tree.Equality(lhs, rhs, span=span_of(lhs, rhs))
 
-    def step(self, word: Token, law: tree.Name, by: Any, where: Any, at: Any) -> Node:
-        parts = law.text, by or (), where or (), at or ()
-        return tree.Step(*parts, span=span_of(word, law, where or (), [v for _, v in at or ()]))
+    def step(self, word: Token, law: tree.Name, groups: Any, conditions: Any, point: Any) -> Node:
+        parts = law.text, groups or (), conditions or (), point or ()
+        return tree.StepNode(
+            *parts, span=span_of(word, law, conditions or (), [v for _, v in point or ()])
+        )
 
     def grouping(self, _: Token, names: Any) -> Any:
         return _words(names)
@@ -151,10 +153,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def chosen(self, name: Token, relation: Token, value: Any) -> Node:
         word = RELATIONS.get(relation, str(relation))
-        return tree.Chosen(ascii_name(name), word, value, span=span_of(name, value))
+        return tree.ConditionNode(ascii_name(name), word, value, span=span_of(name, value))
 
     def equals(self, name: Token, value: Any) -> Node:
-        return tree.Chosen(ascii_name(name), "=", value, span=span_of(name, value))
+        return tree.ConditionNode(ascii_name(name), "=", value, span=span_of(name, value))
 
     def label(self, text: Token) -> Node:
         return tree.Label(str(text)[1:-1], span=span_of(text))
@@ -170,10 +172,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Index(_words(names), word, span=span)
 
     def range(self, first: Token, last: Token) -> Node:
-        return tree.Range(str(first), str(last), span=span_of(first, last))
+        return tree.RangeNode(str(first), str(last), span=span_of(first, last))
 
     def listed(self, labels: Any, closer: Token) -> Node:
-        return tree.Listed(_words(labels), span=span_of(labels, closer))
+        return tree.ListedNode(_words(labels), span=span_of(labels, closer))
 
     def items(self, *items: Any) -> Any:
         return items
@@ -188,10 +190,12 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def bound(self, relation: Token, limit: Any) -> Node:
         word = RELATIONS.get(relation, str(relation))
-        return tree.Bound(word, limit, span=span_of(relation, limit))
+        return tree.BoundNode(word, limit, span=span_of(relation, limit))
 
-    def interval(self, left: Token, lower: Any, upper: Any, right: Token) -> Node:
-        return tree.Interval(str(left), lower, upper, str(right), span=span_of(left, right))
+    def interval(self, opening: Token, lower: Any, upper: Any, closing: Token) -> Node:
+        return tree.IntervalNode(
+            str(opening), lower, upper, str(closing), span=span_of(opening, closing)
+        )
 
     def simplex(self, word: Token) -> Node:
         return tree.Simplex(span=span_of(word))
@@ -221,9 +225,9 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     # Claims
 
-    def comparison(self, left: Any, relation: Token, right: Any) -> Node:
+    def comparison(self, lhs: Any, relation: Token, rhs: Any) -> Node:
         word = RELATIONS.get(relation, str(relation))
-        return tree.Comparison(left, word, right, span=span_of(left, right))
+        return tree.ComparisonNode(lhs, word, rhs, span=span_of(lhs, rhs))
 
     def finite(self, formula: Any) -> Node:
         return tree.Finite(formula, span=formula.span)
@@ -231,11 +235,11 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def trend(self, formula: Any, word: Token, name: Any, _: Any, against: Any) -> Node:
         span = span_of(formula, name, against)
         other = None if against is None else _named(against)
-        return tree.Trend(formula, str(word), _named(name), other, span=span)
+        return tree.TrendNode(formula, str(word), _named(name), other, span=span)
 
     def limit(self, formula: Any, target: Any, *approaches: Any) -> Node:
         span = span_of(formula, target, [value for _, value in approaches])
-        return tree.Limit(formula, target, approaches, span=span)
+        return tree.LimitNode(formula, target, approaches, span=span)
 
     def approach(self, name: Any, value: Any) -> Any:
         return _named(name), value
@@ -309,10 +313,12 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def ellipsis(self) -> None:
         return None
 
-    def derivative(self, sign: Token, order: Token | None, of: Any, _: Token, *by: Any) -> Node:
-        names = tuple(name for part, _ in by for name in part)
+    def derivative(
+        self, sign: Token, order: Token | None, of: Any, _: Token, *denominators: Any
+    ) -> Node:
+        names = tuple(name for part, _ in denominators for name in part)
         stated = ORDERS.get(str(order), 1) if order else 1
-        span = span_of(sign, [place for _, place in by])
+        span = span_of(sign, [tokens for _, tokens in denominators])
         return tree.Derivative(_named(of), names, stated, span=span)
 
     def partial(self, _: Token, name: Any, order: Token | None) -> Any:

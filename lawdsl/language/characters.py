@@ -44,7 +44,7 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
         number, column = source.position(start)
         end = start + len(source.line(number)) - (column - 1)
         message, help = "this text is never closed", 'close it with `"` on the same line'
-        return _found("L0102", message, source, Span(start, end), help), end
+        return _diagnostic("L0102", message, source, Span(start, end), help), end
     if char in QUOTES:
         number, column = source.position(start)
         line = source.line(number)
@@ -52,7 +52,7 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
         end = start + max(closing - (column - 1), 1)
         message = f"{_character(char)} has no place in a law"
         help = 'texts stand in double quotes, as "this"'
-        return _found("L0101", message, source, Span(start, start + 1), help), end
+        return _diagnostic("L0101", message, source, Span(start, start + 1), help), end
     hint = HINTS.get(char, "remove it")
     alike = char.translate(LOOKALIKES)
     normal = unicodedata.normalize("NFKC", char)
@@ -65,16 +65,16 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
     elif normal == " ":
         hint = "use a plain space"
     message = f"{_character(char)} has no place in a law"
-    return _found("L0101", message, source, Span(start, start + 1), hint), 0
+    return _diagnostic("L0101", message, source, Span(start, start + 1), hint), 0
 
 
 def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
     """The message for characters in a text or comment that could disguise what stands there."""
-    found = CONTROL.search(str(token.value))
-    if found:
-        at = (token.start_pos or 0) + found.start()
-        message = f"{_character(found[0])} may not stand in a text or comment"
-        yield _found("L0101", message, source, Span(at, at + 1), "remove it")
+    match = CONTROL.search(str(token.value))
+    if match:
+        offset = (token.start_pos or 0) + match.start()
+        message = f"{_character(match[0])} may not stand in a text or comment"
+        yield _diagnostic("L0101", message, source, Span(offset, offset + 1), "remove it")
 
 
 def _character(char: str) -> str:
@@ -83,5 +83,5 @@ def _character(char: str) -> str:
     return f"the character U+{ord(char):04X} ({unicodedata.name(char, 'a control character')})"
 
 
-def _found(code: str, message: str, source: Text, span: Span, help: str) -> Diagnostic:
+def _diagnostic(code: str, message: str, source: Text, span: Span, help: str) -> Diagnostic:
     return Diagnostic(code, message, text=source, span=span, help=help)

@@ -22,30 +22,30 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     claim = statement.claim
     fresh = _fresh(scope, claim)
     match claim:
-        case tree.Comparison(left, _, right):
-            one = check_formula(scope, left, CLAIM, fresh)
-            other = check_formula(scope, right, CLAIM, fresh)
-            check_same_unit(scope, one, other, "the left side", right.span)
+        case tree.ComparisonNode(lhs, _, rhs):
+            one = check_formula(scope, lhs, CLAIM, fresh)
+            other = check_formula(scope, rhs, CLAIM, fresh)
+            check_same_unit(scope, one, other, "the left side", rhs.span)
         case tree.Finite(formula):
             check_formula(scope, formula, CLAIM, fresh)
-        case tree.Trend(formula, _, name, against):
+        case tree.TrendNode(formula, _, name, against):
             check_formula(scope, formula, CLAIM, fresh)
             count = len(scope.diagnostics)
-            for moved in (name,) if against is None else (name, against):
-                at = _place(scope, moved, claim.span)
-                check_varies(scope, moved, at, alone=against is None)
+            for named in (name,) if against is None else (name, against):
+                name_span = _span_of_last(scope, named, claim.span)
+                check_varies(scope, named, name_span, alone=against is None)
             if against is not None and len(scope.diagnostics) == count:
                 check_exchange(scope, claim)
-        case tree.Limit(formula, target, approaches):
+        case tree.LimitNode(formula, target, approaches):
             check_formula(scope, formula, CLAIM, fresh)
             check_formula(scope, target, TARGET, fresh)
             for name, where in approaches:
                 before = Span(target.span.end, where.span.start)
-                check_varies(scope, name, _place(scope, name, before), alone=True)
+                check_varies(scope, name, _span_of_last(scope, name, before), alone=True)
                 check_formula(scope, where, APPROACH)
         case tree.Reduction(formula, law):
-            at = scope.within(claim.span, law, last=True)
-            if check_called(scope, "`is` compares with", at, scope.law(law, at)):
+            name_span = scope.within(claim.span, law, last=True)
+            if check_called(scope, "`is` compares with", name_span, scope.law(law, name_span)):
                 check_formula(scope, formula, CLAIM, fresh)
     conditions = []
     for item in statement.conditions:
@@ -64,19 +64,19 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     return Claim(claim, tuple(conditions), expect, scope.text, statement.span)
 
 
-def _place(scope: Scope, named: Named, within: Span) -> Span:
+def _span_of_last(scope: Scope, named: Named, region: Span) -> Span:
     """Where a name stands in a part of the text, as the last of it."""
     if isinstance(named, tree.Element):
         return named.span
-    return scope.within(within, named, last=True)
+    return scope.within(region, named, last=True)
 
 
 def _fresh(scope: Scope, claim: tree.Claim) -> frozenset[str]:
     """Names that a claim brings in itself: the r0 of `L(r = r0) is chinchilla`."""
     return frozenset(
-        at.text
+        value.text
         for node in tree.walk(claim)
         if isinstance(node, tree.Call)
-        for _, at in node.keywords
-        if isinstance(at, tree.Name) and at.text not in scope.symbols
+        for _, value in node.keywords
+        if isinstance(value, tree.Name) and value.text not in scope.symbols
     )

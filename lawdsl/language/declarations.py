@@ -28,7 +28,7 @@ from lawdsl.language.scope import (
     SETTING,
     UNKNOWN,
     VARIABLE,
-    Place,
+    FormulaContext,
     Scope,
 )
 from lawdsl.language.subscripts import free_in
@@ -47,21 +47,23 @@ VARY = ("variable", "law", "output", "unknown")
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
     """`variable`, `parameter`, `given` or `choose`, which declares unknowns."""
-    kind, place = DECLARED[statement.kind]
+    kind, context = DECLARED[statement.kind]
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
-        name, own = item.name, item.subscripts
+        name, subscripts = item.name, item.subscripts
         earlier = scope.symbols.get(name)
-        again = earlier is not None and earlier.kind == kind and name in scope.own
-        if not again:
+        redeclared = earlier is not None and earlier.kind == kind and name in scope.declared_here
+        if not redeclared:
             scope.units[name] = unit
-        declared_subscripts(scope, own, item.span)
-        bounds = check_domain(scope, domain, place, name, own)
+        declared_subscripts(scope, subscripts, item.span)
+        bounds = check_domain(scope, domain, context, name, subscripts)
         simplex = isinstance(domain, tree.Simplex)
-        if domain is not None and (simplex or (earlier and again and earlier.simplex)):
-            _check_simplex(scope, item, earlier if again else None, domain.span)
-        if earlier is not None and again and bounds:  # `parameter C > 0`, then `parameter C > C0`
-            if own != earlier.indices:
+        if domain is not None and (simplex or (earlier and redeclared and earlier.simplex)):
+            _check_simplex(scope, item, earlier if redeclared else None, domain.span)
+        if (
+            earlier is not None and redeclared and bounds
+        ):  # `parameter C > 0`, then `parameter C > C0`
+            if subscripts != earlier.indices:
                 message = f"`{name}` was declared as `{earlier.text}`"
                 scope.say("L0314", message, item.span, f"write `{earlier.text}` again")
             scope.symbols[name] = replace(earlier, bounds=earlier.bounds + bounds)
@@ -74,7 +76,7 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
                     bounds,
                     unit=statement.unit,
                     doc=statement.doc,
-                    indices=own,
+                    indices=subscripts,
                     simplex=simplex,
                 )
             )
@@ -97,19 +99,19 @@ def _with_domains(
     items: Sequence[tree.Item],
 ) -> Iterator[tuple[tree.Item, tree.Domain | None]]:
     """Each name with its domain: that of the next name with one; those at the end are free."""
-    found: list[tuple[tree.Item, tree.Domain | None]] = []
+    pairs: list[tuple[tree.Item, tree.Domain | None]] = []
     domain = None
     for item in reversed(items):
         domain = item.domain or domain
-        found.append((item, domain))
-    return reversed(found)
+        pairs.append((item, domain))
+    return reversed(pairs)
 
 
 def define(
     scope: Scope,
     statement: tree.Definition,
     output: Symbol | None,
-    let: Place = LET,
+    let: FormulaContext = LET,
     *,
     labelled: bool = False,
 ) -> Symbol | None:
@@ -129,13 +131,15 @@ def define(
         scope.say("L0403", "the law has a second equation", statement.span, help, notes)
         return None
     unit = check_unit(scope, statement.unit)
-    own = statement.subscripts
+    subscripts = statement.subscripts
     if kind == "setting":
         powers = None
         _check_setting(scope, statement, labelled=labelled)
     else:
-        declared_subscripts(scope, own, statement.span)
-        powers = check_formula(scope, formula, let if kind == "let" else OUTPUT, own=own)
+        declared_subscripts(scope, subscripts, statement.span)
+        powers = check_formula(
+            scope, formula, let if kind == "let" else OUTPUT, subscripts=subscripts
+        )
         check_same_unit(scope, unit, powers, f"`{name}`", formula.span)
     free = free_in(scope, formula) if kind == "output" and not scope.errors else ()
     symbol = Symbol(
@@ -145,8 +149,8 @@ def define(
         formula=formula,
         unit=statement.unit,
         doc=statement.doc,
-        indices=own,
-        rows=tuple(name for name in free if name not in own),
+        indices=subscripts,
+        rows=tuple(name for name in free if name not in subscripts),
     )
     if not scope.declare(symbol):
         return None
@@ -173,9 +177,9 @@ def _check_setting(scope: Scope, statement: tree.Definition, *, labelled: bool) 
 def check_identity(scope: Scope, statement: tree.Identify) -> None:
     """Report what is wrong with `identify sum(t[i, j] for j) = 0`."""
     before = len(scope.diagnostics)
-    one = check_formula(scope, statement.left, IDENTITY)
-    other = check_formula(scope, statement.right, IDENTITY)
-    check_same_unit(scope, one, other, "the left side", statement.right.span)
+    one = check_formula(scope, statement.lhs, IDENTITY)
+    other = check_formula(scope, statement.rhs, IDENTITY)
+    check_same_unit(scope, one, other, "the left side", statement.rhs.span)
     waiting = [*names_in(statement)]
     behind: set[str] = set()
     while waiting:
@@ -215,8 +219,8 @@ def sort_symbols(scope: Scope) -> None:
         name: [part for part in made_of(symbol) if part in scope.symbols]
         for name, symbol in scope.symbols.items()
     }
-    place = {name: i for i, name in enumerate(needs)}
-    if all(place[part] < place[name] for name in needs for part in needs[name]):
+    position = {name: i for i, name in enumerate(needs)}
+    if all(position[part] < position[name] for name in needs for part in needs[name]):
         return
     if scope.errors:
         return  # a circle of definitions, which has its message
@@ -225,7 +229,7 @@ def sort_symbols(scope: Scope) -> None:
         sorter.prepare()
     except CycleError as error:
         circle = error.args[1][::-1]
-        first = next((name for name in circle if name in scope.own), circle[0])
+        first = next((name for name in circle if name in scope.declared_here), circle[0])
         message = f"`{first}` is bounded by itself: {' -> '.join(circle)}"
         help = "let the bound depend on other names only"
         scope.say("L0307", message, scope.symbols[first].span, help)
@@ -234,7 +238,7 @@ def sort_symbols(scope: Scope) -> None:
     order: list[str] = []
     while sorter.is_active():
         for name in sorter.get_ready():
-            heapq.heappush(ready, (place[name], name))
+            heapq.heappush(ready, (position[name], name))
         _, first = heapq.heappop(ready)
         order.append(first)
         sorter.done(first)

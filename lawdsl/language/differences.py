@@ -17,7 +17,7 @@ from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Element, Formula, Name
 
 ZERO = ""  # the node that stands for the number 0
-MOST = 400  # bounds that are looked at together
+MAX_BOUNDS_TOGETHER = 400  # bounds that are looked at together
 Weight = tuple[Fraction, int]  # a distance, and how many of its bounds are strict
 
 
@@ -38,7 +38,7 @@ class Difference:
 def contradiction(bounds: Sequence[Difference]) -> list[int] | None:
     """The numbers of bounds that cannot hold together, in increasing order; None where there are
     none, or too many bounds to look at."""
-    if len(bounds) > MOST:
+    if len(bounds) > MAX_BOUNDS_TOGETHER:
         return None
     best: dict[str, Weight] = {
         node: (Fraction(0), 0) for b in bounds for node in (b.greater, b.less)
@@ -66,7 +66,7 @@ def contradiction(bounds: Sequence[Difference]) -> list[int] | None:
 def implied(bounds: Sequence[Difference]) -> dict[str, tuple[Weight | None, Weight | None]]:
     """The lower and the upper bound of each name by numbers alone that follow from bounds without a
     contradiction; None where there is none, or too many bounds to look at."""
-    if len(bounds) > MOST:
+    if len(bounds) > MAX_BOUNDS_TOGETHER:
         return {}
     lower = _longest([(b.less, b.greater, b.weight) for b in bounds])
     upper = _longest([(b.greater, b.less, b.weight) for b in bounds])
@@ -94,13 +94,13 @@ def _sum(one: Weight, other: Weight) -> Weight:
 
 def stated(symbols: Iterable[Symbol]) -> dict[Difference, tuple[Symbol, str, Formula]]:
     """The bounds of variables and parameters against numbers or names -> whose, and as declared."""
-    found: dict[Difference, tuple[Symbol, str, Formula]] = {}
+    edges: dict[Difference, tuple[Symbol, str, Formula]] = {}
     for symbol in symbols:
         for relation, limit in symbol.bounds if symbol.kind in ("variable", "parameter") else ():
             edge = _edge(symbol.text, relation, limit)
             if edge is not None:
-                found.setdefault(edge, (symbol, relation, limit))
-    return found
+                edges.setdefault(edge, (symbol, relation, limit))
+    return edges
 
 
 def _edge(name: str, relation: str, limit: Formula) -> Difference | None:
@@ -122,7 +122,7 @@ def _edge(name: str, relation: str, limit: Formula) -> Difference | None:
 
 def _number(formula: Formula) -> Fraction | None:
     try:
-        found = value(formula)
+        number = value(formula)
     except (Undefined, TooLarge):
         return None
-    return found if isinstance(found, Fraction) else None
+    return number if isinstance(number, Fraction) else None

@@ -25,21 +25,21 @@ from lawdsl.language.tree import (
 )
 
 Powers = dict[str, Fraction] | None  # None: any unit
-Found = tuple[str, Formula, str]  # code, place, what is wrong
+UnitMistake = tuple[str, Formula, str]  # code, place, what is wrong
 
 
 def powers_in(
-    formula: Formula, unit_of: Callable[[str], Powers], known: Mapping[str, Value]
-) -> tuple[Powers, list[Found]]:
+    formula: Formula, unit_of: Callable[[str], Powers], values: Mapping[str, Value]
+) -> tuple[Powers, list[UnitMistake]]:
     """The unit of a formula, and the places where units in it contradict each other.
 
     Args:
         formula: what to look at.
         unit_of: the powers of units of a name, or None where it may have any.
-        known: values of names, which may be exponents.
+        values: values of names, which may be exponents.
     """
-    mistakes: list[Found] = []
-    return _powers(formula, unit_of, known, mistakes), mistakes
+    mistakes: list[UnitMistake] = []
+    return _powers(formula, unit_of, values, mistakes), mistakes
 
 
 def powers_of(factors: tuple[tuple[str, int], ...]) -> Powers:
@@ -53,7 +53,7 @@ def powers_of(factors: tuple[tuple[str, int], ...]) -> Powers:
     return {unit: power for unit, power in total.items() if power}
 
 
-def shown(powers: Powers) -> str:
+def powers_text(powers: Powers) -> str:
     """Powers of units as text."""
     if not powers:
         return "no unit"
@@ -66,11 +66,11 @@ def shown(powers: Powers) -> str:
 def _powers(
     node: Formula,
     unit_of: Callable[[str], Powers],
-    known: Mapping[str, Value],
-    mistakes: list[Found],
+    values: Mapping[str, Value],
+    mistakes: list[UnitMistake],
 ) -> Powers:
     def inner(part: Formula) -> Powers:
-        return _powers(part, unit_of, known, mistakes)
+        return _powers(part, unit_of, values, mistakes)
 
     match node:
         case Name(text) | Element(text):
@@ -89,7 +89,7 @@ def _powers(
         case Power(base, exponent):
             below = inner(base)
             _pure(exponent, inner(exponent), "an exponent is", mistakes)
-            return _raised(below, value(exponent, known))
+            return _raised(below, value(exponent, values))
         case Call("abs", (argument,)):
             return inner(argument)
         case Call("sqrt", (argument,)):
@@ -101,7 +101,7 @@ def _powers(
     return None
 
 
-def _same(terms: list[tuple[Formula, Powers]], mistakes: list[Found]) -> Powers:
+def _same(terms: list[tuple[Formula, Powers]], mistakes: list[UnitMistake]) -> Powers:
     first: Powers = None
     for term, powers in terms:
         if powers is None:
@@ -109,14 +109,16 @@ def _same(terms: list[tuple[Formula, Powers]], mistakes: list[Found]) -> Powers:
         if first is None:
             first = powers
         elif powers != first:
-            mistakes.append(("L0410", term, f"{shown(powers)} here, {shown(first)} before it"))
+            mistakes.append(
+                ("L0410", term, f"{powers_text(powers)} here, {powers_text(first)} before it")
+            )
             return None
     return first
 
 
-def _pure(part: Formula, powers: Powers, what: str, mistakes: list[Found]) -> None:
+def _pure(part: Formula, powers: Powers, what: str, mistakes: list[UnitMistake]) -> None:
     if powers:
-        mistakes.append(("L0411", part, f"{what} a value in {shown(powers)}"))
+        mistakes.append(("L0411", part, f"{what} a value in {powers_text(powers)}"))
 
 
 def _raised(powers: Powers, exponent: Value) -> Powers:

@@ -6,42 +6,42 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lawdsl.language.constants import TooLarge
 from lawdsl.language.differences import contradiction, stated
-from lawdsl.language.formula_signs import Known
+from lawdsl.language.formula_signs import KnownSigns
 from lawdsl.language.implied_bounds import HOLDS, minus
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import Scope
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 
-Stated = tuple[Symbol, Relation]
+StatedBound = tuple[Symbol, Relation]
 
 
 def check_together(scope: Scope, base: Declarations | None) -> None:
     """Report bounds that leave some names no value: a > 0, b > a, b < 0."""
-    known = Known(scope.symbols, {})
-    parts = _cycle(scope) or next(_pairs(scope.symbols.values(), known), None)
+    known_signs = KnownSigns(scope.symbols, {})
+    parts = _cycle(scope) or next(_pairs(scope.symbols.values(), known_signs), None)
     if not parts:
         return
-    shown = [f"`{s.text} {relation} {print_formula(limit)}`" for s, (relation, limit) in parts]
+    texts = [f"`{s.text} {relation} {print_formula(limit)}`" for s, (relation, limit) in parts]
     inherited = {n: set(s.bounds) for n, s in base.symbols.items()} if base else {}
-    own = [p for p in parts if p[1] not in inherited.get(p[0].name, ())]
-    _, (_, last) = max(own or parts, key=lambda part: part[1][1].span.start)
-    message = f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"
+    declared_here = [p for p in parts if p[1] not in inherited.get(p[0].name, ())]
+    _, (_, last) = max(declared_here or parts, key=lambda part: part[1][1].span.start)
+    message = f"{', '.join(texts[:-1])} and {texts[-1]} exclude each other"
     help = "nothing lies in this domain: change one of these bounds, or leave it out"
     scope.say("L0406", message, last.span, help)
 
 
-def _cycle(scope: Scope) -> Sequence[Stated] | None:
+def _cycle(scope: Scope) -> Sequence[StatedBound] | None:
     """Bounds against numbers and names that go in a circle."""
     bounds = stated(scope.symbols.values())
     edges = list(bounds)
     cycle = contradiction(edges)
     if cycle is None:
         return None
-    found = [bounds[edges[number]] for number in cycle]
-    return [(symbol, (relation, limit)) for symbol, relation, limit in found]
+    cycle_bounds = [bounds[edges[number]] for number in cycle]
+    return [(symbol, (relation, limit)) for symbol, relation, limit in cycle_bounds]
 
 
-def _pairs(symbols: Iterable[Symbol], known: Known) -> Iterator[Sequence[Stated]]:
+def _pairs(symbols: Iterable[Symbol], known_signs: KnownSigns) -> Iterator[Sequence[StatedBound]]:
     """A lower and an upper bound of one name, where the upper one surely is the smaller."""
     for symbol in symbols:
         if symbol.kind not in ("variable", "parameter"):
@@ -50,7 +50,7 @@ def _pairs(symbols: Iterable[Symbol], known: Known) -> Iterator[Sequence[Stated]
             for upper in (b for b in symbol.bounds if b[0][0] == "<"):
                 closed = lower[0] == ">=" and upper[0] == "<="
                 try:
-                    room = known.sign(minus(upper[1], lower[1]))
+                    room = known_signs.sign(minus(upper[1], lower[1]))
                 except TooLarge:
                     continue
                 if not room & HOLDS[">=" if closed else ">"]:

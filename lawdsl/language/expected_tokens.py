@@ -26,43 +26,45 @@ EXPECTED = {
     "$END": "the end of the line",
 }
 
-UNSAID = {"ORDER", "DOT"}  # of what may follow
+OMITTED = {"ORDER", "DOT"}  # of what may follow
 
 
 @dataclass(frozen=True)
-class Stop:
+class ParseFailure:
     """Where reading stopped.
 
-    `token` is the word that does not fit (`$END`: the line ends), `line[at]`; `accepted` is what
+    `token` is the word that does not fit (`$END`: the line ends), `line[position]`; `accepted` is what
     would have fitted.
     """
 
     token: Token
     line: Sequence[Token]
-    at: int
+    position: int
     accepted: Mapping[str, str]
 
     @property
     def before(self) -> Token | None:
-        return self.line[self.at - 1] if self.at else None
+        return self.line[self.position - 1] if self.position else None
 
     @property
     def after(self) -> Token | None:
-        return self.line[self.at + 1] if self.at + 1 < len(self.line) else None
+        return self.line[self.position + 1] if self.position + 1 < len(self.line) else None
 
     @property
     def first(self) -> bool:
         """Whether all before it is one name, so that nothing says what statement it is."""
-        values = [word.value for word in self.line[: self.at]]
+        values = [word.value for word in self.line[: self.position]]
         if self.before is None or self.line[0].type != "NAME":
             return self.before is None
-        return self.at == 1 or (values[1] == "[" and [*values, "]"].index("]") == self.at - 1)
+        return self.position == 1 or (
+            values[1] == "[" and [*values, "]"].index("]") == self.position - 1
+        )
 
     @property
     def bracket(self) -> Token | None:
         """The innermost bracket that is open."""
         opened: list[Token] = []
-        for word in self.line[: self.at]:
+        for word in self.line[: self.position]:
             if word.value in ("(", "[", "{"):
                 opened.append(word)
             elif word.value in (")", "]", "}") and opened:
@@ -79,15 +81,17 @@ class Stop:
     @property
     def expected(self) -> str:
         """What could have stood there, in words."""
-        unsaid = set(UNSAID)
+        omitted = set(OMITTED)
         if self.before is not None and self.before.type == "NAME":
-            unsaid.add("LSQB")
+            omitted.add("LSQB")
         if not any(a.type == "NAME" and b.value == "[" for a, b in pairwise(self.line)):
-            unsaid |= {"AGAINST", "SIMPLEX"} | ({"FOR"} if self.bracket else set())
-        shown = {EXPECTED.get(n, text) for n, text in self.accepted.items() if n not in unsaid}
-        if "a formula" in shown:
-            shown -= {"a name", "a number", "`(`"}
-        return listed(sorted(shown, key=lambda word: (word.startswith("`"), word)))
+            omitted |= {"AGAINST", "SIMPLEX"} | ({"FOR"} if self.bracket else set())
+        descriptions = {
+            EXPECTED.get(n, text) for n, text in self.accepted.items() if n not in omitted
+        }
+        if "a formula" in descriptions:
+            descriptions -= {"a name", "a number", "`(`"}
+        return listed(sorted(descriptions, key=lambda word: (word.startswith("`"), word)))
 
 
 def listed(words: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Value
 from lawdsl.language.declarations import names_in, remember, sort_symbols
-from lawdsl.language.formula_signs import POSITIVE, Known, known_of
+from lawdsl.language.formula_signs import POSITIVE, KnownSigns, known_signs_of
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.implied_bounds import (
     HOLDS,
@@ -47,16 +47,16 @@ def statements_of(fixed: Mapping[str, float], tied: Mapping[str, str]) -> list[s
             help = "fix it at a number inside its domain"
             message = f"`{name}` cannot be fixed at {number}"
             raise LawdslError(Diagnostic("L0413", message, help=help))
-        whole = float(number).is_integer() and abs(number) < 1e15
-        statements.append(f"fix {name} = {int(number) if whole else repr(float(number))}")
+        is_whole = float(number).is_integer() and abs(number) < 1e15
+        statements.append(f"fix {name} = {int(number) if is_whole else repr(float(number))}")
     statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
     return statements
 
 
-def held(
+def with_fixed_and_tied(
     declared: Declarations,
     statements: Sequence[str],
-    given: Mapping[str, float] | None = None,
+    overrides: Mapping[str, float] | None = None,
     dropped: Iterable[str] = (),
 ) -> Declarations:
     """The declarations with further `fix` and `tie` statements, which count all at once.
@@ -64,7 +64,7 @@ def held(
     Args:
         declared: a law as declared.
         statements: `fix E = 1.69` and `tie beta = alpha`, of one parameter each.
-        given: values in place of those of its settings.
+        overrides: values in place of those of its settings.
         dropped: texts of bounds that are not kept.
 
     Raises:
@@ -77,15 +77,15 @@ def held(
     if not mistakes and len(holds) != len(statements):
         message = f"`{text.text.strip()}` does not hold one parameter a line"
         raise LawdslError(Diagnostic("L0413", message, help="write NAME = FORMULA for each"))
-    scope = Scope(text, _nothing, document.lost, symbols=dict(declared.symbols))
+    scope = Scope(text, _nothing, document.unread_names, symbols=dict(declared.symbols))
     scope.indices = dict(declared.indices)
     for symbol in declared.symbols.values():
         remember(scope, symbol)
-    hold(scope, holds, given, dropped)
+    fix_and_tie(scope, holds, overrides, dropped)
     mistakes += scope.diagnostics
     if any(d.severity == "error" for d in mistakes):
         raise LawdslError(mistakes)
-    grids, points = without_held(declared.grids, declared.points, scope.symbols)
+    grids, points = starts_of_free(declared.grids, declared.points, scope.symbols)
     return replace(declared, symbols=scope.symbols, grids=grids, points=points)
 
 
@@ -93,31 +93,31 @@ def _nothing(name: str) -> Declarations:
     raise KeyError(name)  # formulas of numbers and parameters name no law
 
 
-def hold(
+def fix_and_tie(
     scope: Scope,
     statements: Iterable[tree.Hold],
-    given: Mapping[str, float] | None = None,
+    overrides: Mapping[str, float] | None = None,
     dropped: Iterable[str] = (),
 ) -> None:
     """Hold the parameters that the statements name, or report why they cannot be."""
     before = scope.errors
-    places: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for statement in statements:
         for named, formula in statement.values:
-            if _held(scope, statement.kind, named, formula, statement.span):
-                places[tree.name_of(named)] = formula.span
+            if _fix_or_tie(scope, statement.kind, named, formula, statement.span):
+                spans[tree.name_of(named)] = formula.span
     sort_symbols(scope)
-    if scope.errors > before or not places:
+    if scope.errors > before or not spans:
         return
-    settings = known_of(scope.symbols, given or {}).settings
-    for name, span in places.items():
-        _keep(scope, scope.symbols[name], settings, tuple(dropped), span)
+    settings = known_signs_of(scope.symbols, overrides or {}).settings
+    for name, span in spans.items():
+        _add_implied_bounds(scope, scope.symbols[name], settings, tuple(dropped), span)
     sort_symbols(scope)
     if scope.errors == before:
-        _check_empty(scope, settings, next(iter(places.values())))
+        _check_empty(scope, settings, next(iter(spans.values())))
 
 
-def _held(scope: Scope, kind: str, named: Named, formula: Formula, span: Span) -> bool:
+def _fix_or_tie(scope: Scope, kind: str, named: Named, formula: Formula, span: Span) -> bool:
     """Make a parameter a setting or a let; False, and a message, where it cannot be one."""
     before = scope.errors
     name = tree.name_of(named)
@@ -140,7 +140,7 @@ def _held(scope: Scope, kind: str, named: Named, formula: Formula, span: Span) -
     return True
 
 
-def without_held(
+def starts_of_free(
     grids: Iterable[tree.StartGrid],
     points: Iterable[tree.StartPoint],
     symbols: Mapping[str, Symbol],
@@ -150,16 +150,16 @@ def without_held(
     def free(name: str) -> bool:
         return name not in symbols or not symbols[name].held
 
-    kept, left = [], []
+    free_grids, free_points = [], []
     for grid in grids:
         targets = tuple(t for t in grid.targets if (of := read_target(t)) and free(of.name))
         if targets:
-            kept.append(replace(grid, targets=targets))
+            free_grids.append(replace(grid, targets=targets))
     for point in points:
-        values = tuple((named, at) for named, at in point.values if free(tree.name_of(named)))
+        values = tuple((named, value) for named, value in point.values if free(tree.name_of(named)))
         if values:
-            left.append(replace(point, values=values))
-    return tuple(kept), tuple(left)
+            free_points.append(replace(point, values=values))
+    return tuple(free_grids), tuple(free_points)
 
 
 def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
@@ -191,44 +191,46 @@ def _check_number(scope: Scope, name: str, formula: Formula) -> None:
 
 
 def _check_tie(scope: Scope, name: str, formula: Formula) -> None:
-    powers = check_formula(scope, formula, TIE, own=scope.symbols[name].indices)
+    powers = check_formula(scope, formula, TIE, subscripts=scope.symbols[name].indices)
     check_same_unit(scope, scope.units.get(name), powers, f"`{name}`", formula.span)
-    circle = _circle(scope.symbols, name, formula)
+    circle = _cycle(scope.symbols, name, formula)
     if circle:
         message = f"`{name}` is tied to itself: {' -> '.join(circle)}"
         scope.say("L0307", message, formula.span, "tie it to other parameters")
 
 
-def _circle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[str]:
+def _cycle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[str]:
     """The path by which a formula of a parameter comes back to it; empty where it does not."""
     came_from = {part: name for part in names_in(formula)}
     waiting = list(came_from)
     while waiting:
-        here = waiting.pop()
-        if here == name:
+        reached = waiting.pop()
+        if reached == name:
             path = [name, came_from[name]]
             while path[-1] != name:
                 path.append(came_from[path[-1]])
             return path[::-1]
-        symbol = symbols.get(here)
+        symbol = symbols.get(reached)
         if symbol is not None and symbol.formula is not None:
             for part in names_in(symbol.formula):
                 if part not in came_from:
-                    came_from[part] = here
+                    came_from[part] = reached
                     waiting.append(part)
     return []
 
 
-def _still_bounds(symbol: Symbol, known: Known, dropped: tuple[str, ...]) -> Iterable[Relation]:
+def _still_bounds(
+    symbol: Symbol, known_signs: KnownSigns, dropped: tuple[str, ...]
+) -> Iterable[Relation]:
     """The bounds of a parameter but for those that were dropped, of which `> 0` may be left."""
     for relation, limit in symbol.bounds:
         if f"{symbol.text} {relation} {print_formula(limit)}" not in dropped:
             yield relation, limit
-        elif relation[0] == ">" and known.sign(limit) == POSITIVE:
+        elif relation[0] == ">" and known_signs.sign(limit) == POSITIVE:
             yield ">", ZERO
 
 
-def _keep(
+def _add_implied_bounds(
     scope: Scope,
     symbol: Symbol,
     settings: Mapping[str, Value],
@@ -237,63 +239,67 @@ def _keep(
 ) -> None:
     """Give the other parameters the bounds that keep those of one that is held."""
     assert symbol.formula is not None
-    for relation, limit in _still_bounds(symbol, Known(scope.symbols, settings), dropped):
-        known = Known(scope.symbols, settings)
-        added = bounds_that_keep(symbol.formula, relation, limit, known)
+    for relation, limit in _still_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
+        known_signs = KnownSigns(scope.symbols, settings)
+        added = bounds_that_keep(symbol.formula, relation, limit, known_signs)
         if added is None:
-            _say_broken(scope, symbol, (relation, limit), known, span)
+            _report_broken(scope, symbol, (relation, limit), known_signs, span)
         else:
             scope.symbols = with_bounds(scope.symbols, added)
 
 
 def _check_empty(scope: Scope, settings: Mapping[str, Value], span: Span) -> None:
-    known = Known(scope.symbols, settings)
+    known_signs = KnownSigns(scope.symbols, settings)
     for symbol in scope.symbols.values():
-        if symbol.kind == "parameter" and _empty(symbol, known):
+        if symbol.kind == "parameter" and _is_empty(symbol, known_signs):
             message = f"with what is held nothing lies in the domain of `{symbol.name}`"
             scope.say("L0414", message, span, "choose other values, or change that domain")
 
 
-def _say_broken(scope: Scope, symbol: Symbol, bound: Relation, known: Known, span: Span) -> None:
+def _report_broken(
+    scope: Scope, symbol: Symbol, bound: Relation, known_signs: KnownSigns, span: Span
+) -> None:
     assert symbol.formula is not None
     relation, limit = bound
-    at = f"{symbol.text} = {print_formula(symbol.formula)}"
+    assignment = f"{symbol.text} = {print_formula(symbol.formula)}"
     text = f"{symbol.text} {relation} {print_formula(limit)}"
     try:
-        difference = written_out(minus(symbol.formula, limit), known)
-        broken = not known.sign(difference) & HOLDS[relation]
+        difference = written_out(minus(symbol.formula, limit), known_signs)
+        broken = not known_signs.sign(difference) & HOLDS[relation]
     except TooLarge:
         broken = False
-    message = f"{at} is outside the domain {text}" if broken else f"{at} may break {text}"
+    message = (
+        f"{assignment} is outside the domain {text}" if broken else f"{assignment} may break {text}"
+    )
     help = f'choose it inside, or leave the bound out: --without "{text}"'
     scope.say("L0414", message, span, help)
 
 
-def _empty(symbol: Symbol, known: Known) -> bool:
+def _is_empty(symbol: Symbol, known_signs: KnownSigns) -> bool:
     """Whether two bounds of a parameter surely leave nothing between them."""
     lower = [(r, limit) for r, limit in symbol.bounds if r[0] == ">"]
     upper = [(r, limit) for r, limit in symbol.bounds if r[0] == "<"]
     return any(
-        not known.sign(minus(high, low)) & HOLDS[">=" if r == ">=" and s == "<=" else ">"]
+        not known_signs.sign(minus(high, low)) & HOLDS[">=" if r == ">=" and s == "<=" else ">"]
         for r, low in lower
         for s, high in upper
     )
 
 
-def check_kept(declared: Declarations, given: Mapping[str, float]) -> None:
+def check_bounds_kept(declared: Declarations, overrides: Mapping[str, float]) -> None:
     """Look again at what is held in a law's file, with other values of its settings.
 
     Raises:
         LawdslError: a bound that was kept no longer is.
     """
-    known = known_of(declared.symbols, given)
+    known_signs = known_signs_of(declared.symbols, overrides)
     for symbol in declared.symbols.values():
         for relation, limit in symbol.bounds if symbol.held and symbol.formula else ():
             assert symbol.formula is not None
-            added = bounds_that_keep(symbol.formula, relation, limit, known)
+            added = bounds_that_keep(symbol.formula, relation, limit, known_signs)
             if added is None or any(b not in declared.symbols[n].bounds for n, b in added):
-                at = f"{symbol.text} = {print_formula(symbol.formula)}"
+                assignment = f"{symbol.text} = {print_formula(symbol.formula)}"
                 text = f"{symbol.text} {relation} {print_formula(limit)}"
-                message = f"with these settings {at} may break {text}"
+                message = f"with these settings {assignment} may break {text}"
                 help = "choose other settings, or change the law"
                 raise LawdslError(Diagnostic("L0414", message, help=help))

@@ -20,11 +20,11 @@ Sign = frozenset[int]  # those of -1, 0 and 1 that are possible
 
 UNKNOWN = frozenset({-1, 0, 1})
 POSITIVE, NEGATIVE = frozenset({1}), frozenset({-1})
-DEEPEST = 120  # formulas within formulas, by way of the bounds of their names
+MAX_SIGN_DEPTH = 120  # formulas within formulas, by way of the bounds of their names
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownSigns:
     """What is known of the names: the symbols of a law, and the values of its settings."""
 
     symbols: Mapping[str, Symbol]
@@ -43,7 +43,7 @@ class Known:
         exact = self.number(formula)
         if exact is not None:
             return frozenset({(exact > 0) - (exact < 0)})
-        if depth > DEEPEST:
+        if depth > MAX_SIGN_DEPTH:
             return UNKNOWN
 
         def inner(part: Formula) -> Sign:
@@ -62,17 +62,17 @@ class Known:
             case tree.Sum(terms):
                 total = frozenset({0})
                 for op, term in terms:
-                    here = inner(term)
-                    here = here if op == "+" else frozenset(-s for s in here)
-                    total = frozenset().union(*(_sum(a, b) for a in total for b in here))
+                    part_signs = inner(term)
+                    part_signs = part_signs if op == "+" else frozenset(-s for s in part_signs)
+                    total = frozenset().union(*(_sum(a, b) for a in total for b in part_signs))
                 return total
             case tree.Product(factors):
                 signs = [(op, inner(factor)) for op, factor in factors]
                 if any(op == "/" and 0 in s for op, s in signs):
                     return UNKNOWN
                 total = frozenset({1})
-                for _, here in signs:
-                    total = frozenset(a * b for a in total for b in here)
+                for _, part_signs in signs:
+                    total = frozenset(a * b for a in total for b in part_signs)
                 return total
             case tree.Power(base, exponent):
                 return self._power(inner(base), exponent, depth)
@@ -87,24 +87,24 @@ class Known:
         return self.signs[name]
 
     def _of(self, symbol: Symbol, depth: int) -> Sign:
-        found = UNKNOWN
+        signs = UNKNOWN
         if symbol.kind == "let" and symbol.formula is not None:
-            found = self.sign(symbol.formula, depth)
+            signs = self.sign(symbol.formula, depth)
         for relation, limit in symbol.bounds if symbol.kind in ("parameter", "variable") else ():
-            at = self.sign(limit, depth)
-            if relation[0] == ">" and -1 not in at:
-                found &= POSITIVE if relation == ">" or 0 not in at else {0, 1}
-            elif relation[0] == "<" and 1 not in at:
-                found &= NEGATIVE if relation == "<" or 0 not in at else {-1, 0}
-        return found
+            limit_signs = self.sign(limit, depth)
+            if relation[0] == ">" and -1 not in limit_signs:
+                signs &= POSITIVE if relation == ">" or 0 not in limit_signs else {0, 1}
+            elif relation[0] == "<" and 1 not in limit_signs:
+                signs &= NEGATIVE if relation == "<" or 0 not in limit_signs else {-1, 0}
+        return signs
 
     def _power(self, base: Sign, exponent: Formula, depth: int) -> Sign:
-        whole = self.number(exponent)
+        power = self.number(exponent)
         if base == POSITIVE:
             return POSITIVE
-        if not isinstance(whole, Fraction) or whole.denominator != 1 or whole <= 0:
+        if not isinstance(power, Fraction) or power.denominator != 1 or power <= 0:
             return base if -1 not in base and self.sign(exponent, depth) == POSITIVE else UNKNOWN
-        return base if whole % 2 else frozenset(s * s for s in base)
+        return base if power % 2 else frozenset(s * s for s in base)
 
 
 def _sum(a: int, b: int) -> Sign:
@@ -128,11 +128,11 @@ def _call(function: str, signs: list[Sign]) -> Sign:
     return UNKNOWN
 
 
-def known_of(symbols: Mapping[str, Symbol], given: Mapping[str, float]) -> Known:
+def known_signs_of(symbols: Mapping[str, Symbol], overrides: Mapping[str, float]) -> KnownSigns:
     """What is known of a law's names, with values in place of those of its settings."""
     settings = {
-        s.name: given[s.name] if s.name in given else value(s.formula)
+        s.name: overrides[s.name] if s.name in overrides else value(s.formula)
         for s in symbols.values()
         if s.kind == "setting" and s.formula is not None
     }
-    return Known(symbols, settings)
+    return KnownSigns(symbols, settings)

@@ -19,12 +19,12 @@ class LawSize:
 
     parts: int
     depth: int
-    places: int
+    occurrences: int
 
     def at(self, arguments: Iterable[Size]) -> Size:
         """The most that it is with arguments in place of its variables."""
         largest = [max(sizes, default=1) for sizes in zip(*arguments, strict=True)] or ONE
-        return self.parts + self.places * (largest[0] - 1), self.depth + largest[1] - 1
+        return self.parts + self.occurrences * (largest[0] - 1), self.depth + largest[1] - 1
 
 
 def size_of_law(law: Declarations) -> LawSize:
@@ -38,16 +38,16 @@ def size_of_law(law: Declarations) -> LawSize:
     return LawSize(parts, depth, size_of(law.output.formula, doubled)[0] - parts)
 
 
-def sizes_of(symbols: Mapping[str, Symbol], known: Mapping[str, Size]) -> dict[str, Size]:
+def sizes_of(symbols: Mapping[str, Symbol], base_sizes: Mapping[str, Size]) -> dict[str, Size]:
     """The sizes of all names that stand for formulas, beside those that are known."""
-    sizes = dict(known)
+    sizes = dict(base_sizes)
     for name, symbol in symbols.items():
         if symbol.formula is not None:
             sizes[name] = size_of(symbol.formula, sizes)
     return sizes
 
 
-def size_of(node: tree.Node, known: Mapping[str, Size]) -> Size:
+def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
     """The size of a part of a file, names that are not known counted once."""
     size = depth = 0
     stack = [(node, 1)]
@@ -55,7 +55,7 @@ def size_of(node: tree.Node, known: Mapping[str, Size]) -> Size:
         top, level = stack.pop()
         name = top.text if isinstance(top, tree.Name) else ""
         name = top.name if isinstance(top, tree.Element) else name
-        more = known.get(name, ONE)
+        more = name_sizes.get(name, ONE)
         size += more[0]
         depth = max(depth, level + more[1] - 1)
         stack.extend((child, level + 1) for child in tree.children(top))
@@ -63,18 +63,18 @@ def size_of(node: tree.Node, known: Mapping[str, Size]) -> Size:
 
 
 def check_sizes(
-    scope: Scope, nodes: Iterable[tree.Node], known: Mapping[str, Size], what: str = "lets"
+    scope: Scope, nodes: Iterable[tree.Node], name_sizes: Mapping[str, Size], what: str = "lets"
 ) -> None:
     """Report the first part of a file that is too large, or nested too deeply.
 
     Args:
         scope: what is known of the file.
         nodes: statements or formulas.
-        known: the sizes of the names in them.
+        name_sizes: the sizes of the names in them.
         what: what is written out.
     """
     for node in nodes:
-        size, depth = size_of(node, known)
+        size, depth = size_of(node, name_sizes)
         if size > size_limits.NODES:
             message = f"with its {what} written out this has more than {size_limits.NODES:,} parts"
             scope.say("L0105", message, node.span, "simplify it")

@@ -8,9 +8,9 @@ from lawdsl.core.diagnostics import Span
 from lawdsl.core.units import PREFIXES, UNITS, canonical
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
-from lawdsl.language.dimensions import Powers, powers_in, powers_of, shown
+from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
 from lawdsl.language.printer import print_formula, print_named, with_subscripts
-from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, Place, Scope
+from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
@@ -19,18 +19,18 @@ from lawdsl.language.tree import Formula, Named
 def check_formula(
     scope: Scope,
     formula: Formula,
-    place: Place,
+    context: FormulaContext,
     fresh: frozenset[str] = frozenset(),
-    own: tuple[str, ...] = (),
+    subscripts: tuple[str, ...] = (),
 ) -> Powers:
     """Report what is wrong with a formula.
 
     Args:
         scope: what is known so far.
         formula: the formula.
-        place: where it stands.
+        context: where it stands.
         fresh: names that it brings in itself.
-        own: the subscripts of what it defines or bounds.
+        subscripts: the subscripts of what it defines or bounds.
 
     Returns:
         Its unit; None where that is unknown.
@@ -44,36 +44,36 @@ def check_formula(
                     ("/", tree.Name(below) | tree.Element(below) as bottom),
                 )
             ) if _differentials(scope, above, below):
-                of, by = print_formula(top)[1:], print_formula(bottom)[1:]
-                help = f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
+                numerator, denominator = print_formula(top)[1:], print_formula(bottom)[1:]
+                help = f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
                 scope.say("L0301", f"unknown name `{above}`", node.span, help)
                 fresh |= {above, below}
             case tree.Name(text):
-                check_named(scope, text, node.span, place, fresh)
+                check_named(scope, text, node.span, context, fresh)
             case tree.Element():
-                check_named(scope, node, node.span, place, fresh)
+                check_named(scope, node, node.span, context, fresh)
             case tree.Call(_, arguments):
                 count = len(scope.diagnostics)
-                _check_call(scope, node, place)
+                _check_call(scope, node, context)
                 if len(scope.diagnostics) > count:  # one message for `t(i)` and `sum(t[i], i)`
-                    given = {a.text for a in arguments if isinstance(a, tree.Name)}
-                    fresh |= given & scope.indices.keys()
+                    argument_names = {a.text for a in arguments if isinstance(a, tree.Name)}
+                    fresh |= argument_names & scope.indices.keys()
             case tree.Derivative():
-                _check_derivative(scope, node, place)
+                _check_derivative(scope, node, context)
             case tree.Aggregate(function) if function not in keywords.AGGREGATES:
                 message = f"`{function}` does not run over an index"
                 scope.say("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
     if len(scope.diagnostics) == before:
-        check_indices(scope, formula, place, own)
+        check_indices(scope, formula, context, subscripts)
     if len(scope.diagnostics) > before:
         return None
     try:
         value(formula, scope.numbers)
-    except Undefined as found:
-        scope.say("L0501", found.why, found.node.span, "correct the formula")
+    except Undefined as error:
+        scope.say("L0501", error.why, error.node.span, "correct the formula")
         return None
-    except TooLarge as found:
-        scope.say("L0502", found.why, found.node.span, found.help)
+    except TooLarge as error:
+        scope.say("L0502", error.why, error.node.span, error.help)
         return None
     powers, mistakes = powers_in(formula, lambda name: scope.units.get(name), scope.numbers)
     for code, part, why in mistakes:
@@ -89,7 +89,7 @@ def check_formula(
 def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: Span) -> None:
     """Report a value whose unit is not the one that its place has."""
     if one is not None and other is not None and one != other:
-        message = f"the units differ: {what} is in {shown(one)}, this in {shown(other)}"
+        message = f"the units differ: {what} is in {powers_text(one)}, this in {powers_text(other)}"
         scope.say("L0410", message, span, "convert one of them")
 
 
@@ -104,35 +104,35 @@ def number(scope: Scope, formula: Formula) -> Value:
 def check_domain(
     scope: Scope,
     domain: tree.Domain | None,
-    place: Place,
+    context: FormulaContext,
     of: str,
-    own: tuple[str, ...] = (),
+    subscripts: tuple[str, ...] = (),
 ) -> tuple[Relation, ...]:
     """A domain as relations. `own` are the subscripts of what it is the domain of."""
     if domain is None:
         return ()
     if isinstance(domain, tree.Simplex):
         return ((">=", tree.Number("0", span=domain.span)),)
-    if isinstance(domain, tree.Bound):
+    if isinstance(domain, tree.BoundNode):
         relations: tuple[Relation, ...] = ((domain.relation, domain.limit),)
     else:
         relations = (
-            (">=" if domain.left == "[" else ">", domain.lower),
-            ("<=" if domain.right == "]" else "<", domain.upper),
+            (">=" if domain.opening == "[" else ">", domain.lower),
+            ("<=" if domain.closing == "]" else "<", domain.upper),
         )
     for _, limit in relations:
-        powers = check_formula(scope, limit, place, own=own)
+        powers = check_formula(scope, limit, context, subscripts=subscripts)
         check_same_unit(scope, scope.units.get(of), powers, f"`{of}`", limit.span)
-    if place is CONDITION:
+    if context is CONDITION:
         check_nonempty(scope, relations, domain.span)
     return relations
 
 
 def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> None:
     """Report a domain whose numbers leave nothing in it."""
-    known = [(relation, number(scope, limit)) for relation, limit in relations]
-    for above, lower in known:
-        for below, upper in known:
+    limits = [(relation, number(scope, limit)) for relation, limit in relations]
+    for above, lower in limits:
+        for below, upper in limits:
             if above[0] == ">" and below[0] == "<" and lower is not None and upper is not None:
                 if lower > upper or (lower == upper and (above, below) != (">=", "<=")):
                     help = "write the smaller number first, as in [0, 1]"
@@ -164,10 +164,10 @@ def check_varies(scope: Scope, named: Named, span: Span, alone: bool = False) ->
     before = len(scope.diagnostics)
     symbol = check_named(scope, named, span, CLAIM)
     if len(scope.diagnostics) == before:
-        _check_moved(scope, symbol, named, span, alone)
+        _check_can_vary(scope, symbol, named, span, alone)
 
 
-def _check_moved(
+def _check_can_vary(
     scope: Scope, symbol: Symbol | None, named: Named, span: Span, alone: bool = True
 ) -> None:
     if symbol is None:
@@ -208,14 +208,14 @@ def _differentials(scope: Scope, *names: str) -> bool:
     )
 
 
-def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
+def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
     function = node.function
     symbol = scope.symbols.get(function)
     if node.subscripts and (symbol is None or symbol.kind != "use"):
         of = with_subscripts(function, node.subscripts)
         help = f"write `{of}*(…)` for a product"
         scope.say("L0304", f"`{of}` is not a function", node.span, help)
-    elif symbol is not None and symbol.kind == "output" and place in (CLAIM, TARGET):
+    elif symbol is not None and symbol.kind == "output" and context in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
         if not check_called(scope, f"`{function}(…)` gives values to", node.span):
             return
@@ -226,12 +226,12 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
             check_varies(scope, name, scope.within(node.span, name))
         scope.used.add(function)
     elif symbol is not None and symbol.kind == "index":
-        scope.use(function, scope.within(node.span, function), place)
+        scope.use(function, scope.within(node.span, function), context)
     elif symbol is not None and symbol.kind == "use":
         help = "write it as a constraint: `subject to`"
-        if place in ASKED:
+        if context in ASKED:
             help = f"give it a name before: `let y = {function}(…)`"
-        scope.say("L0308", f"{place.text} takes no law at values", node.span, help)
+        scope.say("L0308", f"{context.text} takes no law at values", node.span, help)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         help = f"write `{symbol.text}`" if symbol.indices else help
@@ -240,7 +240,7 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
     elif function in keywords.SPECIAL:
         help = "write `diff(L, N)` with plain names"
         help = help if function == "diff" else "write it behind `minimize`"
-        if place in ASKED:
+        if context in ASKED:
             help = "write a formula of laws at values, as `minimize loss(N, D)`"
         scope.say("L0304", f"`{function}` cannot stand here", node.span, help)
     elif function not in keywords.FUNCTIONS:
@@ -266,22 +266,22 @@ def _check_call(scope: Scope, node: tree.Call, place: Place) -> None:
             scope.say("L0305", f"`{function}` takes {count}", node.span, f"give it {count}")
 
 
-def _check_derivative(scope: Scope, node: tree.Derivative, place: Place) -> None:
-    if place not in (CLAIM, TARGET):
+def _check_derivative(scope: Scope, node: tree.Derivative, context: FormulaContext) -> None:
+    if context not in (CLAIM, TARGET):
         message = "a derivative stands only in a claim"
         scope.say("L0308", message, node.span, "use it in the `require` of a law")
         return
-    if node.order != len(node.by):
-        message = f"the order is {node.order}, the number of names below {len(node.by)}"
+    if node.order != len(node.wrt):
+        message = f"the order is {node.order}, the number of names below {len(node.wrt)}"
         help = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²"
         scope.say("L0210", message, node.span, help)
     elif node.order > size_limits.ORDER:
         message = f"derivatives go up to order {size_limits.ORDER}"
         scope.say("L0105", message, node.span, "lower the order")
     if isinstance(node.of, str):  # elements are parts of the formula
-        check_named(scope, node.of, scope.within(node.span, node.of), place)
-    for name in dict.fromkeys(node.by):
+        check_named(scope, node.of, scope.within(node.span, node.of), context)
+    for name in dict.fromkeys(node.wrt):
         if isinstance(name, tree.Element):
-            _check_moved(scope, scope.symbols.get(name.name), name, name.span)
+            _check_can_vary(scope, scope.symbols.get(name.name), name, name.span)
         else:
             check_varies(scope, name, scope.within(node.span, name, last=True))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import TooLarge
 from lawdsl.language.declarations import made_of, names_in
-from lawdsl.language.formula_signs import NEGATIVE, POSITIVE, Known
+from lawdsl.language.formula_signs import NEGATIVE, POSITIVE, KnownSigns
 from lawdsl.language.symbols import Relation, Symbol
 from lawdsl.language.tree import Formula
 
@@ -23,7 +23,7 @@ Additions = list[tuple[str, Relation]]  # bounds of parameters: name, (relation,
 Terms = tuple[tuple[str, Formula], ...]
 
 HOLDS = {">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}}  # for the sign of left - right
-TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+REVERSED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 ZERO, ONE = tree.Number("0"), tree.Number("1")
 
 
@@ -41,15 +41,18 @@ class _Group:
 
 
 SUM, PRODUCT = _Group("+", "-", ZERO), _Group("*", "/", ONE)
-PARTS = 400  # of a formula that is looked at
-MOST, TRIES = 8, 30  # parameters that are tried, and bounds that are, with those that follow
+MAX_FORMULA_PARTS = 400  # of a formula that is looked at
+MAX_CANDIDATES, MAX_BOUNDS_TRIED = (
+    8,
+    30,
+)  # parameters that are tried, and bounds that are, with those that follow
 
 
 def bounds_that_keep(
-    left: Formula,
+    lhs: Formula,
     relation: str,
-    right: Formula,
-    known: Known,
+    rhs: Formula,
+    known_signs: KnownSigns,
     tries: Iterator[int] | None = None,
 ) -> Additions | None:
     """Bounds of parameters under which `left relation right` holds; none where it does anyway.
@@ -60,51 +63,53 @@ def bounds_that_keep(
     """
     tries = tries or itertools.count()
     try:
-        left, right = written_out(left, known), written_out(right, known)
+        lhs, rhs = written_out(lhs, known_signs), written_out(rhs, known_signs)
     except TooLarge:
         return None
-    difference = known.sign(minus(left, right))
+    difference = known_signs.sign(minus(lhs, rhs))
     if difference <= HOLDS[relation]:
         return []
-    if not difference & HOLDS[relation] or next(tries) > TRIES:
+    if not difference & HOLDS[relation] or next(tries) > MAX_BOUNDS_TRIED:
         return None
-    for name in _candidates(left, right, known):
-        if _count(left, name):
-            found = _isolated(left, relation, right, name, known)
+    for name in _candidates(lhs, rhs, known_signs):
+        if _count(lhs, name):
+            bound = _isolated(lhs, relation, rhs, name, known_signs)
         else:
-            found = _isolated(right, TURNED[relation], left, name, known)
-        if found is None or name in _behind(found[1], known):
+            bound = _isolated(rhs, REVERSED[relation], lhs, name, known_signs)
+        if bound is None or name in _names_behind(bound[1], known_signs):
             continue
-        added = _with_room(name, found, known, tries)
+        added = _with_room(name, bound, known_signs, tries)
         if added is not None:
             return added
     return None
 
 
-def _candidates(left: Formula, right: Formula, known: Known) -> list[str]:
+def _candidates(lhs: Formula, rhs: Formula, known_signs: KnownSigns) -> list[str]:
     """The parameters that stand in the relation just once, those declared last first."""
-    counted = Counter([*names_in(left), *names_in(right)])
-    once = [n for n, count in counted.items() if count == 1 and n in known.symbols]
-    place = {name: i for i, name in enumerate(known.symbols)}
-    once = [n for n in once if known.symbols[n].kind == "parameter"]
-    return sorted(once, key=lambda n: place[n], reverse=True)[:MOST]
+    counted = Counter([*names_in(lhs), *names_in(rhs)])
+    names = [n for n, count in counted.items() if count == 1 and n in known_signs.symbols]
+    position = {name: i for i, name in enumerate(known_signs.symbols)}
+    names = [n for n in names if known_signs.symbols[n].kind == "parameter"]
+    return sorted(names, key=lambda n: position[n], reverse=True)[:MAX_CANDIDATES]
 
 
-def _with_room(name: str, bound: Relation, known: Known, tries: Iterator[int]) -> Additions | None:
+def _with_room(
+    name: str, bound: Relation, known_signs: KnownSigns, tries: Iterator[int]
+) -> Additions | None:
     """The bound, and those that keep something between it and the bounds on the other side."""
-    symbol = known.symbols[name]
+    symbol = known_signs.symbols[name]
     if bound in symbol.bounds:
         return []
     added: Additions = [(name, bound)]
-    known = Known(with_bounds(known.symbols, added), known.settings)
+    known_signs = KnownSigns(with_bounds(known_signs.symbols, added), known_signs.settings)
     for relation, limit in symbol.bounds:
         if relation[0] != bound[0][0]:
             needed = bound[0] if len(relation) == len(bound[0]) == 2 else bound[0][0]
-            more = bounds_that_keep(limit, needed, bound[1], known, tries)
+            more = bounds_that_keep(limit, needed, bound[1], known_signs, tries)
             if more is None:
                 return None
             added += more
-            known = Known(with_bounds(known.symbols, more), known.settings)
+            known_signs = KnownSigns(with_bounds(known_signs.symbols, more), known_signs.settings)
     return added
 
 
@@ -117,20 +122,20 @@ def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Sy
     return changed
 
 
-def written_out(formula: Formula, known: Known) -> Formula:
+def written_out(formula: Formula, known_signs: KnownSigns) -> Formula:
     """The formula with its lets in place of their names."""
     count = itertools.count()
 
     def inner(node: Formula, depth: int) -> Formula:
-        if next(count) > PARTS or depth > size_limits.DEPTH:
+        if next(count) > MAX_FORMULA_PARTS or depth > size_limits.DEPTH:
             raise TooLarge(formula, "it is too long", "write it shorter")
         match node:
             case tree.Name(text):
-                symbol = known.symbols.get(text)
+                symbol = known_signs.symbols.get(text)
                 if symbol is not None and symbol.kind == "let" and symbol.formula is not None:
                     return inner(symbol.formula, depth + 1)
             case tree.Element(name, subscripts):
-                symbol = known.symbols.get(name)
+                symbol = known_signs.symbols.get(name)
                 if symbol is not None and symbol.kind == "let" and symbol.formula is not None:
                     if symbol.indices == subscripts:  # others would have to be put in for them
                         return inner(symbol.formula, depth + 1)
@@ -150,14 +155,16 @@ def written_out(formula: Formula, known: Known) -> Formula:
     return inner(formula, 0)
 
 
-def _isolated(f: Formula, relation: str, g: Formula, name: str, known: Known) -> Relation | None:
+def _isolated(
+    f: Formula, relation: str, g: Formula, name: str, known_signs: KnownSigns
+) -> Relation | None:
     """`f relation g` as a bound of a name that f has once; None where it is not so simple."""
     plain = tree.Name(name)
-    indices = known.symbols[name].indices
+    indices = known_signs.symbols[name].indices
     while f != (tree.Element(name, indices) if indices else plain):
         if isinstance(f, tree.Element):
             return None  # of another element than the one that has bounds
-        step = _peeled(f, relation, g, name, known)
+        step = _peeled(f, relation, g, name, known_signs)
         if step is None:
             return None
         f, relation, g = step
@@ -166,43 +173,50 @@ def _isolated(f: Formula, relation: str, g: Formula, name: str, known: Known) ->
 
 
 def _peeled(
-    f: Formula, relation: str, g: Formula, name: str, known: Known
+    f: Formula, relation: str, g: Formula, name: str, known_signs: KnownSigns
 ) -> tuple[Formula, str, Formula] | None:
     """The outermost operation of f brought to the other side."""
     match f:
         case tree.Negative(operand):
-            return operand, TURNED[relation], _negative(g)
+            return operand, REVERSED[relation], _negative(g)
         case tree.Sum(terms):
             (op, term), others = _split(terms, name)
             rest = minus(g, tree.Sum(_led(others, ZERO, "+"))) if others else g
             return (
-                (term, relation, rest) if op == "+" else (term, TURNED[relation], _negative(rest))
+                (term, relation, rest) if op == "+" else (term, REVERSED[relation], _negative(rest))
             )
         case tree.Product(factors):
             (op, factor), others = _split(factors, name)
             rest = tree.Product(_led(others, ONE, "*")) if len(others) > 1 else others[0][1]
             if len(others) == 1 and others[0][0] == "/":
                 rest = tree.Product((("*", ONE), others[0]))
-            sign = known.sign(rest)
+            sign = known_signs.sign(rest)
             if sign not in (POSITIVE, NEGATIVE):
                 return None
-            kept = relation if sign == POSITIVE else TURNED[relation]
+            new_relation = relation if sign == POSITIVE else REVERSED[relation]
             if op == "*":
-                return factor, kept, _over(g, rest)
+                return factor, new_relation, _over(g, rest)
             # rest/factor relation g, with all three above 0
-            if sign == known.sign(factor) == known.sign(g) == POSITIVE:
-                return factor, TURNED[relation], _over(rest, g)
+            if sign == known_signs.sign(factor) == known_signs.sign(g) == POSITIVE:
+                return factor, REVERSED[relation], _over(rest, g)
         case tree.Power(base, exponent) if _count(base, name):
-            sign = known.sign(exponent)
-            if known.sign(base) == known.sign(g) == POSITIVE and sign in (POSITIVE, NEGATIVE):
-                kept = relation if sign == POSITIVE else TURNED[relation]
-                return base, kept, _power(g, _over(ONE, exponent))
-        case tree.Power(base, exponent) if known.sign(g) == POSITIVE:
-            sign = known.sign(tree.Call("log", (base,)))
+            sign = known_signs.sign(exponent)
+            if known_signs.sign(base) == known_signs.sign(g) == POSITIVE and sign in (
+                POSITIVE,
+                NEGATIVE,
+            ):
+                new_relation = relation if sign == POSITIVE else REVERSED[relation]
+                return base, new_relation, _power(g, _over(ONE, exponent))
+        case tree.Power(base, exponent) if known_signs.sign(g) == POSITIVE:
+            sign = known_signs.sign(tree.Call("log", (base,)))
             if sign in (POSITIVE, NEGATIVE):
-                kept = relation if sign == POSITIVE else TURNED[relation]
-                return exponent, kept, _over(tree.Call("log", (g,)), tree.Call("log", (base,)))
-        case tree.Call("exp", (argument,)) if known.sign(g) == POSITIVE:
+                new_relation = relation if sign == POSITIVE else REVERSED[relation]
+                return (
+                    exponent,
+                    new_relation,
+                    _over(tree.Call("log", (g,)), tree.Call("log", (base,))),
+                )
+        case tree.Call("exp", (argument,)) if known_signs.sign(g) == POSITIVE:
             return argument, relation, tree.Call("log", (g,))
         case tree.Call("log", (argument,)):
             return argument, relation, tree.Call("exp", (g,))
@@ -211,8 +225,8 @@ def _peeled(
 
 def _split(parts: Terms, name: str) -> tuple[tuple[str, Formula], Terms]:
     """The part with the name, and the others."""
-    at = next(i for i, (_, part) in enumerate(parts) if _count(part, name))
-    return parts[at], (*parts[:at], *parts[at + 1 :])
+    index = next(i for i, (_, part) in enumerate(parts) if _count(part, name))
+    return parts[index], (*parts[:index], *parts[index + 1 :])
 
 
 def _led(parts: Terms, neutral: Formula, op: str) -> Terms:
@@ -222,12 +236,12 @@ def _led(parts: Terms, neutral: Formula, op: str) -> Terms:
 
 def minus(a: Formula, b: Formula) -> Formula:
     """a - b, without what cancels."""
-    kept = _without(a, b, SUM)
-    if not kept:
+    terms = _without(a, b, SUM)
+    if not terms:
         return ZERO
-    if kept[0][0] == "-":  # no minus in front
-        kept[0] = ("+", tree.Negative(kept[0][1]))
-    return tree.Sum(tuple(kept)) if len(kept) > 1 else kept[0][1]
+    if terms[0][0] == "-":  # no minus in front
+        terms[0] = ("+", tree.Negative(terms[0][1]))
+    return tree.Sum(tuple(terms)) if len(terms) > 1 else terms[0][1]
 
 
 def _negative(a: Formula) -> Formula:
@@ -238,22 +252,22 @@ def _over(a: Formula, b: Formula) -> Formula:
     """a/b, of a b that is not 0, without what cancels."""
     if a == ZERO:
         return a
-    kept = _without(a, b, PRODUCT)
-    if not kept or kept[0][0] == "/":  # no division in front
-        kept.insert(0, ("*", ONE))
-    return tree.Product(tuple(kept)) if len(kept) > 1 else kept[0][1]
+    factors = _without(a, b, PRODUCT)
+    if not factors or factors[0][0] == "/":  # no division in front
+        factors.insert(0, ("*", ONE))
+    return tree.Product(tuple(factors)) if len(factors) > 1 else factors[0][1]
 
 
 def _without(a: Formula, b: Formula, group: _Group) -> list[tuple[str, Formula]]:
     """The parts of a less those of b: what cancels is left out, and so is what does nothing."""
-    kept: list[tuple[str, Formula]] = []
+    remaining: list[tuple[str, Formula]] = []
     for op, part in (*_parts(a, group), *group.turned(_parts(b, group))):
         ((opposite, _),) = group.turned(((op, part),))
-        if (opposite, part) in kept:
-            kept.remove((opposite, part))
+        if (opposite, part) in remaining:
+            remaining.remove((opposite, part))
         elif part != group.neutral:
-            kept.append((op, part))
-    return sorted(kept, key=lambda one: one[0] == group.inverse)
+            remaining.append((op, part))
+    return sorted(remaining, key=lambda one: one[0] == group.inverse)
 
 
 def _parts(a: Formula, group: _Group) -> Terms:
@@ -266,11 +280,11 @@ def _parts(a: Formula, group: _Group) -> Terms:
         parts = a.factors
     else:
         return ((group.op, a),)
-    found: list[tuple[str, Formula]] = []
+    flattened: list[tuple[str, Formula]] = []
     for op, part in parts:
         inner = _parts(part, group)
-        found += inner if op == group.op else group.turned(inner)
-    return tuple(found)
+        flattened += inner if op == group.op else group.turned(inner)
+    return tuple(flattened)
 
 
 def _power(base: Formula, exponent: Formula) -> Formula:
@@ -281,13 +295,13 @@ def _count(formula: Formula, name: str) -> int:
     return sum(part == name for part in names_in(formula))
 
 
-def _behind(formula: Formula, known: Known) -> set[str]:
+def _names_behind(formula: Formula, known_signs: KnownSigns) -> set[str]:
     """All names that a formula is made of, through definitions and bounds."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(names_in(formula))
     while waiting:
         name = waiting.pop()
-        if name not in found and name in known.symbols:
-            found.add(name)
-            waiting += made_of(known.symbols[name])
-    return found
+        if name not in names and name in known_signs.symbols:
+            names.add(name)
+            waiting += made_of(known_signs.symbols[name])
+    return names

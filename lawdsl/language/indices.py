@@ -10,7 +10,7 @@ from lawdsl.language.printer import print_set
 from lawdsl.language.scope import Scope
 from lawdsl.language.symbols import IndexSet, Symbol
 
-SHOWN = 8  # labels of a set in a message
+MAX_LABELS_SHOWN = 8  # labels of a set in a message
 
 
 def declare_indices(scope: Scope, statement: tree.Index) -> None:
@@ -22,7 +22,7 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
         if len(scope.indices) == size_limits.INDICES:
             message = f"a law has at most {size_limits.INDICES} indices"
             scope.say("L0317", message, span, "use one index for what runs over one set")
-            scope.lost |= set(statement.names)  # nothing more is said of those
+            scope.unread_names |= set(statement.names)  # nothing more is said of those
             return
         if home is not None:
             message = f"`{name}` is a label of {home}"
@@ -35,7 +35,7 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
     """The set that a statement names, and its labels, with a message where it is none."""
     over, most = statement.over, size_limits.LABELS
     labels: tuple[str, ...] | None = None
-    if isinstance(over, tree.Range):
+    if isinstance(over, tree.RangeNode):
         last = int(over.last) if over.last.isdigit() and len(over.last) < 5 else 0
         if over.first != "1" or not 2 <= last <= most:
             message = f"`{print_set(over)}` does not number 2 to {most} labels"
@@ -43,7 +43,7 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
             scope.say("L0317", message, over.span, help)
             last = 2
         return f"1..{last}", tuple(str(n) for n in range(1, last + 1))
-    if isinstance(over, tree.Listed):
+    if isinstance(over, tree.ListedNode):
         labels = over.labels
         if not 2 <= len(labels) <= most:
             message = f"a set that is listed has 2 to {most} labels"
@@ -93,13 +93,13 @@ def another(scope: Scope, name: str) -> str:
     return f"declare another index over the same set: `index {letter} over {over}`"
 
 
-def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) -> bool:
+def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) -> bool:
     """Whether a name is an index; a message where it is not.
 
     Args:
         scope: what is known so far.
         name: the name.
-        within: the part of the text in which it stands.
+        region: the part of the text in which it stands.
         labels: what it could be instead.
     """
     if name in scope.indices:
@@ -107,7 +107,7 @@ def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) 
         return True
     if scope.excused(name) and name not in scope.symbols:
         return False
-    span = scope.within(within, name, last=True)
+    span = scope.within(region, name, last=True)
     alike = keywords.nearest(name, (*scope.indices, *labels))
     if name in scope.symbols:
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not an index"
@@ -121,6 +121,6 @@ def is_index(scope: Scope, name: str, within: Span, labels: Sequence[str] = ()) 
         help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
         scope.say("L0315", f"`{name}` is not an index", span, help)
     else:
-        help = f"the labels are {', '.join(labels[:SHOWN])}{', …' if len(labels) > SHOWN else ''}"
+        help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
         scope.say("L0315", f"`{name}` is not an index", span, help)
     return False

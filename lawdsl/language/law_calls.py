@@ -24,13 +24,13 @@ from lawdsl.language.tree import Formula
 
 
 @dataclass(frozen=True)
-class Value:
+class LawValue:
     """A law at values.
 
     Attributes:
         use: the name that stands for the fit.
         labels: for each index of the law's rows an index of the question, or a label.
-        at: variable of the law -> formula. A variable that has a value for each label has that of
+        arguments: variable of the law -> formula. A variable that has a value for each label has that of
             the question's name, written as an element: (r, `r[j]`).
         indices: those of the question that it has a value for each label of.
         span: where it stands first.
@@ -38,7 +38,7 @@ class Value:
 
     use: str
     labels: tuple[str, ...]
-    at: tuple[tuple[str, Formula], ...]
+    arguments: tuple[tuple[str, Formula], ...]
     indices: tuple[str, ...]
     span: Span
 
@@ -57,7 +57,7 @@ class Calls:
     scope: Scope
     uses: dict[str, Declarations] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, LawValue] = field(default_factory=dict)
 
     def named(self, node: Formula, bound: tuple[str, ...] = ()) -> Formula:
         """A formula in which each law at values has become a name.
@@ -72,8 +72,8 @@ class Calls:
             case tree.Call() if node.function in self.missing:
                 return self._unknown(node, bound)
             case tree.Call(function, arguments, keywords, subscripts):
-                own = tuple(self.named(a, bound) for a in arguments)
-                return tree.Call(function, own, keywords, subscripts, span=node.span)
+                named_arguments = tuple(self.named(a, bound) for a in arguments)
+                return tree.Call(function, named_arguments, keywords, subscripts, span=node.span)
             case tree.Negative(operand):
                 return tree.Negative(self.named(operand, bound), span=node.span)
             case tree.Sum(terms):
@@ -92,14 +92,14 @@ class Calls:
     def sizes(self) -> dict[str, Size]:
         """The sizes of lets and of laws at values, with all they are made of written out."""
         laws = {use: size_of_law(law) for use, law in self.uses.items()}
-        found: dict[str, Size] = {}
+        sizes: dict[str, Size] = {}
         for name, symbol in self.scope.symbols.items():
             if symbol.formula is not None:
-                found[name] = size_of(symbol.formula, found)
+                sizes[name] = size_of(symbol.formula, sizes)
             elif name in self.values:
                 value = self.values[name]
-                found[name] = laws[value.use].at(size_of(f, found) for _, f in value.at)
-        return found
+                sizes[name] = laws[value.use].at(size_of(f, sizes) for _, f in value.arguments)
+        return sizes
 
     def free_in(self, formula: Formula) -> tuple[str, ...]:
         """The indices in a formula that no sum binds."""
@@ -111,18 +111,18 @@ class Calls:
         self.scope.used.add(node.function)
         if text not in self.values:
             before = self.scope.errors
-            at = dict(self._arguments(node, law))
+            arguments = dict(self._arguments(node, law))
             self._check_labels(node, law)
             if self.scope.errors == before:
-                self._check_complete(node, law, at)
+                self._check_complete(node, law, arguments)
             if self.scope.errors > before:
                 return self._unknown(node, bound)
-            indices = self._indices(node, law, at)
-            self.values[text] = Value(
-                node.function, node.subscripts, tuple(at.items()), indices, node.span
+            indices = self._indices(node, law, arguments)
+            self.values[text] = LawValue(
+                node.function, node.subscripts, tuple(arguments.items()), indices, node.span
             )
             self._declare(text, indices, node.span, law.output.unit)
-            if any(varies(self.scope, formula) for formula in at.values()):
+            if any(varies(self.scope, formula) for formula in arguments.values()):
                 self.scope.varying.add(text)
         return _named(text, self.values[text].indices, node.span)
 
@@ -141,7 +141,7 @@ class Calls:
 
     def _arguments(self, node: tree.Call, law: Declarations) -> Iterator[tuple[str, Formula]]:
         """The variables of the law, and what each is there; mistakes have their message."""
-        seen: set[str] = set()
+        assigned: set[str] = set()
         pairs: list[tuple[str, Formula]] = []
         for argument in node.arguments:
             if isinstance(argument, (tree.Name, tree.Element)):
@@ -157,18 +157,20 @@ class Calls:
             if (name, formula) in node.keywords:
                 ahead = Span(node.span.start, span.start)
                 span = Span(self.scope.within(ahead, name, last=True).start, span.end)
-            if name in seen:
+            if name in assigned:
                 self.scope.say("L0701", f"`{name}` has two values here", span, "give it one")
             elif self._is_variable(law, name, formula, span):
-                seen.add(name)
+                assigned.add(name)
                 yield name, formula
 
     def _is_variable(self, law: Declarations, name: str, formula: Formula, span: Span) -> bool:
         symbol = law.symbols.get(name)
         if symbol is None or symbol.kind != "variable":
-            known = _variables(law)
-            alike = nearest(name, known)
-            help = f"did you mean `{alike}`?" if alike else f"its variables are {', '.join(known)}"
+            variables = _variables(law)
+            alike = nearest(name, variables)
+            help = (
+                f"did you mean `{alike}`?" if alike else f"its variables are {', '.join(variables)}"
+            )
             self.scope.say("L0701", f"`{law.name}` has no variable `{name}`", span, help)
             return False
         if symbol.indices:
@@ -192,67 +194,75 @@ class Calls:
         check_named(self.scope, formula, formula.span, AT)
         if self.scope.errors > before:
             return False
-        own = self.scope.symbols.get(formula.name)
-        if own is None or any(self.scope.excused(i) for i in formula.subscripts):
+        own_symbol = self.scope.symbols.get(formula.name)
+        if own_symbol is None or any(self.scope.excused(i) for i in formula.subscripts):
             return True  # the line that declares it has its message
-        if symbol.simplex and own.kind in ("unknown", "given") and not own.simplex:
-            message = f"`{own.text}` does not sum to 1, as the shares of `{law.name}` do"
-            help = f"declare it `{own.text} in simplex`"
+        if symbol.simplex and own_symbol.kind in ("unknown", "given") and not own_symbol.simplex:
+            message = f"`{own_symbol.text}` does not sum to 1, as the shares of `{law.name}` do"
+            help = f"declare it `{own_symbol.text} in simplex`"
             self.scope.say("L0701", message, formula.span, help)
             return False
-        wanted = [law.indices[i].over for i in symbol.indices]
-        mine = [self.scope.indices[i].over for i in formula.subscripts if i in self.scope.indices]
-        if wanted != mine:
-            message = f"`{print_named(formula)}` does not run over {', '.join(wanted)}"
-            help = f"declare an index over the set of the law: `index j over {wanted[-1]}`"
+        law_sets = [law.indices[i].over for i in symbol.indices]
+        own_sets = [
+            self.scope.indices[i].over for i in formula.subscripts if i in self.scope.indices
+        ]
+        if law_sets != own_sets:
+            message = f"`{print_named(formula)}` does not run over {', '.join(law_sets)}"
+            help = f"declare an index over the set of the law: `index j over {law_sets[-1]}`"
             self.scope.say("L0701", message, formula.span, help)
             return False
         return True
 
     def _check_labels(self, node: tree.Call, law: Declarations) -> None:
         """Report labels that are not those of the law's rows."""
-        wanted = (*law.output.indices, *law.output.rows)
-        if len(wanted) != len(node.subscripts):
-            shown = f"{node.function}[{', '.join(wanted)}](…)" if wanted else f"{node.function}(…)"
-            message = f"`{law.name}` has a value for each label of {', '.join(wanted)}"
-            if not wanted:
+        row_indices = (*law.output.indices, *law.output.rows)
+        if len(row_indices) != len(node.subscripts):
+            call_text = (
+                f"{node.function}[{', '.join(row_indices)}](…)"
+                if row_indices
+                else f"{node.function}(…)"
+            )
+            message = f"`{law.name}` has a value for each label of {', '.join(row_indices)}"
+            if not row_indices:
                 message = f"`{law.name}` has no index sets"
-            self.scope.say("L0701", message, node.span, f"write `{shown}`")
+            self.scope.say("L0701", message, node.span, f"write `{call_text}`")
             return
-        for mine, index in zip(node.subscripts, wanted, strict=True):
+        for subscript, index in zip(node.subscripts, row_indices, strict=True):
             over = law.indices[index].over
-            own = self.scope.indices.get(mine)
-            if own is not None:
-                self.scope.used.add(mine)
-            if own is not None and own.over != over:
-                message = f"`{mine}` runs over {own.over}, the rows of `{law.name}` over {over}"
+            index_set = self.scope.indices.get(subscript)
+            if index_set is not None:
+                self.scope.used.add(subscript)
+            if index_set is not None and index_set.over != over:
+                message = f"`{subscript}` runs over {index_set.over}, the rows of `{law.name}` over {over}"
                 help = f"declare an index over that set: `index i over {over}`"
                 self.scope.say("L0701", message, node.span, help)
 
-    def _check_complete(self, node: tree.Call, law: Declarations, at: dict[str, Formula]) -> None:
+    def _check_complete(
+        self, node: tree.Call, law: Declarations, arguments: dict[str, Formula]
+    ) -> None:
         """Report variables of the law that have no value."""
         for name, symbol in law.symbols.items():
-            if symbol.kind != "variable" or name in at or name in law.measures:
+            if symbol.kind != "variable" or name in arguments or name in law.measures:
                 continue
             message = f"`{symbol.text}` of `{law.name}` has no value here"
             help = f"write `{symbol.text}`" + ("" if symbol.indices else f", or `{name} = …`")
             self.scope.say("L0701", message, node.span, help)
 
     def _indices(
-        self, node: tree.Call, law: Declarations, at: dict[str, Formula]
+        self, node: tree.Call, law: Declarations, arguments: dict[str, Formula]
     ) -> tuple[str, ...]:
         """The indices of the question that a law at values has a value for each label of."""
-        found = dict.fromkeys(name for name in node.subscripts if name in self.scope.indices)
-        for name, formula in at.items():
+        indices = dict.fromkeys(name for name in node.subscripts if name in self.scope.indices)
+        for name, formula in arguments.items():
             if not law.symbols[name].indices:
-                found |= dict.fromkeys(self.free_in(formula))
-        return tuple(found)
+                indices |= dict.fromkeys(self.free_in(formula))
+        return tuple(indices)
 
 
 def varies(scope: Scope, formula: Formula) -> bool:
     """Whether a formula changes with what a question asks for."""
-    found = [(name, scope.symbols.get(name)) for name in names_in(formula)]
-    return any(name in scope.varying or (s and s.kind == "unknown") for name, s in found)
+    used = [(name, scope.symbols.get(name)) for name in names_in(formula)]
+    return any(name in scope.varying or (s and s.kind == "unknown") for name, s in used)
 
 
 def _named(text: str, indices: tuple[str, ...], span: Span) -> Formula:

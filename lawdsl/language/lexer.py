@@ -102,13 +102,13 @@ Following = tuple[Token | None, bool, bool]
 
 def _followers(words: Sequence[Token]) -> list[Following]:
     """For each word, the next that is neither line end nor comment."""
-    found: list[Following] = []
+    followers: list[Following] = []
     first: Token | None = None
     equation = False  # whether `NAME =` or `NAME[i, j] =` begins with it
     statement = False  # whether it is the keyword of one
     equal = inside = opened = False  # whether `=`, `i, j] =` or `[i, j] =` does
     for word in reversed(words):
-        found.append((first, equation, statement))
+        followers.append((first, equation, statement))
         if word.type in ("NEWLINE", "COMMENT"):
             continue
         leads = word.value in LEADING and first is not None and first.type == "NAME"
@@ -118,7 +118,7 @@ def _followers(words: Sequence[Token]) -> list[Following]:
         inside = equal if word.value == "]" else inside and (word.type == "NAME" or word == ",")
         equal = word.value == "="
         first = word
-    return found[::-1]
+    return followers[::-1]
 
 
 def _goes_on(now: _Open, following: Following) -> bool:

@@ -24,7 +24,7 @@ from lawdsl.language.questions import Question, resolve_question
 from lawdsl.language.resolver import resolve
 from lawdsl.language.symbols import Declarations, Find
 
-Found = TypeVar("Found")
+Resolved = TypeVar("Resolved")
 
 
 def shipped_folder() -> Path:
@@ -43,17 +43,17 @@ def shipped(kind: str = "law") -> dict[str, Path]:
 @cache
 def _files() -> dict[str, Path]:
     folder = shipped_folder()
-    found = {}
+    paths = {}
     for path in sorted(folder.rglob("*.law")):
-        found[".".join(path.relative_to(folder).with_suffix("").parts)] = path
-    return found
+        paths[".".join(path.relative_to(folder).with_suffix("").parts)] = path
+    return paths
 
 
 @cache
 def section_of(path: Path) -> str:
     """What a file that can be read is: law, question or pipeline, by the line that says so first."""
-    found = _SECTION.search(read(path).text)
-    return found[1] if found else "law"
+    match = _SECTION.search(read(path).text)
+    return match[1] if match else "law"
 
 
 def read(path: Path) -> Text:
@@ -145,14 +145,14 @@ def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
         LawdslError: with every mistake of the file.
     """
     path = locate(name_or_path, "question")
-    found, warned = declared_question(read(path), path.parent)
+    resolved, warned = declared_question(read(path), path.parent)
     stem = path.name.removesuffix(".law")
-    if found.name.rpartition(".")[2] != stem:
-        message = f"the file of the question `{found.name}` is called {path.name}"
+    if resolved.name.rpartition(".")[2] != stem:
+        message = f"the file of the question `{resolved.name}` is called {path.name}"
         help = f"ask by the file, `lawdsl solve {path}`, or give file and question one name"
-        place = found.text.name
-        warned = [*warned, Diagnostic("L0340", message, "warning", place=place, help=help)]
-    return found, warned
+        file_name = resolved.text.name
+        warned = [*warned, Diagnostic("L0340", message, "warning", place=file_name, help=help)]
+    return resolved, warned
 
 
 def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnostic]]:
@@ -176,21 +176,23 @@ def declared_question(text: Text, folder: Path) -> tuple[Question, list[Diagnost
 def _declared(
     text: Text,
     folder: Path,
-    resolved: Callable[[tree.Document, Text, Find], tuple[Found | None, list[Diagnostic]]],
-) -> tuple[Found, list[Diagnostic]]:
-    reading = _Reading(folder)
+    resolved: Callable[[tree.SyntaxTree, Text, Find], tuple[Resolved | None, list[Diagnostic]]],
+) -> tuple[Resolved, list[Diagnostic]]:
+    reading = _LawLoader(folder)
     document, mistakes = parse(text.text, text.name)
     text = Text(text.name, text.text.removeprefix("\ufeff"))
-    found, more = resolved(document, text, lambda name: reading.find(name, ()))
-    return _sound(found, [*mistakes, *more])
+    section, more = resolved(document, text, lambda name: reading.find(name, ()))
+    return _without_errors(section, [*mistakes, *more])
 
 
-def _sound(found: Found | None, mistakes: list[Diagnostic]) -> tuple[Found, list[Diagnostic]]:
+def _without_errors(
+    section: Resolved | None, mistakes: list[Diagnostic]
+) -> tuple[Resolved, list[Diagnostic]]:
     """What was read, and the warnings about it; raises where there is a mistake."""
     diagnostics = ordered(mistakes)
-    if found is None or any(d.severity == "error" for d in diagnostics):
+    if section is None or any(d.severity == "error" for d in diagnostics):
         raise LawdslError(diagnostics)
-    return found, diagnostics
+    return section, diagnostics
 
 
 def declared(text: Text, folder: Path) -> tuple[Declarations, list[Diagnostic]]:
@@ -199,10 +201,10 @@ def declared(text: Text, folder: Path) -> tuple[Declarations, list[Diagnostic]]:
     Raises:
         LawdslError: with every mistake of the text.
     """
-    return _Reading(folder).resolve(text, ())
+    return _LawLoader(folder).resolve(text, ())
 
 
-class _Reading:
+class _LawLoader:
     """One reading of a law and of all laws it is built on."""
 
     def __init__(self, folder: Path) -> None:
@@ -224,8 +226,8 @@ class _Reading:
         def find(name: str) -> Declarations:
             return self.find(name, path)
 
-        found, more = resolve(document, text, find)
-        return _sound(found, [*mistakes, *more])
+        law, more = resolve(document, text, find)
+        return _without_errors(law, [*mistakes, *more])
 
     def find(self, name: str, path: tuple[str, ...]) -> Declarations:
         if name in path:

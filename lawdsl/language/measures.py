@@ -17,27 +17,29 @@ from lawdsl.language.tree import Formula
 
 
 def check_measures(
-    scope: Scope, statements: Sequence[tree.Measure], output: Symbol | None
+    scope: Scope, statements: Sequence[tree.MeasureNode], output: Symbol | None
 ) -> dict[str, Measure]:
     """The rules of measurement of a file, by the variables measured; mistakes are reported."""
-    found: dict[str, Measure] = {}
-    known = scope.errors == 0  # else the labels of the rows may not be
+    measures: dict[str, Measure] = {}
+    labels_resolved = scope.errors == 0  # else the labels of the rows may not be
     for statement in statements if output is not None else ():
         assert output is not None
         before = scope.errors
-        symbol = _measured(scope, statement, output, known)
+        symbol = _measured(scope, statement, output, labels_resolved)
         name = tree.name_of(statement.name)
-        if symbol is not None and name in found:
+        if symbol is not None and name in measures:
             help = "one rule a variable: remove one"
             scope.say("L0330", f"`{name}` is measured twice", statement.span, help)
         readings = _readings(scope, statement, output)
         if scope.errors == before and symbol is not None:
             _check_value(scope, statement, output)
-            found[name] = Measure(name, symbol.indices[0], statement.formula, readings)
-    return found
+            measures[name] = Measure(name, symbol.indices[0], statement.formula, readings)
+    return measures
 
 
-def _measured(scope: Scope, statement: tree.Measure, output: Symbol, known: bool) -> Symbol | None:
+def _measured(
+    scope: Scope, statement: tree.MeasureNode, output: Symbol, labels_resolved: bool
+) -> Symbol | None:
     """The variable that a line is about; None, and a message, where it cannot be measured."""
     name = tree.name_of(statement.name)
     home = statement.name.span if isinstance(statement.name, tree.Element) else statement.span
@@ -60,9 +62,11 @@ def _measured(scope: Scope, statement: tree.Measure, output: Symbol, known: bool
         subscripts = statement.name.subscripts if isinstance(statement.name, tree.Element) else ()
         check_as_declared(scope, symbol, subscripts, "a measure is for", span)
         needed = (symbol.indices[0], *output.rows, *output.indices)
-        clear = known and all(i in scope.indices for i in needed)  # else a line has its message
-        own, *rows = (scope.indices[i].over for i in needed) if clear else ("",)
-        if clear and own not in rows:
+        clear = labels_resolved and all(
+            i in scope.indices for i in needed
+        )  # else a line has its message
+        own_set, *rows = (scope.indices[i].over for i in needed) if clear else ("",)
+        if clear and own_set not in rows:
             message = f"the rows of a table do not say their label of `{symbol.indices[0]}`"
             help = f"measure what the law names for each row: `{output.text} = … {symbol.text} …`"
             scope.say("L0330", message, span, help)
@@ -71,9 +75,11 @@ def _measured(scope: Scope, statement: tree.Measure, output: Symbol, known: bool
     return None
 
 
-def _readings(scope: Scope, statement: tree.Measure, output: Symbol) -> dict[tree.Call, Reading]:
+def _readings(
+    scope: Scope, statement: tree.MeasureNode, output: Symbol
+) -> dict[tree.Call, Reading]:
     """The readings in a formula, with a message for whatever else is in it than arithmetic."""
-    found: dict[tree.Call, Reading] = {}
+    readings: dict[tree.Call, Reading] = {}
     example = f"`{output.name}(step = 1000)`"
     before = scope.errors
     for part in _operands(statement.formula):
@@ -82,7 +88,7 @@ def _readings(scope: Scope, statement: tree.Measure, output: Symbol) -> dict[tre
         if isinstance(part, tree.Call) and part.function == output.name:
             reading = _reading(scope, part, output)
             if reading is not None:
-                found[part] = reading
+                readings[part] = reading
             continue
         name = part.text if isinstance(part, tree.Name) else ""
         name = part.name if isinstance(part, tree.Element) else name
@@ -94,10 +100,10 @@ def _readings(scope: Scope, statement: tree.Measure, output: Symbol) -> dict[tre
         elif isinstance(part, tree.Call) and part.function not in keywords.RESERVED:
             help = f"the output is read, which is called `{output.name}`: {example}"
         scope.say("L0331", message, part.span, help)
-    if not found and scope.errors == before:
+    if not readings and scope.errors == before:
         message = f"this reads nothing of `{output.name}`"
         scope.say("L0331", message, statement.formula.span, f"name a reading: {example}")
-    return found
+    return readings
 
 
 def _operands(formula: Formula) -> Iterator[Formula]:
@@ -129,19 +135,19 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
         return None
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
-        at = scope.within(call.span, twice, last=True)
-        scope.say("L0331", f"`{twice}` stands twice in a reading", at, "write it once")
+        span = scope.within(call.span, twice, last=True)
+        scope.say("L0331", f"`{twice}` stands twice in a reading", span, "write it once")
     conditions = []
     for name, formula in call.keywords:
-        at = scope.within(call.span, name)
-        _check_column(scope, name, at, output)
+        span = scope.within(call.span, name)
+        _check_column(scope, name, span, output)
         try:
             number = value(formula)
-        except Undefined as found:
-            scope.say("L0501", found.why, found.node.span, "correct the formula")
+        except Undefined as error:
+            scope.say("L0501", error.why, error.node.span, "correct the formula")
             continue
-        except TooLarge as found:
-            scope.say("L0502", found.why, found.node.span, found.help)
+        except TooLarge as error:
+            scope.say("L0502", error.why, error.node.span, error.help)
             continue
         if number is None:
             message = f"`{name}` is read at a number, and this is none"
@@ -163,16 +169,16 @@ def _check_column(scope: Scope, name: str, span: Span, output: Symbol) -> None:
     scope.say("L0331", message, span, help)
 
 
-def _check_value(scope: Scope, statement: tree.Measure, output: Symbol) -> None:
+def _check_value(scope: Scope, statement: tree.MeasureNode, output: Symbol) -> None:
     """Report a division by 0, and a unit that is not the variable's."""
     formula = _as_names(statement.formula, output.name)
     try:
         value(formula)
-    except Undefined as found:
-        scope.say("L0501", found.why, found.node.span, "correct the formula")
+    except Undefined as error:
+        scope.say("L0501", error.why, error.node.span, "correct the formula")
         return
-    except TooLarge as found:
-        scope.say("L0502", found.why, found.node.span, found.help)
+    except TooLarge as error:
+        scope.say("L0502", error.why, error.node.span, error.help)
         return
     powers, mistakes = powers_in(formula, lambda name: scope.units.get(name), {})
     for code, part, why in mistakes:

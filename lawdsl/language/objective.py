@@ -15,42 +15,44 @@ from lawdsl.language.formulas import check_formula
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
-from lawdsl.language.symbols import Choice, Objective, Target
+from lawdsl.language.symbols import Objective, ParameterChoice, Target
 from lawdsl.language.tree import Formula
 
-FEWEST, MOST = 10, 1_000_000  # values among which a parameter is chosen
+MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a parameter is chosen
 
 
 def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Objective | None:
     """The objective of a `minimize` line; None, and a message, where it is none."""
-    found = read_objective(statement.objective, output)
-    if found is None:
+    objective = read_objective(statement.objective, output)
+    if objective is None:
         *most, last = (form for row in LOSSES.values() for form in row.forms(output))
         help = f"write {', '.join(most)} or {last}"
         if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
             name, _ = statement.objective.keywords[0]
-            help = f"write squared({output}, {name} = {Choice(name).text(output)})"
+            help = f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
         scope.say("L0404", "this is not an objective", statement.span, help)
-    elif found.choice is not None and not _can_be_chosen(scope, found.choice, statement.span):
+    elif objective.choice is not None and not _can_be_chosen(
+        scope, objective.choice, statement.span
+    ):
         return None
-    return found
+    return objective
 
 
-def _can_be_chosen(scope: Scope, choice: Choice, span: Span) -> bool:
+def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
     """Whether it is of a parameter without subscripts; if not, a message."""
-    at = scope.within(span, choice.name)
-    symbol = scope.use(choice.name, at, ANY)
+    name_span = scope.within(span, choice.name)
+    symbol = scope.use(choice.name, name_span, ANY)
     if symbol is None:
         return False
     if symbol.kind != "parameter" and not symbol.held:
         message = (
             f"`{choice.name}` is {keywords.a(symbol.kind)}; only a parameter is chosen by a fit"
         )
-        scope.say("L0404", message, at, "remove it, or name a parameter")
+        scope.say("L0404", message, name_span, "remove it, or name a parameter")
         return False
     if symbol.indices:
         message = f"`{symbol.text}` has a value for each label; only one value can be chosen"
-        scope.say("L0404", message, at, "remove it, or name a parameter without subscripts")
+        scope.say("L0404", message, name_span, "remove it, or name a parameter without subscripts")
         return False
     return True
 
@@ -59,8 +61,8 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
     """`huber(log(L), 1e-3)` and its like as an objective; None where it is something else."""
     if isinstance(formula, tree.Call) and formula.keywords:
         choice = read_choice(formula.keywords, output)
-        found = read_objective(replace(formula, keywords=()), output)
-        return replace(found, choice=choice) if found and choice else None
+        objective = read_objective(replace(formula, keywords=()), output)
+        return replace(objective, choice=choice) if objective and choice else None
     match formula:
         case tree.Call(name, (of, *arguments), (), ()) if name in LOSSES:
             parameters = _read_parameters(LOSSES[name], arguments)
@@ -89,7 +91,7 @@ def _read_parameters(row: Loss, arguments: Sequence[Formula]) -> list[float] | N
     return sizes_above_0 if len(sizes_above_0) == len(sizes) else None
 
 
-def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> Choice | None:
+def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> ParameterChoice | None:
     """`c = straightest(log(L - c), 1000)` as a choice; None where it is something else."""
     match keywords:
         case ((name, tree.Call("straightest", (tree.Call("log", (of,), (), ()), *count), (), ())),):
@@ -97,20 +99,22 @@ def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> Choice 
         case _:
             return None
     match of:
-        case tree.Sum((("+", tree.Name(whole)), ("-", tree.Name(part)))):
-            if (whole, part) != (output, name):
+        case tree.Sum((("+", tree.Name(minuend)), ("-", tree.Name(subtrahend)))):
+            if (minuend, subtrahend) != (output, name):
                 return None
         case _:
             return None
     if not count:
-        return Choice(name)
+        return ParameterChoice(name)
     try:
         size = value(count[0])
     except (Undefined, TooLarge):
         return None
     if count[1:] or size is None or size != int(size):
         return None
-    return Choice(name, int(size)) if FEWEST <= size <= MOST else None
+    return (
+        ParameterChoice(name, int(size)) if MIN_CHOICE_VALUES <= size <= MAX_CHOICE_VALUES else None
+    )
 
 
 def read_target(formula: Formula) -> Target | None:
@@ -121,17 +125,17 @@ def read_target(formula: Formula) -> Target | None:
         case tree.Element(name, subscripts):
             return Target(name, subscripts=subscripts)
         case tree.Call("log", (tree.Name() | tree.Element() as of,), (), ()):
-            found = read_target(of)
-            return found and replace(found, log=True)
+            target = read_target(of)
+            return target and replace(target, log=True)
         case tree.Call(
             "log", (tree.Sum(((_, tree.Name() | tree.Element() as of), *rest)),), (), ()
         ):
-            found = read_target(of)
+            target = read_target(of)
             less = rest[0][1]
             if [sign for sign, _ in rest] != ["-"]:
-                turned = [("-" if sign == "+" else "+", term) for sign, term in rest]
-                less = tree.Sum((("+", tree.Number("0")), *turned))
-            return found and replace(found, log=True, less=less)
+                negated = [("-" if sign == "+" else "+", term) for sign, term in rest]
+                less = tree.Sum((("+", tree.Number("0")), *negated))
+            return target and replace(target, log=True, less=less)
     return None
 
 
@@ -144,11 +148,11 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
             help = "write `A`, `log(A)` or `log(A - limit)`"
             scope.say("L0405", message, formula.span, help)
             continue
-        at = scope.within(formula.span, target.name)
-        _check_parameter(scope, target.name, target.subscripts, at)
+        name_span = scope.within(formula.span, target.name)
+        _check_parameter(scope, target.name, target.subscripts, name_span)
         if target.less is not None:
             before = len(scope.diagnostics)
-            check_formula(scope, target.less, GRID, own=target.subscripts)
+            check_formula(scope, target.less, GRID, subscripts=target.subscripts)
             if len(scope.diagnostics) == before:
                 _check_made_above(scope, target.name, target.less)
     try:
@@ -161,39 +165,41 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
 
 def check_point(scope: Scope, statement: tree.StartPoint) -> None:
     """Report what is wrong with `start b1 = 500, b2 = 1e-4`."""
-    for named, at in statement.values:
+    for named, formula in statement.values:
         name = tree.name_of(named)
         subscripts = named.subscripts if isinstance(named, tree.Element) else ()
         home = named.span if isinstance(named, tree.Element) else statement.span
         _check_parameter(scope, name, subscripts, scope.within(home, name))
-        check_formula(scope, at, POINT)
+        check_formula(scope, formula, POINT)
     names = [tree.name_of(named) for named, _ in statement.values]
     if len(set(names)) < len(names):
         scope.say("L0405", "a name has two values here", statement.span, "write it once")
 
 
 def crossed(
-    scope: Scope, inherited: Iterable[tree.StartGrid], own: Sequence[tree.StartGrid]
+    scope: Scope, inherited: Iterable[tree.StartGrid], own_grids: Sequence[tree.StartGrid]
 ) -> tuple[tree.StartGrid, ...]:
     """The grids of a law: its own, and of those inherited what its own do not give again."""
-    given: set[str] = set()
-    for grid in own:
+    names: set[str] = set()
+    for grid in own_grids:
         for formula in grid.targets:
             target = read_target(formula)
-            if target is not None and target.name in given:
+            if target is not None and target.name in names:
                 message = f"`{target.name}` has two grids"
                 scope.say("L0405", message, formula.span, "remove one")
             elif target is not None:
-                given.add(target.name)
-    kept = []
+                names.add(target.name)
+    remaining = []
     for grid in inherited:
-        left = [t for t in grid.targets if (found := read_target(t)) and found.name not in given]
-        if left:
-            kept.append(replace(grid, targets=tuple(left)))
-    grids = (*kept, *own)
-    if own and math.prod(_size(grid) for grid in grids) > size_limits.STARTS:
+        free_targets = [
+            t for t in grid.targets if (parsed := read_target(t)) and parsed.name not in names
+        ]
+        if free_targets:
+            remaining.append(replace(grid, targets=tuple(free_targets)))
+    grids = (*remaining, *own_grids)
+    if own_grids and math.prod(_size(grid) for grid in grids) > size_limits.STARTS:
         message = f"the grids make more than {size_limits.STARTS:,} starts"
-        scope.say("L0405", message, own[-1].span, "make them coarser")
+        scope.say("L0405", message, own_grids[-1].span, "make them coarser")
     return grids
 
 
@@ -205,10 +211,10 @@ def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
             something that is not a number.
     """
     numbers = [None if v is None else _number(v) for v in values]
-    found: list[float] = []
-    for i, here in enumerate(numbers):
-        if here is not None:
-            found.append(float(here))
+    points: list[float] = []
+    for i, number in enumerate(numbers):
+        if number is not None:
+            points.append(float(number))
             continue
         beside = (*numbers[max(i - 2, 0) : i], *numbers[i + 1 : i + 2])
         around = [n for n in beside if n is not None]
@@ -218,13 +224,13 @@ def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
         step = second - first
         count: Fraction | float = (last - second) / step if step else 0.0
         if not 1 <= count <= 1000 or abs(float(count) - round(count)) > 1e-9:
-            way = f"from {_shown(second)} to {_shown(last)}"
-            raise ValueError(f"steps of {_shown(step)} do not lead {way}")
-        found += [float(second + k * step) for k in range(1, round(count))]
-    return tuple(found)
+            ends = f"from {_number_text(second)} to {_number_text(last)}"
+            raise ValueError(f"steps of {_number_text(step)} do not lead {ends}")
+        points += [float(second + k * step) for k in range(1, round(count))]
+    return tuple(points)
 
 
-def _shown(number: Fraction | float) -> str:
+def _number_text(number: Fraction | float) -> str:
     try:
         return f"{float(number):g}"
     except OverflowError:  # a difference of two numbers
@@ -233,12 +239,12 @@ def _shown(number: Fraction | float) -> str:
 
 def _number(formula: Formula) -> Fraction | float:
     try:
-        found = value(formula)
+        number = value(formula)
     except (Undefined, TooLarge) as error:
         raise ValueError(f"a start in a grid is a number: {error}") from None
-    if found is None:
+    if number is None:
         raise ValueError("a start in a grid is a number")
-    return found
+    return number
 
 
 def _size(grid: tree.StartGrid) -> int:

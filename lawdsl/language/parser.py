@@ -25,9 +25,9 @@ from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.keywords import LEADING, PLACED, ascii_name
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.syntax_errors import unexpected
-from lawdsl.language.tree import Document, Line, Number, Statement, UnitOf, children, walk
+from lawdsl.language.tree import Number, SourceLine, Statement, SyntaxTree, UnitOf, children, walk
 
-ANYTHING = "*"  # among the lost words: names that the file declares may all be lost
+ANYTHING = "*"  # among the unread names: any name may have been declared
 
 
 @cache
@@ -58,7 +58,7 @@ def _lexer() -> BasicLexer:
     return BasicLexer(configuration)
 
 
-def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
+def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]]:
     """Parse a `.law` file.
 
     Args:
@@ -77,20 +77,20 @@ def parse(text: str, name: str = "<text>") -> tuple[Document, list[Diagnostic]]:
             too_large(f"the file has more than {size_limits.TOKENS:,} words", source)
         ]
     lines = []
-    lost: set[str] = set()
+    unread_names: set[str] = set()
     for line in logical_lines(tokens):
         statement = None
         if line.tokens:
-            statement, found = _statement(line, source)
-            diagnostics += found
+            statement, mistakes = _statement(line, source)
+            diagnostics += mistakes
             if statement is None:
-                lost |= _names(line, source)
-        lines.append(Line(statement, line.above, line.behind, line.gap))
+                unread_names |= _names(line, source)
+        lines.append(SourceLine(statement, line.above, line.behind, line.gap))
         if len(diagnostics) > size_limits.MISTAKES:
             diagnostics.append(too_many(source))
-            lost.add(ANYTHING)
+            unread_names.add(ANYTHING)
             break
-    return Document(tuple(lines), frozenset(lost)), diagnostics
+    return SyntaxTree(tuple(lines), frozenset(unread_names)), diagnostics
 
 
 def _names(line: LogicalLine, source: Text) -> set[str]:
@@ -102,7 +102,7 @@ def _names(line: LogicalLine, source: Text) -> set[str]:
     return {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
 
 
-_TOO_LARGE = Document((), frozenset({ANYTHING}))
+_TOO_LARGE = SyntaxTree((), frozenset({ANYTHING}))
 
 
 def too_large(message: str, source: Text) -> Diagnostic:
@@ -131,8 +131,8 @@ def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
         if token.type == "ILLEGAL":
             beside = words and words[-1].type == "ILLEGAL" and words[-1].end_pos == span.start
             if not beside and token.value not in reported:
-                found, unreadable = illegal(token, source)
-                diagnostics.append(found)
+                diagnostic, unreadable = illegal(token, source)
+                diagnostics.append(diagnostic)
                 reported.add(token.value)
         elif token.type in ("STRING", "COMMENT"):
             diagnostics += unprintable(token, source)
@@ -153,7 +153,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     long = list(_long_names(line.tokens, source))
     if long:
         return None, long
-    tokens = _placed(line.tokens)
+    tokens = _with_types(line.tokens)
     parser = grammar().parse_interactive(start="statement")
     previous: Token | None = None
     try:
@@ -164,23 +164,23 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     except UnexpectedToken as error:
         accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
         return None, [unexpected(error.token, accepted, tokens, source)]
-    found = list(_out_of_bounds(tree, source))
-    return (None if any(d.severity == "error" for d in found) else tree), found
+    mistakes = list(_out_of_bounds(tree, source))
+    return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
 
 
-def _placed(tokens: Sequence[Token]) -> list[Token]:
+def _with_types(tokens: Sequence[Token]) -> list[Token]:
     """The words of a line; one that is no name in its own place has its own type there."""
-    found: list[Token] = []
+    typed: list[Token] = []
     for token in tokens:
         statements, behind = PLACED.get(token.value, ((), ()))
-        if token.type == "NAME" and found and tokens[0].value in statements:
-            of_derivative = [t.type for t in found[-2:]] == ["DEL", "ORDER"]  # ∂²at/∂x²
-            if found[-1].type in behind and not of_derivative:
+        if token.type == "NAME" and typed and tokens[0].value in statements:
+            of_derivative = [t.type for t in typed[-2:]] == ["DEL", "ORDER"]  # ∂²at/∂x²
+            if typed[-1].type in behind and not of_derivative:
                 token = token.update(type=token.value.upper())
-        elif not found and leads(tokens):
+        elif not typed and leads(tokens):
             token = token.update(type=token.value.upper())
-        found.append(token)
-    return found
+        typed.append(token)
+    return typed
 
 
 def leads(tokens: Sequence[Token]) -> bool:

@@ -11,7 +11,7 @@ from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.keywords import nearest
-from lawdsl.language.scope import CHOICE, PREDICTED, Place, Scope, TooManyMistakes
+from lawdsl.language.scope import CHOICE, PREDICTED, FormulaContext, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.symbols import Declarations, Find, Symbol
 from lawdsl.language.tree import Formula
@@ -25,15 +25,15 @@ class Step:
 
     Attributes:
         law: the law.
-        by: the columns in which the rows of a group are alike.
+        group_by: the columns in which the rows of a group are alike.
         where: the conditions that rows must meet.
-        at: variable of the law -> where the prediction is made; none where the fit is the answer.
+        point: variable of the law -> where the prediction is made; none where the fit is the answer.
     """
 
     law: Declarations
-    by: tuple[str, ...]
-    where: tuple[tree.Chosen, ...]
-    at: tuple[tuple[str, Formula], ...]
+    group_by: tuple[str, ...]
+    where: tuple[tree.ConditionNode, ...]
+    point: tuple[tuple[str, Formula], ...]
 
     @property
     def variables(self) -> dict[str, Symbol]:
@@ -46,7 +46,7 @@ class Step:
         output = self.law.output
         sets = (self.law.indices[name].over for name in (*output.indices, *output.rows))
         chosen = (choice.name for choice in self.where)
-        return [*self.by, *chosen, *self.variables, output.name, *sets]
+        return [*self.group_by, *chosen, *self.variables, output.name, *sets]
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,20 @@ class Pipeline:
     @property
     def names(self) -> list[str]:
         """The names that stand for columns of a table."""
-        found = dict.fromkeys(name for step in self.steps for name in step.names)
-        return list(found)
+        columns = dict.fromkeys(name for step in self.steps for name in step.names)
+        return list(columns)
 
     @property
     def units(self) -> dict[str, tree.UnitOf | None]:
         """The unit of each given and setting: its own, or that of the variable that it is for."""
-        found: dict[str, tree.UnitOf | None] = {}
+        units: dict[str, tree.UnitOf | None] = {}
         for step in self.steps:
-            found |= {s.name: s.unit for s in step.law.symbols.values() if s.kind == "setting"}
+            units |= {s.name: s.unit for s in step.law.symbols.values() if s.kind == "setting"}
         for step in self.steps:
-            for name, formula in step.at:
+            for name, formula in step.point:
                 if isinstance(formula, tree.Name):
-                    found[formula.text] = step.variables[name].unit
-        return found | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
+                    units[formula.text] = step.variables[name].unit
+        return units | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
 
     def of_kind(self, kind: str) -> tuple[Symbol, ...]:
         """Its givens, or its settings."""
@@ -88,7 +88,7 @@ class Pipeline:
 
 
 def resolve_pipeline(
-    document: tree.Document, text: Text, find: Find
+    document: tree.SyntaxTree, text: Text, find: Find
 ) -> tuple[Pipeline | None, list[Diagnostic]]:
     """Give every name of a pipeline its meaning.
 
@@ -100,7 +100,7 @@ def resolve_pipeline(
     Returns:
         The pipeline, or None where there is an error; and all mistakes.
     """
-    scope = Scope(text, find, document.lost, unknown="`given {}`, or a setting")
+    scope = Scope(text, find, document.unread_names, unknown="`given {}`, or a setting")
     try:
         return _resolved(scope, document.statements), scope.diagnostics
     except TooManyMistakes:
@@ -117,51 +117,51 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
             declare(scope, statement)
         elif isinstance(statement, tree.Definition):
             define(scope, statement, None)
-    lines = [s for s in body if isinstance(s, tree.Step)]
-    if not lines and not scope.lost and not scope.errors:
-        place = header.span if header else Span(0, 0)
+    lines = [s for s in body if isinstance(s, tree.StepNode)]
+    if not lines and not scope.unread_names and not scope.errors:
+        span = header.span if header else Span(0, 0)
         help = "write one: `step LAW by COLUMN, … at VARIABLE = …`"
-        scope.say("L0402", "the pipeline has no step", place, help)
+        scope.say("L0402", "the pipeline has no step", span, help)
     steps = [_step(scope, line, last=line is lines[-1]) for line in lines]
-    found = tuple(step for step in steps if step is not None)
-    if header is None or scope.errors or len(found) < len(lines):
+    resolved_steps = tuple(step for step in steps if step is not None)
+    if header is None or scope.errors or len(resolved_steps) < len(lines):
         return None
     check_unused(scope)
     return Pipeline(
         name=header.name,
         title=header.title or header.name,
-        sources=tuple(s.text for s in body if isinstance(s, tree.Source)),
+        sources=tuple(s.text for s in body if isinstance(s, tree.SourceNode)),
         symbols=scope.symbols,
-        steps=found,
+        steps=resolved_steps,
         laws=scope.laws,
         text=scope.text,
     )
 
 
-def _step(scope: Scope, line: tree.Step, last: bool) -> Step | None:
+def _step(scope: Scope, line: tree.StepNode, last: bool) -> Step | None:
     """One step; None, and a message, where its law cannot be used."""
     law = scope.law(line.law, scope.within(line.span, line.law))
     units = {} if law is None else {n: s.unit for n, s in law.symbols.items()}
-    for chosen in line.where:
+    for chosen in line.conditions:
         if not isinstance(chosen.value, tree.Label):
             _check_number(scope, chosen.name, chosen.value, CHOICE, units, chosen.relation)
-    at = tuple((tree.name_of(named), formula) for named, formula in line.at)
-    for name, formula in at:
+    point = tuple((tree.name_of(named), formula) for named, formula in line.point)
+    for name, formula in point:
         _check_number(scope, name, formula, PREDICTED, units)
     if law is None:
         return None
-    step = Step(law, line.by, line.where, at)
-    for name in _twice(step.by):
+    step = Step(law, line.groups, line.conditions, point)
+    for name in _twice(step.group_by):
         span = scope.within(line.span, name, last=True)
         scope.say("L0603", f"`{name}` stands twice behind `by`", span, "name it once")
-    if law.output.name in step.by:
+    if law.output.name in step.group_by:
         message = f"`{law.output.name}` is what the law predicts: no group is alike in it"
         span = scope.within(line.span, law.output.name)
         scope.say("L0603", message, span, "leave it out")
     _check_point(scope, line, step)
-    if not line.at and not last:
+    if not line.point and not last:
         message = "this step hands nothing on to the next"
-        free = [name for name in step.variables if name not in step.by]
+        free = [name for name in step.variables if name not in step.group_by]
         help = f"say where it predicts: `at {free[0] if free else 'N'} = …`"
         scope.say("L0603", message, line.span, help)
     return step
@@ -175,30 +175,30 @@ def _check_number(
     scope: Scope,
     name: str,
     formula: Formula,
-    place: Place,
+    context: FormulaContext,
     units: Mapping[str, tree.UnitOf | None],
     relation: str = "",
 ) -> None:
     """The number that a name is compared with or moved to: of givens and settings, in its unit."""
     text = formula.text if isinstance(formula, tree.Name) else ""
-    known = text in scope.symbols or text in scope.later or scope.excused(text)
-    if relation in ("=", "!=") and text and not known and not nearest(text, scope.symbols):
+    is_declared = text in scope.symbols or text in scope.later or scope.excused(text)
+    if relation in ("=", "!=") and text and not is_declared and not nearest(text, scope.symbols):
         help = f'write a label in quotes: `{name} = "{text}"`'
         scope.say("L0301", f"unknown name `{text}`", formula.span, help)
         return
-    powers = check_formula(scope, formula, place)
+    powers = check_formula(scope, formula, context)
     unit = units.get(name)
-    own = powers_of(unit.factors) if unit is not None else None
-    check_same_unit(scope, own, powers, f"`{name}`", formula.span)
+    unit_powers = powers_of(unit.factors) if unit is not None else None
+    check_same_unit(scope, unit_powers, powers, f"`{name}`", formula.span)
 
 
-def _check_point(scope: Scope, line: tree.Step, step: Step) -> None:
+def _check_point(scope: Scope, line: tree.StepNode, step: Step) -> None:
     """What stands behind `at`: variables of the law, none of them the same in a group."""
     variables = step.variables
-    for name in _twice([name for name, _ in step.at]):
+    for name in _twice([name for name, _ in step.point]):
         span = scope.within(line.span, name, last=True)
         scope.say("L0603", f"`{name}` is given two values", span, "give it one")
-    for named, formula in line.at:
+    for named, formula in line.point:
         name = tree.name_of(named)
         before = Span(line.span.start, formula.span.start)
         span = scope.within(before, name, last=True)
@@ -214,7 +214,7 @@ def _check_point(scope: Scope, line: tree.Step, step: Step) -> None:
             message = f"`{line.law}` has no variable `{name}`"
             scope.say("L0603", message, span, help)
             continue
-        if name in step.by:
+        if name in step.group_by:
             message = f"`{name}` cannot be the same within a group and move to a point"
             help = f"leave it out behind `by`, or behind `at`: a prediction has the `{name}` of its group"
             scope.say("L0603", message, span, help)

@@ -8,15 +8,14 @@ from itertools import groupby
 from lawdsl.language.keywords import SUPERSCRIPTS
 from lawdsl.language.tree import (
     Aggregate,
-    Bound,
+    BoundNode,
     Call,
-    Chosen,
     Claim,
-    Comparison,
+    ComparisonNode,
+    ConditionNode,
     Declaration,
     Definition,
     Derivative,
-    Document,
     Domain,
     Element,
     Equality,
@@ -28,11 +27,10 @@ from lawdsl.language.tree import (
     Index,
     Item,
     Label,
-    Limit,
-    Line,
-    Listed,
+    LimitNode,
+    ListedNode,
     Maximize,
-    Measure,
+    MeasureNode,
     Minimize,
     Name,
     Named,
@@ -40,19 +38,21 @@ from lawdsl.language.tree import (
     Number,
     Power,
     Product,
-    Range,
+    RangeNode,
     Reduction,
     Require,
     Section,
     Simplex,
-    Source,
+    SourceLine,
+    SourceNode,
     StartGrid,
     StartPoint,
     Statement,
-    Step,
+    StepNode,
     Subject,
     Sum,
-    Trend,
+    SyntaxTree,
+    TrendNode,
     UnitOf,
     Uses,
     name_of,
@@ -88,40 +88,40 @@ def _formula(node: Formula) -> tuple[str, int]:
             return print_named(node), _ATOM
         case Aggregate(function, body, over):
             return f"{function}({print_formula(body)} for {', '.join(over)})", _ATOM
-        case Derivative(of, by, order):
-            return _derivative(of, by, order), _ATOM
+        case Derivative(of, wrt, order):
+            return _derivative(of, wrt, order), _ATOM
         case Call(function, arguments, keywords, subscripts):
             parts = [print_formula(a) for a in arguments]
             parts += [f"{name} = {print_formula(value)}" for name, value in keywords]
             return f"{with_subscripts(function, subscripts)}({', '.join(parts)})", _ATOM
         case Power(base, exponent):
-            return f"{_within(base, _ATOM)}^{_within(exponent, _UNARY)}", _POWER
+            return f"{_operand(base, _ATOM)}^{_operand(exponent, _UNARY)}", _POWER
         case Negative(operand):
-            return f"-{_within(operand, _UNARY)}", _UNARY
+            return f"-{_operand(operand, _UNARY)}", _UNARY
         case Product(factors):
-            text = _within(factors[0][1], _UNARY)
-            return text + "".join(op + _within(f, _UNARY) for op, f in factors[1:]), _PRODUCT
+            text = _operand(factors[0][1], _UNARY)
+            return text + "".join(op + _operand(f, _UNARY) for op, f in factors[1:]), _PRODUCT
         case Sum(terms):
-            text = _within(terms[0][1], _PRODUCT)
-            return text + "".join(f" {op} {_within(t, _PRODUCT)}" for op, t in terms[1:]), _SUM
+            text = _operand(terms[0][1], _PRODUCT)
+            return text + "".join(f" {op} {_operand(t, _PRODUCT)}" for op, t in terms[1:]), _SUM
     raise AssertionError(node)
 
 
-def _within(node: Formula, at_least: int) -> str:
+def _operand(node: Formula, at_least: int) -> str:
     text, binding = _formula(node)
     return text if binding >= at_least else f"({text})"
 
 
-def _derivative(of: Named, by: Sequence[Named], order: int) -> str:
+def _derivative(of: Named, wrt: Sequence[Named], order: int) -> str:
     most = max(SUPERSCRIPTS)
-    if order > most or any("." in name_of(name) for name in (of, *by)):
-        return f"diff({', '.join(map(print_named, (of, *by)))})"
+    if order > most or any("." in name_of(name) for name in (of, *wrt)):
+        return f"diff({', '.join(map(print_named, (of, *wrt)))})"
     below = ""
-    for name, run in groupby(by):
-        left = len(list(run))
-        while left:
-            below += f"∂{print_named(name)}{SUPERSCRIPTS.get(min(left, most), '')}"
-            left -= min(left, most)
+    for name, run in groupby(wrt):
+        remaining = len(list(run))
+        while remaining:
+            below += f"∂{print_named(name)}{SUPERSCRIPTS.get(min(remaining, most), '')}"
+            remaining -= min(remaining, most)
     return f"∂{SUPERSCRIPTS.get(order, '')}{print_named(of)}/{below}"
 
 
@@ -131,19 +131,19 @@ def print_unit(unit: UnitOf) -> str:
     for i, (name, power) in enumerate(unit.factors):
         negative = i > 0 and power < 0
         text += ("/" if negative else "*") if i else ""
-        shown = -power if negative else power
-        text += name if shown == 1 else f"{name}^{shown}"
+        exponent = -power if negative else power
+        text += name if exponent == 1 else f"{name}^{exponent}"
     return text
 
 
 def print_domain(domain: Domain) -> str:
     """A domain as it follows a name: `> 0` or `in [0, 1)`."""
-    if isinstance(domain, Bound):
+    if isinstance(domain, BoundNode):
         return f"{domain.relation} {print_formula(domain.limit)}"
     if isinstance(domain, Simplex):
         return "in simplex"
     lower, upper = print_formula(domain.lower), print_formula(domain.upper)
-    return f"in {domain.left}{lower}, {upper}{domain.right}"
+    return f"in {domain.opening}{lower}, {upper}{domain.closing}"
 
 
 def print_items(items: Sequence[Item]) -> str:
@@ -154,11 +154,11 @@ def print_items(items: Sequence[Item]) -> str:
     )
 
 
-def print_set(over: str | Range | Listed) -> str:
+def print_set(over: str | RangeNode | ListedNode) -> str:
     """What an index runs over."""
-    if isinstance(over, Range):
+    if isinstance(over, RangeNode):
         return f"{over.first}..{over.last}"
-    return f"{{{', '.join(over.labels)}}}" if isinstance(over, Listed) else over
+    return f"{{{', '.join(over.labels)}}}" if isinstance(over, ListedNode) else over
 
 
 def _values(values: Sequence[tuple[Named, Formula]], between: str = "=") -> str:
@@ -168,32 +168,32 @@ def _values(values: Sequence[tuple[Named, Formula]], between: str = "=") -> str:
 def print_claim(claim: Claim) -> str:
     """A claim as it follows `require`."""
     match claim:
-        case Comparison(left, relation, right):
-            return f"{print_formula(left)} {relation} {print_formula(right)}"
+        case ComparisonNode(lhs, relation, rhs):
+            return f"{print_formula(lhs)} {relation} {print_formula(rhs)}"
         case Finite(formula):
             return f"{print_formula(formula)} finite"
-        case Trend(formula, word, name, against):
+        case TrendNode(formula, word, name, against):
             rest = f" against {print_named(against)}" if against is not None else ""
             return f"{print_formula(formula)} {word} in {print_named(name)}{rest}"
-        case Limit(formula, target, approaches):
-            ways = _values(approaches, "->")
-            return f"{print_formula(formula)} -> {print_formula(target)} as {ways}"
+        case LimitNode(formula, target, approaches):
+            limits = _values(approaches, "->")
+            return f"{print_formula(formula)} -> {print_formula(target)} as {limits}"
         case Reduction(formula, law):
             return f"{print_formula(formula)} is {law}"
     raise AssertionError(claim)
 
 
-def print_chosen(chosen: Chosen) -> str:
+def print_chosen(chosen: ConditionNode) -> str:
     """A condition of a step: `S >= 10000`, `domain = "Github"`."""
     value = chosen.value
     text = f'"{value.text}"' if isinstance(value, Label) else print_formula(value)
     return f"{chosen.name} {chosen.relation} {text}"
 
 
-def print_relation(relation: Comparison | Equality) -> str:
+def print_relation(relation: ComparisonNode | Equality) -> str:
     """What an answer is subject to: `6*N*D = C`."""
     sign = "=" if isinstance(relation, Equality) else relation.relation
-    return f"{print_formula(relation.left)} {sign} {print_formula(relation.right)}"
+    return f"{print_formula(relation.lhs)} {sign} {print_formula(relation.rhs)}"
 
 
 def print_statement(statement: Statement) -> str:
@@ -201,7 +201,7 @@ def print_statement(statement: Statement) -> str:
     return " ".join(cell for cell in _cells(statement) if cell)
 
 
-def print_document(document: Document) -> str:
+def print_document(document: SyntaxTree) -> str:
     """A whole file: paragraphs aligned in columns, comments kept, one blank line at most."""
     text = ""
     for paragraph in _paragraphs(document.lines):
@@ -209,13 +209,13 @@ def print_document(document: Document) -> str:
     return text
 
 
-def _paragraphs(lines: Sequence[Line]) -> list[list[Line]]:
-    found: list[list[Line]] = []
+def _paragraphs(lines: Sequence[SourceLine]) -> list[list[SourceLine]]:
+    paragraphs: list[list[SourceLine]] = []
     for line in lines:
-        if line.gap or not found:
-            found.append([])
-        found[-1].append(line)
-    return found
+        if line.gap or not paragraphs:
+            paragraphs.append([])
+        paragraphs[-1].append(line)
+    return paragraphs
 
 
 def _cells(statement: Statement) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ def _cells(statement: Statement) -> tuple[str, ...]:
     match statement:
         case Section(kind, name, title):
             return kind, name if title is None else f'{name} "{title}"'
-        case Source(text):
+        case SourceNode(text):
             return "source", f'"{text}"'
         case Extends(law):
             return "extends", law
@@ -233,17 +233,22 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return kind, print_items(items), *_unit_and_doc(unit, doc)
         case Definition(kind, name, formula, unit, doc, subscripts):
             keyword = "" if kind == "output" else kind
-            left = with_subscripts(name, subscripts)
-            return keyword, f"{left} = {print_formula(formula)}", *_unit_and_doc(unit, doc)
+            lhs = with_subscripts(name, subscripts)
+            return keyword, f"{lhs} = {print_formula(formula)}", *_unit_and_doc(unit, doc)
         case Hold(kind, values):
             return kind, _values(values)
-        case Measure(name, formula):
+        case MeasureNode(name, formula):
             return "measure", f"{print_named(name)} = {print_formula(formula)}"
-        case Identify(left, right):
-            return "identify", f"{print_formula(left)} = {print_formula(right)}"
+        case Identify(lhs, rhs):
+            return "identify", f"{print_formula(lhs)} = {print_formula(rhs)}"
         case Require(claim, conditions, expect):
-            place = f"for {print_items(conditions)}" if conditions else ""
-            return "require", print_claim(claim), place, f"expect {expect}" if expect else ""
+            conditions_text = f"for {print_items(conditions)}" if conditions else ""
+            return (
+                "require",
+                print_claim(claim),
+                conditions_text,
+                f"expect {expect}" if expect else "",
+            )
         case Minimize(objective):
             return "minimize", print_formula(objective)
         case Maximize(objective):
@@ -251,17 +256,17 @@ def _cells(statement: Statement) -> tuple[str, ...]:
         case Uses(names, law):
             return "uses", f"{', '.join(names)} : {law}"
         case Subject(relations, doc):
-            kept = ", ".join(map(print_relation, relations))
-            return "subject to", kept, f'"{doc}"' if doc is not None else ""
+            relations_text = ", ".join(map(print_relation, relations))
+            return "subject to", relations_text, f'"{doc}"' if doc is not None else ""
         case StartGrid(targets, values):
             listed = ", ".join("..." if v is None else print_formula(v) for v in values)
             return "start", ", ".join(map(print_formula, targets)), f"in {{{listed}}}"
         case StartPoint(values):
             return "start", _values(values)
-        case Step(law, by, where, at):
-            groups = f"by {', '.join(by)}" if by else ""
+        case StepNode(law, group_by, where, point):
+            groups = f"by {', '.join(group_by)}" if group_by else ""
             chosen = f"where {', '.join(map(print_chosen, where))}" if where else ""
-            return "step", law, groups, chosen, f"at {_values(at)}" if at else ""
+            return "step", law, groups, chosen, f"at {_values(point)}" if point else ""
     raise AssertionError(statement)
 
 
@@ -271,14 +276,14 @@ def _unit_and_doc(unit: UnitOf | None, doc: str | None) -> tuple[str, str]:
 
 def _table(statement: Statement) -> str:
     """Statements whose columns line up with one another when they stand in one paragraph."""
-    if isinstance(statement, (Require, Section, StartGrid, Step, Subject)):
+    if isinstance(statement, (Require, Section, StartGrid, StepNode, Subject)):
         return type(statement).__name__
     if isinstance(statement, Definition) and statement.kind == "output":
         return "output"
     return "declaration"
 
 
-def _aligned(paragraph: Sequence[Line]) -> list[str]:
+def _aligned(paragraph: Sequence[SourceLine]) -> list[str]:
     """The lines of a paragraph, their cells and the comments behind them in columns."""
     widths: dict[tuple[str, int], int] = {}
     for line in paragraph:
@@ -288,7 +293,7 @@ def _aligned(paragraph: Sequence[Line]) -> list[str]:
                 if any(cells[column + 1 :]):
                     key = _table(line.statement), column
                     widths[key] = max(widths.get(key, 0), len(cells[column]))
-    rows: list[tuple[Line, str]] = []
+    rows: list[tuple[SourceLine, str]] = []
     for line in paragraph:
         if line.statement is not None:
             rows.append((line, _row(line.statement, widths)))
@@ -319,8 +324,8 @@ def _row(statement: Statement, widths: dict[tuple[str, int], int]) -> str:
 def _broken(text: str) -> list[str]:
     """A line too long is broken before its terms."""
     pieces = [text]
-    while len(pieces[-1]) > WIDTH and (at := _break(pieces[-1])):
-        pieces[-1:] = [pieces[-1][:at].rstrip(), "    " + pieces[-1][at:]]
+    while len(pieces[-1]) > WIDTH and (position := _break(pieces[-1])):
+        pieces[-1:] = [pieces[-1][:position].rstrip(), "    " + pieces[-1][position:]]
     return pieces
 
 

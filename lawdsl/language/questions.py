@@ -11,24 +11,24 @@ from lawdsl.language.declarations import declare, define
 from lawdsl.language.formula_sizes import check_sizes
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.indices import declare_indices
-from lawdsl.language.law_calls import Calls, Value, varies
+from lawdsl.language.law_calls import Calls, LawValue, varies
 from lawdsl.language.printer import print_formula, print_relation
-from lawdsl.language.scope import QUESTION, Place, Scope, TooManyMistakes
-from lawdsl.language.sections import check_unused, header_and_body, look_ahead, places
+from lawdsl.language.scope import QUESTION, FormulaContext, Scope, TooManyMistakes
+from lawdsl.language.sections import check_unused, header_and_body, look_ahead, use_spans
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.tree import Formula
 
 
 @dataclass(frozen=True)
-class Constraint:
-    """What an answer is subject to: `left relation right`, in which laws at values are names.
+class QuestionConstraint:
+    """What an answer is subject to: `lhs relation rhs`, in which laws at values are names.
 
     `text` is how it was written, `doc` what it is for. `indices` are those that it holds for.
     """
 
-    left: Formula
+    lhs: Formula
     relation: str
-    right: Formula
+    rhs: Formula
     text: str
     doc: str | None
     indices: tuple[str, ...]
@@ -54,11 +54,11 @@ class Question:
     sources: tuple[str, ...]
     symbols: Mapping[str, Symbol]
     uses: Mapping[str, Declarations]
-    values: Mapping[str, Value]
+    values: Mapping[str, LawValue]
     goal: Formula
     goal_text: str
     maximize: bool
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[QuestionConstraint, ...]
     laws: Mapping[str, Declarations]
     indices: Mapping[str, IndexSet]
     text: Text
@@ -70,18 +70,18 @@ class Question:
     @property
     def units(self) -> dict[str, tree.UnitOf | None]:
         """The unit of each name: its own, or that of the variable of a law that it stands for."""
-        found: dict[str, tree.UnitOf | None] = dict.fromkeys(self.symbols)
+        units: dict[str, tree.UnitOf | None] = dict.fromkeys(self.symbols)
         for value in self.values.values():
             variables = self.uses[value.use].symbols
-            for name, formula in value.at:
+            for name, formula in value.arguments:
                 if isinstance(formula, (tree.Name, tree.Element)):
-                    own = formula.text if isinstance(formula, tree.Name) else formula.name
-                    found[own] = found.get(own) or variables[name].unit
-        return found | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
+                    argument = formula.text if isinstance(formula, tree.Name) else formula.name
+                    units[argument] = units.get(argument) or variables[name].unit
+        return units | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
 
 
 def resolve_question(
-    document: tree.Document, text: Text, find: Find
+    document: tree.SyntaxTree, text: Text, find: Find
 ) -> tuple[Question | None, list[Diagnostic]]:
     """Give every name of a question its meaning.
 
@@ -93,7 +93,7 @@ def resolve_question(
     Returns:
         The question, or None where there is an error; and all mistakes.
     """
-    scope = Scope(text, find, document.lost, unknown="`given {0}` or `choose {0}`")
+    scope = Scope(text, find, document.unread_names, unknown="`given {0}` or `choose {0}`")
     try:
         return _resolved(scope, document.statements), scope.diagnostics
     except TooManyMistakes:
@@ -115,8 +115,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
             case tree.Declaration():
                 declare(scope, statement)
             case tree.Definition():
-                own = replace(statement, formula=calls.named(statement.formula))
-                define(scope, own, None, QUESTION, labelled=True)
+                definition = replace(statement, formula=calls.named(statement.formula))
+                define(scope, definition, None, QUESTION, labelled=True)
     constraints = tuple(
         _constraint(scope, calls, relation, statement.doc)
         for statement in body
@@ -124,8 +124,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
         for relation in statement.relations
     )
     goal = _goal(scope, calls, header, body)
-    if not scope.lost and not scope.errors:
-        _check_asked(scope, header, goal)
+    if not scope.unread_names and not scope.errors:
+        _check_unknowns(scope, header, goal)
         _check_sizes(scope, calls, constraints, goal)
     if header is None or goal is None or scope.errors:
         return None
@@ -135,7 +135,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
     return Question(
         name=header.name,
         title=header.title or header.name,
-        sources=tuple(s.text for s in body if isinstance(s, tree.Source)),
+        sources=tuple(s.text for s in body if isinstance(s, tree.SourceNode)),
         symbols=symbols,
         uses=calls.uses,
         values=calls.values,
@@ -149,15 +149,15 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
     )
 
 
-def _check_asked(
+def _check_unknowns(
     scope: Scope, header: tree.Section | None, goal: tuple[tree.Statement, Formula] | None
 ) -> None:
     """Report a question that nothing answers, or anything: what is best changes with all that is
     asked for, by itself or by the constraints."""
     unknowns = [s for s in scope.symbols.values() if s.kind == "unknown"]
     if not unknowns:
-        place = header.span if header else Span(0, 0)
-        scope.say("L0702", "the question asks for nothing", place, "write `choose NAME in [0, 1]`")
+        span = header.span if header else Span(0, 0)
+        scope.say("L0702", "the question asks for nothing", span, "write `choose NAME in [0, 1]`")
     for symbol in unknowns:
         if symbol.name not in scope.used:
             message = f"nothing depends on the unknown `{symbol.name}`"
@@ -172,12 +172,12 @@ def _check_asked(
 def _check_sizes(
     scope: Scope,
     calls: Calls,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[QuestionConstraint],
     goal: tuple[tree.Statement, Formula] | None,
 ) -> None:
     """Report a formula that is too large with the laws in it written out."""
     formulas = [s.formula for s in scope.symbols.values() if s.formula is not None]
-    formulas += [side for kept in constraints for side in (kept.left, kept.right)]
+    formulas += [side for constraint in constraints for side in (constraint.lhs, constraint.rhs)]
     formulas += [goal[1]] if goal is not None else []
     check_sizes(scope, formulas, calls.sizes(), "lets and laws")
 
@@ -185,7 +185,7 @@ def _check_sizes(
 def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
     """`uses general, domain : dcpt.l3`"""
     law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
-    for name, span in places(scope, statement):
+    for name, span in use_spans(scope, statement):
         symbol = Symbol(name, "use", span)
         if not scope.declare(symbol) or law is None:
             calls.missing.add(name)
@@ -194,19 +194,19 @@ def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
 
 
 def _constraint(
-    scope: Scope, calls: Calls, relation: tree.Comparison | tree.Equality, doc: str | None
-) -> Constraint:
+    scope: Scope, calls: Calls, relation: tree.ComparisonNode | tree.Equality, doc: str | None
+) -> QuestionConstraint:
     """One relation of a `subject to` line; an index that is free in it means: for each label."""
     word = "=" if isinstance(relation, tree.Equality) else relation.relation
-    left, right = calls.named(relation.left), calls.named(relation.right)
-    free = Place(QUESTION.text, QUESTION.sees, free=True)
-    one, other = (check_formula(scope, side, free) for side in (left, right))
-    check_same_unit(scope, one, other, "the left side", relation.right.span)
+    lhs, rhs = calls.named(relation.lhs), calls.named(relation.rhs)
+    free = FormulaContext(QUESTION.text, QUESTION.sees, free=True)
+    one, other = (check_formula(scope, side, free) for side in (lhs, rhs))
+    check_same_unit(scope, one, other, "the left side", relation.rhs.span)
     indices: tuple[str, ...] = ()
     if not scope.errors:
-        indices = calls.free_in(tree.Sum((("+", left), ("-", right))))
+        indices = calls.free_in(tree.Sum((("+", lhs), ("-", rhs))))
     text = print_relation(relation)
-    return Constraint(left, word, right, text, doc, indices, relation.span)
+    return QuestionConstraint(lhs, word, rhs, text, doc, indices, relation.span)
 
 
 def _goal(
@@ -218,10 +218,10 @@ def _goal(
         message = "the question makes a second thing smallest or largest"
         scope.say("L0403", message, second.span, "remove it, or make it a constraint: `subject to`")
     if not lines:
-        if not scope.lost:
-            place = header.span if header else Span(0, 0)
+        if not scope.unread_names:
+            span = header.span if header else Span(0, 0)
             help = "write `minimize …` or `maximize …`"
-            scope.say("L0702", "the question does not say what is best", place, help)
+            scope.say("L0702", "the question does not say what is best", span, help)
         return None
     formula = calls.named(lines[0].objective)
     check_formula(scope, formula, QUESTION)

@@ -14,7 +14,7 @@ from lawdsl.language import tree
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declarations import check_identity, declare, define, remember, sort_symbols
 from lawdsl.language.excluding import check_together
-from lawdsl.language.fix_and_tie import hold, without_held
+from lawdsl.language.fix_and_tie import fix_and_tie, starts_of_free
 from lawdsl.language.formula_sizes import check_sizes, sizes_of
 from lawdsl.language.indices import declare_indices
 from lawdsl.language.measures import check_measures
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def resolve(
-    document: tree.Document, text: Text, find: Find
+    document: tree.SyntaxTree, text: Text, find: Find
 ) -> tuple[Declarations | None, list[Diagnostic]]:
     """Give every name of a file its meaning.
 
@@ -58,7 +58,7 @@ def resolve(
     Returns:
         The declarations, or None where there is an error; and all mistakes.
     """
-    scope = Scope(text, find, document.lost)
+    scope = Scope(text, find, document.unread_names)
     try:
         return _resolved(scope, document.statements), scope.diagnostics
     except TooManyMistakes:
@@ -87,8 +87,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     identities = [s for s in body if isinstance(s, tree.Identify)]
     for identity in identities:
         check_identity(scope, identity)
-    measures = check_measures(scope, [s for s in body if isinstance(s, tree.Measure)], output)
-    hold(scope, [s for s in body if isinstance(s, tree.Hold)])
+    measures = check_measures(scope, [s for s in body if isinstance(s, tree.MeasureNode)], output)
+    fix_and_tie(scope, [s for s in body if isinstance(s, tree.Hold)])
     # claims and fits speak of the whole law, wherever they stand
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
     objective = _objective(scope, body, output)
@@ -98,10 +98,14 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
                 check_grid(scope, statement)
             case tree.StartPoint():
                 check_point(scope, statement)
-    taken = without_held(base.grids if base else (), base.points if base else (), scope.symbols)
-    grids = crossed(scope, taken[0], [s for s in body if isinstance(s, tree.StartGrid)])
-    own = [s for s in body if not isinstance(s, (tree.Section, tree.Source, tree.Extends))]
-    check_sizes(scope, own, sizes_of(scope.symbols, {}))
+    inherited_starts = starts_of_free(
+        base.grids if base else (), base.points if base else (), scope.symbols
+    )
+    grids = crossed(scope, inherited_starts[0], [s for s in body if isinstance(s, tree.StartGrid)])
+    own_statements = [
+        s for s in body if not isinstance(s, (tree.Section, tree.SourceNode, tree.Extends))
+    ]
+    check_sizes(scope, own_statements, sizes_of(scope.symbols, {}))
     if header is None or output is None or scope.errors:
         return None
     check_unused(scope, output.name)
@@ -109,7 +113,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         c for c in (base.claims if base else ()) if not isinstance(c.claim, tree.Reduction)
     ]
     claims = [*inherited, *claims]  # to what the larger law reduces, it says itself
-    sources = tuple(s.text for s in body if isinstance(s, tree.Source))
+    sources = tuple(s.text for s in body if isinstance(s, tree.SourceNode))
     return Declarations(
         name=header.name,
         title=header.title or header.name,
@@ -119,7 +123,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         claims=tuple({(c.claim, c.conditions): c for c in claims}.values()),
         objective=objective or (base.objective if base else Objective()),
         grids=grids,
-        points=(*taken[1], *(s for s in body if isinstance(s, tree.StartPoint))),
+        points=(*inherited_starts[1], *(s for s in body if isinstance(s, tree.StartPoint))),
         laws=scope.laws,
         text=scope.text,
         indices=scope.indices,
@@ -140,7 +144,7 @@ def _extended(scope: Scope, body: Sequence[tree.Statement]) -> Declarations | No
         return None
     base = scope.law(extends[0].law, extends[0].span)
     if base is None:
-        scope.lost |= {ANYTHING}
+        scope.unread_names |= {ANYTHING}
         return None
     scope.indices = dict(base.indices)
     scope.symbols = {name: Symbol(name, "index", extends[0].span) for name in base.indices}
@@ -157,9 +161,9 @@ def _check_output(
     scope: Scope, header: tree.Section | None, output: Symbol | None, base: Declarations | None
 ) -> None:
     if output is None:
-        if not scope.lost:
-            place = header.span if header else Span(0, 0)
-            scope.say("L0402", "the file has no equation", place, "write the law as `L = …`")
+        if not scope.unread_names:
+            span = header.span if header else Span(0, 0)
+            scope.say("L0402", "the file has no equation", span, "write the law as `L = …`")
     elif base is not None and output.name != base.output.name:
         message = f"the equation is for `{output.name}`, that of the extended law for another name"
         help = f"write `{base.output.text} = …`"

@@ -21,7 +21,7 @@ class TooManyMistakes(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class FormulaContext:
     """Where a formula stands, and the kinds of names that it may use there."""
 
     text: str
@@ -32,28 +32,28 @@ class Place:
 
 
 _LAW = ("setting", "parameter", "variable", "let", "law")
-SETTING = Place("a setting", ())
-VARIABLE = Place("the domain of a variable", ("setting",))
-GIVEN = Place("the domain of a given", ("setting",))
-PREDICTED = Place("the point of a step", ("given", "setting"))
-CHOICE = Place("a condition of a step", ("given", "setting"))
-PARAMETER = Place("the domain of a parameter", ("setting", "parameter", "let"))
-CONDITION = Place("a condition", ("setting", "parameter", "let"), free=True, claims=True)
-LET = Place("a let", _LAW)
-OUTPUT = Place("the law", _LAW, free=True)
-CLAIM = Place("a claim", (*_LAW, "output"), free=True, claims=True)
-TARGET = Place("a limit", (*_LAW, "output"), endless=True, free=True, claims=True)
-APPROACH = Place("a value that is approached", ("setting",), endless=True)
-IDENTITY = Place("an identity", ("setting", "parameter", "let"), free=True)
-TIE = Place("a tie", ("setting", "parameter", "let"))
-POINT = Place("a start", ("setting",))
-GRID = Place("a start", ("setting", "parameter", "let"))
+SETTING = FormulaContext("a setting", ())
+VARIABLE = FormulaContext("the domain of a variable", ("setting",))
+GIVEN = FormulaContext("the domain of a given", ("setting",))
+PREDICTED = FormulaContext("the point of a step", ("given", "setting"))
+CHOICE = FormulaContext("a condition of a step", ("given", "setting"))
+PARAMETER = FormulaContext("the domain of a parameter", ("setting", "parameter", "let"))
+CONDITION = FormulaContext("a condition", ("setting", "parameter", "let"), free=True, claims=True)
+LET = FormulaContext("a let", _LAW)
+OUTPUT = FormulaContext("the law", _LAW, free=True)
+CLAIM = FormulaContext("a claim", (*_LAW, "output"), free=True, claims=True)
+TARGET = FormulaContext("a limit", (*_LAW, "output"), endless=True, free=True, claims=True)
+APPROACH = FormulaContext("a value that is approached", ("setting",), endless=True)
+IDENTITY = FormulaContext("an identity", ("setting", "parameter", "let"), free=True)
+TIE = FormulaContext("a tie", ("setting", "parameter", "let"))
+POINT = FormulaContext("a start", ("setting",))
+GRID = FormulaContext("a start", ("setting", "parameter", "let"))
 _ASKED = ("given", "setting", "unknown", "let", "value")
-QUESTION = Place("a question", _ASKED)
-AT = Place("the place at which a law is taken", _ASKED[:-1], free=True)
-UNKNOWN = Place("the domain of an unknown", ("given", "setting", "let"))
+QUESTION = FormulaContext("a question", _ASKED)
+AT = FormulaContext("the place at which a law is taken", _ASKED[:-1], free=True)
+UNKNOWN = FormulaContext("the domain of an unknown", ("given", "setting", "let"))
 ASKED = (QUESTION, AT)
-ANY = Place("this", (*_LAW, "output"))
+ANY = FormulaContext("this", (*_LAW, "output"))
 STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change with a variable
 
 
@@ -64,7 +64,7 @@ class Scope:
     Attributes:
         text: the file.
         find: finds the laws that it names.
-        lost: words of the lines that could not be read; nothing is said of unknown names that
+        unread_names: words of the lines that could not be read; nothing is said of unknown names that
             stand there, as they may have been declared.
         later: the place of each name that the file declares anywhere.
         made_of: for each of them, the names that its formula or domain is made of.
@@ -72,13 +72,13 @@ class Scope:
 
     text: Text
     find: Find
-    lost: frozenset[str]
+    unread_names: frozenset[str]
     later: Mapping[str, Span] = field(default_factory=dict)
     made_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     errors: int = 0  # how many of them are errors
     symbols: dict[str, Symbol] = field(default_factory=dict)
-    own: dict[str, Span] = field(default_factory=dict)  # those declared in this file
+    declared_here: dict[str, Span] = field(default_factory=dict)  # those declared in this file
     used: set[str] = field(default_factory=set)
     laws: dict[str, Declarations] = field(default_factory=dict)
     units: dict[str, Powers] = field(default_factory=dict)
@@ -122,8 +122,8 @@ class Scope:
     def within(self, span: Span, name: str, last: bool = False) -> Span:
         """Where a name stands in a part of the text; the whole part if it is spelled in Greek."""
         word = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])")
-        found = list(word.finditer(self.text.text, span.start, span.end))
-        return Span(*found[-1 if last else 0].span()) if found else span
+        matches = list(word.finditer(self.text.text, span.start, span.end))
+        return Span(*matches[-1 if last else 0].span()) if matches else span
 
     def law(self, name: str, span: Span) -> Declarations | None:
         """The law of that name; None, and a message, where there is none to be used."""
@@ -131,7 +131,7 @@ class Scope:
             self.add(long_name(span, self.text))
             return None
         try:
-            found = self.find(name)
+            law = self.find(name)
         except LawdslError as error:
             first = error.diagnostics[0]
             message, help = first.message, first.help or "correct that file"
@@ -141,8 +141,8 @@ class Scope:
                 help = "check that file by itself first"
             self.say(first.code, message, span, help)
             return None
-        self.laws |= {**found.laws, found.name: found}
-        return found
+        self.laws |= {**law.laws, law.name: law}
+        return law
 
     def declare(self, symbol: Symbol) -> bool:
         """Add a name of this file; False, and a message, where it cannot be declared."""
@@ -152,7 +152,7 @@ class Scope:
             message = f"`{name}` is {what} and cannot be declared"
             self.say("L0303", message, span, "choose another name")
         elif name in self.symbols:
-            earlier = self.own.get(name)
+            earlier = self.declared_here.get(name)
             where = f"on line {self.line(earlier)}" if earlier else "in the extended law"
             note = (f"`{name}` is {keywords.a(self.symbols[name].kind)}, declared {where}",)
             self.say("L0302", f"`{name}` is declared twice", span, "choose another name", note)
@@ -160,20 +160,20 @@ class Scope:
             message = f"`{name}` is the name of a set of labels"
             self.say("L0302", message, span, "choose another name")
         else:
-            self.own[name] = span
+            self.declared_here[name] = span
             self.symbols[name] = symbol
             return True
         return False
 
     def use(
-        self, name: str, span: Span, place: Place, fresh: frozenset[str] = frozenset()
+        self, name: str, span: Span, context: FormulaContext, fresh: frozenset[str] = frozenset()
     ) -> Symbol | None:
         """The symbol that a name in a formula stands for; a message where there is none."""
-        if name == "oo" and not place.endless:
+        if name == "oo" and not context.endless:
             help = "leave that side of the domain open, as in `x > 0`"
-            if place in ASKED:
+            if context in ASKED:
                 help = "write a large number"
-            elif place not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
+            elif context not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
                 help = "write `L finite`, or `L -> E as N -> oo`"
             self.say("L0308", "`oo` stands only behind `->`", span, help)
         if name in fresh or name in keywords.CONSTANTS:
@@ -189,15 +189,15 @@ class Scope:
         elif symbol.kind == "use":
             message = f"`{name}` stands for a law, which has a value at those of its variables only"
             self.say("L0308", message, span, f"write `{name}(…)`")
-        elif symbol.kind not in place.sees:
-            *most, last = ("numbers", *(PLURAL.get(kind, f"{kind}s") for kind in place.sees))
-            message = f"{place.text} cannot use the {symbol.kind} `{name}`"
+        elif symbol.kind not in context.sees:
+            *most, last = ("numbers", *(PLURAL.get(kind, f"{kind}s") for kind in context.sees))
+            message = f"{context.text} cannot use the {symbol.kind} `{name}`"
             self.say("L0308", message, span, f"it may use {', '.join(most)} and {last}")
-        elif name in self.varying and place in STILL:
-            message = f"{place.text} cannot change with a variable, and `{name}` does"
+        elif name in self.varying and context in STILL:
+            message = f"{context.text} cannot change with a variable, and `{name}` does"
             self.say("L0308", message, span, "use settings and parameters")
-        elif name in self.varying and place is UNKNOWN:
-            message = f"{place.text} cannot change with an unknown, and `{name}` does"
+        elif name in self.varying and context is UNKNOWN:
+            message = f"{context.text} cannot change with an unknown, and `{name}` does"
             self.say("L0308", message, span, "write it as a constraint: `subject to`")
         return symbol
 
@@ -213,7 +213,7 @@ class Scope:
 
     def excused(self, name: str) -> bool:
         """Whether the name may have been declared in a line that could not be read."""
-        return name in self.lost or ANYTHING in self.lost
+        return name in self.unread_names or ANYTHING in self.unread_names
 
     def _instead(self, name: str) -> str:
         """What an unknown name may have been meant to be."""
@@ -222,13 +222,17 @@ class Scope:
         head = self.symbols.get(name.partition("_")[0])
         if head is not None and head.indices:
             return f"write `{head.text}`"
-        of, _, by = name.replace("_", "").removeprefix("d").partition("d")
-        if name.startswith("d") and of in self.symbols and by in self.symbols:
-            return f"write a derivative as `∂{of}/∂{by}` or `diff({of}, {by})`"
+        numerator, _, denominator = name.replace("_", "").removeprefix("d").partition("d")
+        if name.startswith("d") and numerator in self.symbols and denominator in self.symbols:
+            return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
         alike = keywords.nearest(name, self.symbols if self.errors < SHOWN else ())
         if alike is None:
             return f"declare it: {self.unknown.format(name)}"
-        where = f", declared on line {self.line(self.own[alike])}" if alike in self.own else ""
+        where = (
+            f", declared on line {self.line(self.declared_here[alike])}"
+            if alike in self.declared_here
+            else ""
+        )
         return f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
 
     def declared_later(self, name: str, span: Span) -> None:
@@ -247,14 +251,14 @@ class Scope:
         came_from: dict[str, str] = {}
         waiting = [name]
         while waiting:
-            here = waiting.pop()
-            for part in self.made_of.get(here, ()):
+            reached = waiting.pop()
+            for part in self.made_of.get(reached, ()):
                 if part == name:
-                    path = [here]
+                    path = [reached]
                     while path[-1] != name:
                         path.append(came_from[path[-1]])
                     return [*reversed(path), name]
                 if part not in came_from:
-                    came_from[part] = here
+                    came_from[part] = reached
                     waiting.append(part)
         return None

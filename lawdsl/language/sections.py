@@ -26,7 +26,7 @@ HOMES = {
 }
 """Statement -> the sections that it may stand in; all others are of a law."""
 
-RUN = {
+COMMANDS = {
     "law": "`lawdsl fit` fits a law",
     "question": "`lawdsl solve NAME` answers it, `lawdsl check --syntax` reads it",
     "pipeline": "`lawdsl pipeline NAME TABLE` runs it, `lawdsl check --syntax` reads it",
@@ -63,17 +63,17 @@ def header_and_body(
                 scope.say("L0401", message, statement.span, "move it to the top")
             if len(header.name) > size_limits.NAME:
                 scope.add(long_name(header.span, scope.text))
-    if header is None and not scope.lost.intersection((*keywords.SECTIONS, ANYTHING)):
-        place = body[0].span if body else Span(0, 0)
+    if header is None and not scope.unread_names.intersection((*keywords.SECTIONS, ANYTHING)):
+        span = body[0].span if body else Span(0, 0)
         help = f'begin with a line as: {kind} my_{kind} "what it says"'
-        scope.say("L0401", f"the file names no {kind}", place, help)
+        scope.say("L0401", f"the file names no {kind}", span, help)
     if header is not None and header.kind != kind:
         scope.say("L0601", *_other_kind(header, kind))
         return None, None
     if len(body) > size_limits.DECLARATIONS:
         message = f"the file has more than {size_limits.DECLARATIONS:,} statements"
-        place = body[size_limits.DECLARATIONS].span
-        scope.say("L0109", message, place, f"split it into several {kind}s")
+        span = body[size_limits.DECLARATIONS].span
+        scope.say("L0109", message, span, f"split it into several {kind}s")
         return None, None
     return header, [s for s in body if _belongs(scope, s, kind)]
 
@@ -82,15 +82,15 @@ def _kind(second: tree.Section, first: tree.Section) -> str:
     return second.kind if second.kind == first.kind else f"section, the {second.kind}"
 
 
-def _other_kind(header: tree.Section, wanted: str) -> tuple[str, Span, str]:
+def _other_kind(header: tree.Section, kind: str) -> tuple[str, Span, str]:
     """The message for a section of another kind than the one that is asked for."""
-    message = f"this is the {header.kind} `{header.name}`, where a {wanted} is wanted"
-    return message, header.span, RUN[header.kind]
+    message = f"this is the {header.kind} `{header.name}`, where a {kind} is wanted"
+    return message, header.span, COMMANDS[header.kind]
 
 
 def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     """Whether a statement may stand in a section of that kind; a message where it may not."""
-    word = type(statement).__name__.lower()
+    word = type(statement).__name__.removesuffix("Node").lower()
     if isinstance(statement, (tree.Declaration, tree.Definition)):
         word = statement.kind
     homes = HOMES.get(word, ("law",))
@@ -114,7 +114,7 @@ def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
                 for name in names[: size_limits.INDICES]:
                     later.setdefault(name, scope.within(statement.span, name))
             case tree.Uses():
-                for name, span in places(scope, statement):
+                for name, span in use_spans(scope, statement):
                     later.setdefault(name, span)
             case tree.Declaration(_, items):
                 for item in items:
@@ -126,20 +126,20 @@ def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     scope.later, scope.made_of = later, made_of
 
 
-def places(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
+def use_spans(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
     """The names of a statement, each with its place; the whole statement if it is in Greek."""
-    at = statement.span.start + len("uses")
+    offset = statement.span.start + len("uses")
     for name in statement.names:
-        start = scope.text.text.find(name, at, statement.span.end)
-        at = start + len(name) if start >= 0 else at
-        yield name, Span(start, at) if start >= 0 else statement.span
+        start = scope.text.text.find(name, offset, statement.span.end)
+        offset = start + len(name) if start >= 0 else offset
+        yield name, Span(start, offset) if start >= 0 else statement.span
 
 
 def check_unused(scope: Scope, output: str = "") -> None:
     """Warn of names that nothing uses, but for the law's output."""
-    if scope.lost:
+    if scope.unread_names:
         return  # it may be used in a line that could not be read
-    for name, span in scope.own.items():
+    for name, span in scope.declared_here.items():
         if name not in scope.used and name != output:
             kind = scope.symbols[name].kind
             message = f"the {'law' if kind == 'use' else kind} `{name}` is never used"

@@ -8,15 +8,19 @@ from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
 from lawdsl.language.printer import print_named
-from lawdsl.language.scope import Place, Scope
+from lawdsl.language.scope import FormulaContext, Scope
 from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, Named
 
-PLACES = ("first", "second", "third")
+ORDINALS = ("first", "second", "third")
 
 
 def check_named(
-    scope: Scope, named: Named, span: Span, place: Place, fresh: frozenset[str] = frozenset()
+    scope: Scope,
+    named: Named,
+    span: Span,
+    context: FormulaContext,
+    fresh: frozenset[str] = frozenset(),
 ) -> Symbol | None:
     """The symbol of a name that is used, with a message where it or its subscripts are wrong.
 
@@ -24,15 +28,15 @@ def check_named(
         scope: what is known so far.
         named: the name, or an element.
         span: where it stands.
-        place: in what it is used.
+        context: in what it is used.
         fresh: names that a claim brings in.
     """
     before = len(scope.diagnostics)
     name = tree.name_of(named)
-    at = span
+    name_span = span
     if isinstance(named, tree.Element):
-        at = Span(span.start, min(span.start + len(name), span.end))
-    symbol = scope.use(name, at, place, fresh)
+        name_span = Span(span.start, min(span.start + len(name), span.end))
+    symbol = scope.use(name, name_span, context, fresh)
     if len(scope.diagnostics) > before:
         return symbol
     if symbol is None:
@@ -47,7 +51,7 @@ def check_named(
         scope.say("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")
     else:
         for i, subscript in enumerate(subscripts):
-            _check_subscript(scope, subscript, symbol, i, place, span)
+            _check_subscript(scope, subscript, symbol, i, context, span)
     return symbol
 
 
@@ -62,25 +66,25 @@ def _miscounted(symbol: Symbol, subscripts: Sequence[str]) -> str:
 
 
 def _check_subscript(
-    scope: Scope, name: str, symbol: Symbol, i: int, place: Place, span: Span
+    scope: Scope, name: str, symbol: Symbol, i: int, context: FormulaContext, span: Span
 ) -> None:
-    wanted = scope.indices.get(symbol.indices[i])
+    index_set = scope.indices.get(symbol.indices[i])
     index = scope.indices.get(name)
-    if wanted is None or (index is None and name in wanted.listed):
+    if index_set is None or (index is None and name in index_set.listed):
         return
     lists = (s.over for s in scope.indices.values() if name in s.listed)
     over = index.over if index is not None else next(lists, None)
     if index is not None:
         scope.used.add(name)
-    if over is not None and over != wanted.over:
+    if over is not None and over != index_set.over:
         runs = f"runs over {over}" if index is not None else f"is a label of {over}"
-        which = "subscript" if len(symbol.indices) == 1 else f"{PLACES[i]} subscript"
-        message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {wanted.over}"
-        fitting = [s.name for s in scope.indices.values() if s.over == wanted.over]
-        help = f"write an index over {wanted.over}: {' or '.join(f'`{n}`' for n in fitting)}"
+        which = "subscript" if len(symbol.indices) == 1 else f"{ORDINALS[i]} subscript"
+        message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {index_set.over}"
+        fitting = [s.name for s in scope.indices.values() if s.over == index_set.over]
+        help = f"write an index over {index_set.over}: {' or '.join(f'`{n}`' for n in fitting)}"
         scope.say("L0315", message, scope.within(span, name, last=True), help)
-    elif over is None and not place.claims:
-        is_index(scope, name, span, wanted.listed)
+    elif over is None and not context.claims:
+        is_index(scope, name, span, index_set.listed)
     elif over is None and name in scope.symbols:
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not a label"
         help = "for any label write a name that is nothing else"
@@ -99,30 +103,32 @@ def check_as_declared(
     scope.say("L0314", message, span, f"write `{symbol.text}`")
 
 
-def check_indices(scope: Scope, formula: Formula, place: Place, own: tuple[str, ...]) -> None:
+def check_indices(
+    scope: Scope, formula: Formula, context: FormulaContext, subscripts: tuple[str, ...]
+) -> None:
     """Report indices that are bound or free where they cannot be.
 
     Args:
         scope: what is known so far.
         formula: the formula.
-        place: where it stands.
-        own: the subscripts of what it defines or bounds.
+        context: where it stands.
+        subscripts: the subscripts of what it defines or bounds.
     """
     before = len(scope.diagnostics)
     bound: dict[str, Span] = {}
     free = _free(scope, formula, frozenset(), bound)
     if len(scope.diagnostics) > before:
         return
-    for name, at in bound.items():
-        if name in own or name in free:
-            taken = "a subscript of what is defined" if name in own else "free in the formula"
-            message = f"`{name}` is bound here, and {taken}"
-            scope.say("L0316", message, scope.within(at, name, last=True), another(scope, name))
-    for name, at in free.items():
-        if name not in own and name not in bound and not place.free:
+    for name, span in bound.items():
+        if name in subscripts or name in free:
+            role = "a subscript of what is defined" if name in subscripts else "free in the formula"
+            message = f"`{name}` is bound here, and {role}"
+            scope.say("L0316", message, scope.within(span, name, last=True), another(scope, name))
+    for name, span in free.items():
+        if name not in subscripts and name not in bound and not context.free:
             help = f"sum over it, `sum(… for {name})`, or give what is declared this subscript"
-            message = f"{place.text} leaves the index `{name}` free"
-            scope.say("L0316", message, scope.within(at, name, last=True), help)
+            message = f"{context.text} leaves the index `{name}` free"
+            scope.say("L0316", message, scope.within(span, name, last=True), help)
 
 
 def free_in(scope: Scope, formula: Formula) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ def free_in(scope: Scope, formula: Formula) -> tuple[str, ...]:
 
 
 def _free(
-    scope: Scope, node: tree.Node, taken: frozenset[str], bound: dict[str, Span]
+    scope: Scope, node: tree.Node, bound_outside: frozenset[str], bound: dict[str, Span]
 ) -> dict[str, Span]:
     """The indices that a part of a formula leaves free, each with a place.
 
@@ -144,29 +150,29 @@ def _free(
         subscripts = node.subscripts if isinstance(node, tree.Element) else ()
         names = (*subscripts, *(symbol.rows if symbol else ()))
         return {name: node.span for name in names if name in scope.indices}
-    found: dict[str, Span] = {}
+    free: dict[str, Span] = {}
     inside: dict[str, Span] = {}
     over = node.over if isinstance(node, tree.Aggregate) else ()
-    around = taken.union(over) if over else taken
+    around = bound_outside.union(over) if over else bound_outside
     for child in tree.children(node):
         for name, span in _free(scope, child, around, inside).items():
-            found.setdefault(name, span)
+            free.setdefault(name, span)
     mine: dict[str, Span] = {}
     for name in over:
         if not is_index(scope, name, node.span):
             continue
-        if name in taken or name in mine:
-            at = scope.within(node.span, name, last=True)
-            scope.say("L0316", f"`{name}` is bound already", at, another(scope, name))
+        if name in bound_outside or name in mine:
+            name_span = scope.within(node.span, name, last=True)
+            scope.say("L0316", f"`{name}` is bound already", name_span, another(scope, name))
             break
-        if name not in found and name not in inside:
-            at = scope.within(node.span, name, last=True)
+        if name not in free and name not in inside:
+            name_span = scope.within(node.span, name, last=True)
             help = f"write it as a subscript of what it runs over, or leave `{name}` out"
-            scope.say("L0316", f"`{name}` is bound and does not occur", at, help)
+            scope.say("L0316", f"`{name}` is bound and does not occur", name_span, help)
         mine[name] = node.span
     for name, span in (inside | mine).items():
         bound.setdefault(name, span)
-    return {name: span for name, span in found.items() if name not in mine}
+    return {name: span for name, span in free.items() if name not in mine}
 
 
 def check_labels(scope: Scope, statement: tree.Require) -> None:
@@ -193,7 +199,7 @@ def _elements(statement: tree.Require) -> Iterator[tree.Element]:
             yield item.named
 
 
-def check_exchange(scope: Scope, trend: tree.Trend) -> None:
+def check_exchange(scope: Scope, trend: tree.TrendNode) -> None:
     """Report what is wrong with `L[i] decreasing in r[a] against r[b]`."""
     name, against = trend.name, trend.against
     assert against is not None

@@ -67,7 +67,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ParameterChoice:
     """`c = straightest(log(L - c), 1000)`: a parameter that is chosen before the others are fitted.
 
     Of `count` values that are evenly spaced from its lower bound to the smallest measured L, which
@@ -93,7 +93,7 @@ class Objective:
     loss: str = HUBER.name  # of the rows in `lawdsl.core.losses`
     log: bool = True
     delta: float = 1e-3  # of losses with that parameter
-    choice: Choice | None = None
+    choice: ParameterChoice | None = None
 
     @property
     def row(self) -> Loss:

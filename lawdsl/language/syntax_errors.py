@@ -8,10 +8,10 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import Stop, listed
+from lawdsl.language.expected_tokens import ParseFailure, listed
 from lawdsl.language.keywords import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
 
-Found = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
+Explanation = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
 
 
 def unexpected(
@@ -26,13 +26,13 @@ def unexpected(
         source: the file.
     """
     ended = token.type == "$END"
-    at = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
-    stop = Stop(token, line, at, accepted)
-    code, message, help, words = next(found for rule in _RULES if (found := rule(stop)))
+    position = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
+    stop = ParseFailure(token, line, position, accepted)
+    code, message, help, words = next(explanation for rule in _RULES if (explanation := rule(stop)))
     return Diagnostic(code, message, text=source, span=span_of(words), help=help)
 
 
-def _doubled(p: Stop) -> Found | None:
+def _doubled(p: ParseFailure) -> Explanation | None:
     for sign, code, message, help in (
         ("*", "L0204", "powers are written with `^`", "write `^` for `**`"),
         ("=", "L0209", "equality is written with one `=`", "write `=` for `==`"),
@@ -43,20 +43,20 @@ def _doubled(p: Stop) -> Found | None:
     return None
 
 
-def _superscript(p: Stop) -> Found | None:
+def _superscript(p: ParseFailure) -> Explanation | None:
     if p.token.type == "ORDER" and p.before is not None:
         return "L0204", "powers are written with `^`", "write `^2` for `²`", (p.token,)
     return None
 
 
-def _order_of_derivative(p: Stop) -> Found | None:
+def _order_of_derivative(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.type == "DEL" and p.token.value == "^":
         help = "write ∂²L/∂D∂r or diff(L, D, r)"
         return "L0201", "`^` cannot stand here", help, (p.token,)
     return None
 
 
-def _no_statement(p: Stop) -> Found | None:
+def _no_statement(p: ParseFailure) -> Explanation | None:
     """The line's first word is not a keyword, and no equation follows it."""
     if not p.first:
         return None
@@ -83,7 +83,7 @@ def _statements() -> str:
     return f"begin with {listed(STATEMENTS[3:])}, or write `NAME = formula`"
 
 
-def _ended(p: Stop) -> Found | None:
+def _ended(p: ParseFailure) -> Explanation | None:
     if p.token.type != "$END":
         return None
     last = p.line[-1]
@@ -94,7 +94,7 @@ def _ended(p: Stop) -> Found | None:
     return "L0207", message, help, (last,)
 
 
-def _interval(p: Stop) -> Found | None:
+def _interval(p: ParseFailure) -> Explanation | None:
     if p.before is None or p.before.value != "in":
         return None
     if "LSQB" in p.accepted:
@@ -108,9 +108,9 @@ def _interval(p: Stop) -> Found | None:
     return None
 
 
-def _second_relation(p: Stop) -> Found | None:
+def _second_relation(p: ParseFailure) -> Explanation | None:
     relation = p.token.type == "RELATION" or p.token.value == "="
-    if relation and any(word.type == "RELATION" for word in p.line[: p.at]):
+    if relation and any(word.type == "RELATION" for word in p.line[: p.position]):
         if p.line[0].value == "require" and p.token.value != "=":
             help = "write a second `require` line, or a condition behind `for`"
             return "L0201", "a claim makes one comparison", help, (p.token,)
@@ -120,7 +120,7 @@ def _second_relation(p: Stop) -> Found | None:
     return None
 
 
-def _no_colon(p: Stop) -> Found | None:
+def _no_colon(p: ParseFailure) -> Explanation | None:
     """`uses loss = chinchilla`"""
     if p.line[0].type == "USES" and "COLON" in p.accepted and p.token.type != "$END":
         help = f"write `uses {p.before} : LAW`"
@@ -128,17 +128,17 @@ def _no_colon(p: Stop) -> Found | None:
     return None
 
 
-def _claim_behind_is(p: Stop) -> Found | None:
+def _claim_behind_is(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.value == "is" and p.token.type in ("TREND", "FINITE"):
         help = f"leave the `is` out: `L {p.token}`"
         return "L0201", "behind `is` stands the name of a law", help, (p.before, p.token)
     return None
 
 
-def _mistyped_word(p: Stop) -> Found | None:
+def _mistyped_word(p: ParseFailure) -> Explanation | None:
     """A word that is nearly one of those that may stand here."""
-    shown = (text.strip("`") for text in p.accepted.values())
-    words = [word for word in shown if word in KEYWORDS or word in PLACED]
+    spellings = (text.strip("`") for text in p.accepted.values())
+    words = [word for word in spellings if word in KEYWORDS or word in PLACED]
     words += TRENDS if "TREND" in p.accepted else ()
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
@@ -147,34 +147,34 @@ def _mistyped_word(p: Stop) -> Found | None:
     return None
 
 
-def _conjunction(p: Stop) -> Found | None:
+def _conjunction(p: ParseFailure) -> Explanation | None:
     if p.token.value in ("and", "or"):
         help = "write each condition by itself: `x > 0, x < 1`"
         return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
 
-def _comma_missing(p: Stop) -> Found | None:
+def _comma_missing(p: ParseFailure) -> Explanation | None:
     if p.token.type == "NAME" and p.after is not None and p.after.value == "=" and p.before:
         message = f"a comma is missing between `{p.before}` and `{p.token}`"
         return "L0203", message, "write `,` between them", (p.before, p.token)
     return None
 
 
-def _keyword_as_name(p: Stop) -> Found | None:
+def _keyword_as_name(p: ParseFailure) -> Explanation | None:
     if p.token.value in KEYWORDS and "NAME" in p.accepted:
         message = f"`{p.token}` is a word of the language and cannot be a name"
         return "L0206", message, "choose another name", (p.token,)
     return None
 
 
-def _unit_after_text(p: Stop) -> Found | None:
+def _unit_after_text(p: ParseFailure) -> Explanation | None:
     if p.token.value == "unit" and p.before is not None and p.before.type == "STRING":
         return "L0201", "the unit stands before the text", "move the text to the end", (p.token,)
     return None
 
 
-def _value_for_unknown(p: Stop) -> Found | None:
+def _value_for_unknown(p: ParseFailure) -> Explanation | None:
     kind = str(p.line[0])
     if p.token.value == "=" and kind == "given":
         help = "its user gives it; a number that is known and may be changed is a `setting`"
@@ -189,7 +189,7 @@ def _value_for_unknown(p: Stop) -> Found | None:
     return None
 
 
-def _name_first(p: Stop) -> Found | None:
+def _name_first(p: ParseFailure) -> Explanation | None:
     if p.token.type == "NUMBER" and p.before is p.line[0] and "NAME" in p.accepted:
         if p.before.value in ("parameter", "variable"):
             message = "a domain begins with the name"
@@ -197,7 +197,7 @@ def _name_first(p: Stop) -> Found | None:
     return None
 
 
-def _equation_as_claim(p: Stop) -> Found | None:
+def _equation_as_claim(p: ParseFailure) -> Explanation | None:
     if p.token.value == "=" and p.line[0].value == "require":
         help = "claims use <, <=, >, >=, `is`, `->`, `finite`, `increasing in` and their like"
         if any(word.value == "as" for word in p.line):
@@ -206,14 +206,14 @@ def _equation_as_claim(p: Stop) -> Found | None:
     return None
 
 
-def _unequal(p: Stop) -> Found | None:
+def _unequal(p: ParseFailure) -> Explanation | None:
     if p.token.type == "UNEQUAL":
         help = "the relations are <, <=, > and >="
         return "L0101", "`!=` has no place in a law", help, (p.token,)
     return None
 
 
-def _number_spelling(p: Stop) -> Found | None:
+def _number_spelling(p: ParseFailure) -> Explanation | None:
     if p.token.value in (".", ".."):
         message = f"`{p.token}` cannot stand here"
         return "L0201", message, "write numbers as 0.5 or 1.0", (p.token,)
@@ -224,14 +224,14 @@ def _number_spelling(p: Stop) -> Found | None:
     return None
 
 
-def _dotted_function(p: Stop) -> Found | None:
-    if p.token.value == "(" and p.at > 2 and p.line[p.at - 2].value == ".":
+def _dotted_function(p: ParseFailure) -> Explanation | None:
+    if p.token.value == "(" and p.position > 2 and p.line[p.position - 2].value == ".":
         message = "a dotted name is that of a law, not of a function"
-        return "L0201", message, f"write `{p.before}(…)`", (p.line[p.at - 3], p.token)
+        return "L0201", message, f"write `{p.before}(…)`", (p.line[p.position - 3], p.token)
     return None
 
 
-def _number_as_label(p: Stop) -> Found | None:
+def _number_as_label(p: ParseFailure) -> Explanation | None:
     if p.token.type != "NUMBER" or set(p.accepted) != {"NAME"} or p.bracket is None:
         return None
     if p.bracket.value == "{":
@@ -241,27 +241,27 @@ def _number_as_label(p: Stop) -> Found | None:
     return "L0201", "a subscript is a name", help, (p.token,)
 
 
-def _set_behind_for(p: Stop) -> Found | None:
+def _set_behind_for(p: ParseFailure) -> Explanation | None:
     if p.token.value == "in" and set(p.accepted) == {"COMMA", "RPAR"} and p.before is not None:
         help = f"write `for {p.before}`: an index has its set from its own line"
         return "L0201", "`in` cannot stand here", help, (p.token,)
     return None
 
 
-def _reading(p: Stop) -> Found | None:
+def _reading(p: ParseFailure) -> Explanation | None:
     """What is read of a run, written in another way than `L(step = 1000)`."""
-    if p.line[0].value != "measure" or p.before is None or "=" not in p.line[: p.at]:
+    if p.line[0].value != "measure" or p.before is None or "=" not in p.line[: p.position]:
         return None
-    place = p.bracket is not None and (
+    in_condition = p.bracket is not None and (
         p.token.type == "RELATION" or p.token.value == "=" or p.before.type == "NAME"
     )
-    if place or p.token.value == "at" or (p.before.value == "]" and p.token.value == "("):
+    if in_condition or p.token.value == "at" or (p.before.value == "]" and p.token.value == "("):
         help = "write a reading of the runs of a label as `L(step = 1000)`"
         return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
 
-def _operator_missing(p: Stop) -> Found | None:
+def _operator_missing(p: ParseFailure) -> Explanation | None:
     begins = p.token.type in ("NAME", "NUMBER", "DEL") or p.token.value == "("
     if begins and p.before is not None and "STAR" in p.accepted:
         message = f"an operator is missing between `{p.before}` and `{p.token}`"
@@ -272,25 +272,25 @@ def _operator_missing(p: Stop) -> Found | None:
     return None
 
 
-def _other_bracket(p: Stop) -> Found | None:
+def _other_bracket(p: ParseFailure) -> Explanation | None:
     if p.token.value in ("[", "{") and "LPAR" in p.accepted:
         message = f"`{p.token}` is not a bracket of formulas"
         return "L0201", message, "use `(` and `)`", (p.token,)
     closer = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
-    expected = [shown for shown in closer if closer[shown] in p.accepted]
+    expected = [bracket for bracket in closer if closer[bracket] in p.accepted]
     if p.token.value in closer and expected:
         message = f"`{p.token}` closes a bracket of another kind"
-        help = f"close it with {listed([f'`{shown}`' for shown in expected])}"
+        help = f"close it with {listed([f'`{bracket}`' for bracket in expected])}"
         return "L0201", message, help, (p.token,)
     return None
 
 
-def _any(p: Stop) -> Found:
+def _any(p: ParseFailure) -> Explanation:
     message = f"`{p.token}` cannot stand here"
     return "L0201", message, f"expected {p.expected}", (p.token,)
 
 
-_RULES: tuple[Callable[[Stop], Found | None], ...] = (
+_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _doubled,
     _superscript,
     _order_of_derivative,

@@ -89,13 +89,13 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Derivative(Node):
-    """∂ⁿ of a name by one or more names: `by` repeats a name that is derived by twice.
+    """∂ⁿ of a name by one or more names: `wrt` repeats a name that is derived by twice.
 
     `order` is the n as written; `formulas` reports one that is not the number of names.
     """
 
     of: Named
-    by: tuple[Named, ...]
+    wrt: tuple[Named, ...]
     order: int
 
 
@@ -115,7 +115,7 @@ Formula = Number | Name | Element | Negative | Sum | Product | Power | Call | De
 
 
 @dataclass(frozen=True, slots=True)
-class Bound(Node):
+class BoundNode(Node):
     """`> formula`, `<= formula`, …"""
 
     relation: str
@@ -123,11 +123,11 @@ class Bound(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Interval(Node):
-    left: str
+class IntervalNode(Node):
+    opening: str
     lower: Formula
     upper: Formula
-    right: str
+    closing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Simplex(Node):
     """`in simplex`: none below 0, and over the last subscript they sum to 1."""
 
 
-Domain = Bound | Interval | Simplex
+Domain = BoundNode | IntervalNode | Simplex
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,10 @@ class UnitOf(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Node):
-    left: Formula
+class ComparisonNode(Node):
+    lhs: Formula
     relation: str
-    right: Formula
+    rhs: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Finite(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Trend(Node):
+class TrendNode(Node):
     """`L increasing in N`; word is increasing, decreasing, convex or concave.
 
     `against` is what falls as much as `name` rises: `L decreasing in r[a] against r[b]`.
@@ -188,7 +188,7 @@ class Trend(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit(Node):
+class LimitNode(Node):
     """`L -> target as N -> value, …`, the variables going to their values one after another."""
 
     formula: Formula
@@ -204,7 +204,7 @@ class Reduction(Node):
     law: str
 
 
-Claim = Comparison | Finite | Trend | Limit | Reduction
+Claim = ComparisonNode | Finite | TrendNode | LimitNode | Reduction
 
 
 # Statements
@@ -218,7 +218,7 @@ class Section(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Source(Node):
+class SourceNode(Node):
     text: str
 
 
@@ -228,7 +228,7 @@ class Extends(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Range(Node):
+class RangeNode(Node):
     """`1..30`, its ends as they were written."""
 
     first: str
@@ -236,7 +236,7 @@ class Range(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Node):
+class ListedNode(Node):
     """`{web, code, books}`"""
 
     labels: tuple[str, ...]
@@ -250,7 +250,7 @@ class Index(Node):
     """
 
     names: tuple[str, ...]
-    over: str | Range | Listed
+    over: str | RangeNode | ListedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class Hold(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Measure(Node):
+class MeasureNode(Node):
     """`measure k2[d] = L(step = 0) - L(step = 5000)`: how a variable is measured, for each label."""
 
     name: Named
@@ -295,8 +295,8 @@ class Measure(Node):
 class Identify(Node):
     """`identify sum(t[i, j] for j) = 0`: of parameters that give one law, those that are meant."""
 
-    left: Formula
-    right: Formula
+    lhs: Formula
+    rhs: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ class Label(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen(Node):
+class ConditionNode(Node):
     """`S >= 10000`, `domain = "Github"`: the rows that a step takes."""
 
     name: str
@@ -343,13 +343,13 @@ class Chosen(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Node):
+class StepNode(Node):
     """`step mixing.size by mixture, domain where S >= 10000 at N = N_target`"""
 
     law: str
-    by: tuple[str, ...]
-    where: tuple[Chosen, ...]
-    at: tuple[tuple[str, Formula], ...]
+    groups: tuple[str, ...]
+    conditions: tuple[ConditionNode, ...]
+    point: tuple[tuple[str, Formula], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,33 +369,33 @@ class Maximize(Node):
 class Equality(Node):
     """`6*N*D = C`"""
 
-    left: Formula
-    right: Formula
+    lhs: Formula
+    rhs: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class Subject(Node):
     """`subject to general(N, D, r = 1 - r_d) <= (1 + T)*L0  "what it is for"`"""
 
-    relations: tuple[Comparison | Equality, ...]
+    relations: tuple[ComparisonNode | Equality, ...]
     doc: str | None
 
 
 Statement = (
     Section
-    | Source
+    | SourceNode
     | Extends
     | Index
     | Declaration
     | Definition
     | Hold
-    | Measure
+    | MeasureNode
     | Identify
     | Require
     | Minimize
     | StartGrid
     | StartPoint
-    | Step
+    | StepNode
     | Uses
     | Maximize
     | Subject
@@ -403,7 +403,7 @@ Statement = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """One logical line: a statement, the comments that stood above or inside it, the one behind it.
 
     A line without statement holds comments that end the file or a paragraph.
@@ -416,14 +416,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SyntaxTree:
     """A whole file in order of its lines.
 
-    `lost` are the words of the lines that could not be read: they may have been declared there.
+    `unread_names` are the words of the lines that could not be read: they may have been declared there.
     """
 
-    lines: tuple[Line, ...]
-    lost: frozenset[str] = field(default=frozenset(), compare=False)
+    lines: tuple[SourceLine, ...]
+    unread_names: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -437,14 +437,14 @@ def name_of(named: Named) -> str:
 
 def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for name in _parts(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
         if isinstance(value, Node):
-            found.append(value)
+            nodes.append(value)
         elif isinstance(value, tuple):
-            _collect(value, found)
-    return found
+            _collect(value, nodes)
+    return nodes
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -463,9 +463,9 @@ def _parts(kind: type) -> tuple[str, ...]:
     return tuple(spec.name for spec in fields(kind) if spec.name not in plain)
 
 
-def _collect(parts: tuple[object, ...], found: list[Node]) -> None:
+def _collect(parts: tuple[object, ...], nodes: list[Node]) -> None:
     for part in parts:
         if isinstance(part, Node):
-            found.append(part)
+            nodes.append(part)
         elif isinstance(part, tuple):
-            _collect(part, found)
+            _collect(part, nodes)

@@ -133,8 +133,8 @@ def _add(found: General, ground: Grounding, rest: Rest) -> None:
     labels = ground.instance.of(ground.declared, rest.index)
     parts = [renamed(rest.body, {rest.index: label}) for label in labels]
     terms = [found.law.to_sympy(ground(part, ground.rows)) for part in parts]
-    function = "prod" if rest.whole.startswith("prod") else "sum"
-    symbol = sp.Symbol(rest.whole, **found.law.symbols[rest.name].assumptions0)
+    function = "prod" if rest.full_sum.startswith("prod") else "sum"
+    symbol = sp.Symbol(rest.full_sum, **found.law.symbols[rest.name].assumptions0)
     here = terms[labels.index(rest.index)]
     found.wholes[symbol] = Whole(function, rest.index, found.whole(here), rest.depends)
     left = symbol

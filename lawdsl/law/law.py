@@ -18,7 +18,7 @@ import sympy as sp
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
-from lawdsl.language.fix_and_tie import check_kept, held, statements_of
+from lawdsl.language.fix_and_tie import check_bounds_kept, statements_of, with_fixed_and_tied
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels
@@ -235,7 +235,7 @@ class Law:
                 raise self._lacks("setting", name, known)
         _check_finite("setting", values)
         changed = self._with(values)
-        check_kept(self.root or self.declarations, dict(changed.given))
+        check_bounds_kept(self.root or self.declarations, dict(changed.given))
         return changed._changed() if self.held else changed
 
     def at(self, **values: float) -> Law:
@@ -317,7 +317,7 @@ class Law:
         for bound in self.added:
             found = add_bound(found, bound)
         if self.held:
-            found = held(found, self.held, dict(self.given), self.dropped)
+            found = with_fixed_and_tied(found, self.held, dict(self.given), self.dropped)
         return replace(self, declarations=found, root=root)
 
     @property

@@ -136,9 +136,9 @@ def _task(
     settings = {name: number for name, number in given.items() if name in own}
     return Task(
         law=law.with_settings(**settings) if settings else law,
-        by=step.by,
+        by=step.group_by,
         where=tuple((c.name, c.relation, _compared(c.value, known)) for c in step.where),
-        at={name: _number(formula, known) for name, formula in step.at},
+        at={name: _number(formula, known) for name, formula in step.point},
         columns={name: columns[name] for name in step.names if name in columns},
     )
 

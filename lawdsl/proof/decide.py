@@ -122,7 +122,7 @@ def _decide(
     signs = Signs(box, valued=True)
     parts = parts_of(law, formulas(claim.claim), box)
     search = goal = None
-    if isinstance(claim.claim, tree.Comparison | tree.Trend):
+    if isinstance(claim.claim, tree.ComparisonNode | tree.TrendNode):
         goal = goal_of(law, claim.claim, box)
         search = Search(box, goal, parts)
         if search.found is not None:
@@ -131,7 +131,7 @@ def _decide(
     match claim.claim:
         case tree.Finite():
             verdict = _finite(box, doubted, signs)
-        case tree.Limit() as stated:
+        case tree.LimitNode() as stated:
             verdict = _limit(law, box, stated, signs)
         case tree.Reduction() as stated:
             verdict = _reduction(law, box, stated, signs)
@@ -161,7 +161,7 @@ def _finite(box: Box, doubted: Sequence[AnyDoubt], signs: Signs) -> Verdict:
     return undecided(doubted[0].blame)
 
 
-def _limit(law: Law, box: Box, stated: tree.Limit, signs: Signs) -> Verdict:
+def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: Signs) -> Verdict:
     """All names go to their places at once."""
     places = {law.symbols[tree.name_of(name)]: law.to_sympy(at) for name, at in stated.approaches}
     opaque = tuple(s.name for s in box.lets if s in places)

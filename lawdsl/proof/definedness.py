@@ -262,11 +262,11 @@ class _Parts:
         return self.law.to_sympy(node, self.opaque, self.extra).xreplace(dict(places))
 
     def _slope(self, node: tree.Derivative, places: Places) -> SlopeDoubt:
-        by = {self.law.symbols[tree.name_of(name)] for name in node.by}
+        by = {self.law.symbols[tree.name_of(name)] for name in node.wrt}
         opaque = (*self.opaque, *(s.name for s in by))
         of = self.law.to_sympy(tree.Name(tree.name_of(node.of)), opaque, self.extra)
         kinks = tuple(kink.xreplace(dict(places)) for kink in _kinks(of, by))
-        first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.by)]
+        first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.wrt)]
         slopes = tuple(self._algebra(part, places) for part in (node, *first))
         return SlopeDoubt(node, print_formula(node), slopes, kinks)
 

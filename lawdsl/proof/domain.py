@@ -74,12 +74,12 @@ def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
     names: list[tree.Named] = [name for name, _ in claim.conditions] if claim else []
     for node in tree.walk(claim.claim) if claim else ():
         if isinstance(node, tree.Derivative):
-            names += node.by
-        elif isinstance(node, tree.Trend) and node.against is None:
+            names += node.wrt
+        elif isinstance(node, tree.TrendNode) and node.against is None:
             names.append(node.name)  # else a share: 1 minus the others is nothing by itself
         elif isinstance(node, tree.Call):
             names += [name for name, _ in node.keywords]
-        elif isinstance(node, tree.Limit):
+        elif isinstance(node, tree.LimitNode):
             names += [name for name, _ in node.approaches]
     kinds = law.declarations.symbols
     plain = map(tree.name_of, names)

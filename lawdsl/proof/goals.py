@@ -37,7 +37,7 @@ def claim_text(claim: Claim) -> str:
     for named, relations in claim.conditions:
         own = named.subscripts if isinstance(named, tree.Element) else ()
         name = tree.name_of(named)
-        items = [tree.Item(name, tree.Bound(r, at), own) for r, at in relations]
+        items = [tree.Item(name, tree.BoundNode(r, at), own) for r, at in relations]
         shown += (", " if " for " in shown else " for ") + print_items(items)
     return shown
 
@@ -45,28 +45,28 @@ def claim_text(claim: Claim) -> str:
 def formulas(claim: tree.Claim) -> list[tree.Formula]:
     """The formulas that must have a value for a claim to make sense."""
     match claim:
-        case tree.Comparison(left, _, right):
+        case tree.ComparisonNode(left, _, right):
             return [left, right]
-        case tree.Limit(formula, target):
+        case tree.LimitNode(formula, target):
             infinite = isinstance(target, tree.Name) and target.text == "oo"
             return [formula] if infinite else [formula, target]
     return [claim.formula]
 
 
-def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
+def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> Goal:
     """What a comparison or trend asks to be positive.
 
     `L increasing in N` says ∂L/∂N > 0, and `L convex in N` says ∂²L/∂N² >= 0. At a closed end a
     derivative is what the derivative inside tends to, which is the one-sided derivative there.
     """
-    if isinstance(claim, tree.Comparison):
+    if isinstance(claim, tree.ComparisonNode):
         sense = 1 if claim.relation in (">", ">=") else -1
-        difference = law.to_sympy(claim.left) - law.to_sympy(claim.right)
-        shown = print_formula(claim.left)
-        if isinstance(claim.right, tree.Negative):
-            shown = print_formula(tree.Sum((("+", claim.left), ("+", claim.right.operand))))
-        elif claim.right != tree.Number("0"):
-            shown = print_formula(tree.Sum((("+", claim.left), ("-", claim.right))))
+        difference = law.to_sympy(claim.lhs) - law.to_sympy(claim.rhs)
+        shown = print_formula(claim.lhs)
+        if isinstance(claim.rhs, tree.Negative):
+            shown = print_formula(tree.Sum((("+", claim.lhs), ("+", claim.rhs.operand))))
+        elif claim.rhs != tree.Number("0"):
+            shown = print_formula(tree.Sum((("+", claim.lhs), ("-", claim.rhs))))
         return Goal(_folded(law, box, sense * difference), claim.relation in "<>", shown, sense)
     if claim.against is not None:
         return _exchange(law, claim, claim.against, box)
@@ -81,7 +81,7 @@ def goal_of(law: Law, claim: tree.Comparison | tree.Trend, box: Box) -> Goal:
     return Goal(_folded(law, box, sense * slope), order == 1, shown, sense)
 
 
-def _exchange(law: Law, claim: tree.Trend, against: tree.Named, box: Box) -> Goal:
+def _exchange(law: Law, claim: tree.TrendNode, against: tree.Named, box: Box) -> Goal:
     """One share rises as another falls: the difference of the slopes. That which is 1 minus the
     others moves with them, and has none of its own."""
     sense = 1 if claim.word == "increasing" else -1

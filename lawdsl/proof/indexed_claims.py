@@ -15,7 +15,7 @@ from itertools import islice
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
 from lawdsl.language import tree
-from lawdsl.language.instances.claims import MOST, claim_at, coincidences, labels_of
+from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences, labels_of
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
@@ -55,11 +55,11 @@ def check_labelled(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Ve
 def _decided(law: Law, claim: Claim, clock: Clock) -> Verdict:
     declared = law.declarations
     names = _names(declared, claim)
-    if len(names) > MOST:
-        return undecided(f"it names more than {MOST} labels")
-    places = list(islice(_places(declared, claim, names), MOST + 1))
-    if len(places) > MOST:
-        return undecided(f"its names stand for labels in more than {MOST} ways")
+    if len(names) > MAX_ASSIGNMENTS:
+        return undecided(f"it names more than {MAX_ASSIGNMENTS} labels")
+    places = list(islice(_places(declared, claim, names), MAX_ASSIGNMENTS + 1))
+    if len(places) > MAX_ASSIGNMENTS:
+        return undecided(f"its names stand for labels in more than {MAX_ASSIGNMENTS} ways")
     general = _each(_general, law, claim, places, clock, of=GENERAL)
     worst = _worst([_open_question(verdict) for verdict in general])
     if worst.verdict == "proved":
@@ -192,7 +192,7 @@ def _places(
 def _with_itself(claim: Claim, places: Mapping[str, str]) -> bool:
     """Whether one and the same share would rise and fall."""
     stated = claim.claim
-    if not isinstance(stated, tree.Trend) or not isinstance(stated.against, tree.Element):
+    if not isinstance(stated, tree.TrendNode) or not isinstance(stated.against, tree.Element):
         return False
     moved = (stated.name, stated.against)
     labels = [
@@ -230,13 +230,13 @@ def _general(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) 
     for rest in ground.rests.values():
         if moved & rest.depends:
             name = sorted(moved & rest.depends)[0]
-            return undecided(f"how `{rest.whole}` changes with {name} is not known")
+            return undecided(f"how `{rest.full_sum}` changes with {name} is not known")
     found = check_claim(own, stated, seconds=seconds)
     if found.condition and any(rest.name in found.condition for rest in ground.rests.values()):
         return undecided(f"it depends on sums: {found.condition}")
     for rest in ground.rests.values():
         if not _has_value(law, claim, places, rest, seconds):
-            return undecided(f"whether `{rest.whole}` has a value is not known")
+            return undecided(f"whether `{rest.full_sum}` has a value is not known")
     return found
 
 
@@ -262,10 +262,10 @@ def _moved(claim: tree.Claim) -> set[str]:
     found: set[str] = set()
     for node in tree.walk(claim):
         if isinstance(node, tree.Derivative):
-            found |= set(map(str, node.by))
-        elif isinstance(node, tree.Trend):
+            found |= set(map(str, node.wrt))
+        elif isinstance(node, tree.TrendNode):
             found |= {str(name) for name in (node.name, node.against) if name is not None}
-        elif isinstance(node, tree.Limit):
+        elif isinstance(node, tree.LimitNode):
             found |= {str(name) for name, _ in node.approaches}
     return found
 
@@ -326,7 +326,7 @@ def _left_out(
     """The label whose share is 1 minus the others: what falls as another rises, or the last."""
     found = {}
     stated = claim.claim
-    against = stated.against if isinstance(stated, tree.Trend) else None
+    against = stated.against if isinstance(stated, tree.TrendNode) else None
     for symbol in declared.symbols.values():
         if symbol.kind == "variable" and symbol.simplex:
             label = labels[declared.indices[symbol.indices[-1]].over][-1]

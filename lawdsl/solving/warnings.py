@@ -82,7 +82,9 @@ def _ignored_variables(posed: FormulatedQuestion, source: FitSource) -> list[str
     """The variables that the question gives values to and the fitted law lacks."""
     names = (*source.rests, *(q.name for q in source.law.variables))
     known = {name.partition("[")[0] for name in names}
-    given = [n for v in posed.question.values.values() if v.use == source.use for n, _ in v.at]
+    given = [
+        n for v in posed.question.values.values() if v.use == source.use for n, _ in v.arguments
+    ]
     return [name for name in dict.fromkeys(given) if name not in known]
 
 

@@ -114,7 +114,7 @@ class Problem:
 
 def problem_of(case: Case) -> Problem:
     claim = case.claim.claim
-    assert isinstance(claim, (tree.Comparison, tree.Trend))
+    assert isinstance(claim, (tree.ComparisonNode, tree.TrendNode))
     box = domain_of(case.law, case.claim)
     goal = goal_of(case.law, claim, box)
     numbers = {s: sp.Rational(v.numerator, v.denominator) for s, v in box.settings.items()}

@@ -28,10 +28,10 @@ class Slope:
 def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
     """What a claim says of a derivative of the output; None where it says something else."""
     match claim:
-        case tree.Trend(tree.Name(of), word, name) if of == law.output:
+        case tree.TrendNode(tree.Name(of), word, name) if of == law.output:
             by = (tree.name_of(name),) * (2 if word in ("convex", "concave") else 1)
             return Slope(by, 1 if word in ("increasing", "convex") else -1)
-        case tree.Comparison(left, relation, right):
+        case tree.ComparisonNode(left, relation, right):
             if _number(law, left) == 0:
                 left, relation, right = right, FLIPPED[relation], left
             sense = 1 if relation.startswith(">") else -1
@@ -42,7 +42,7 @@ def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
                 and left.of == law.output
                 and _number(law, right) == 0
             ):
-                return Slope(tuple(map(tree.name_of, left.by)), sense)
+                return Slope(tuple(map(tree.name_of, left.wrt)), sense)
     return None
 
 

@@ -14,8 +14,8 @@ from lawdsl.language.instances.instance import Instance
 from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.language.tree import Formula, Named
 
-MOST = 24  # ways in which the names of one claim may stand for labels
-FITTED = 12  # and those that are looked at for the labels of a table
+MAX_ASSIGNMENTS = 24  # ways in which the names of one claim may stand for labels
+MAX_ASSIGNMENTS_OF_TABLE = 12  # and those that are looked at for the labels of a table
 
 
 def instantiated(declared: Declarations, instance: Instance) -> Declarations:
@@ -30,11 +30,11 @@ def instantiated(declared: Declarations, instance: Instance) -> Declarations:
     ground = Grounding(declared, instance)
     assert declared.output.formula is not None
     ground(declared.output.formula, ground.rows)
-    claims = [stated for claim in declared.claims for stated in _stated(ground, claim)]
+    claims = [stated for claim in declared.claims for stated in _instances_of(ground, claim)]
     return replace(written_out(ground), claims=tuple(claims))
 
 
-def _stated(ground: Grounding, claim: Claim) -> Iterator[Claim]:
+def _instances_of(ground: Grounding, claim: Claim) -> Iterator[Claim]:
     """A claim at all labels that its names may stand for."""
     declared = ground.declared
     names = labels_of(declared, claim)
@@ -43,12 +43,12 @@ def _stated(ground: Grounding, claim: Claim) -> Iterator[Claim]:
         return
     free = [name for name in names if name not in ground.rows]
     sets = [ground.instance.labels[names[name]] for name in free]
-    if math.prod(map(len, sets)) > FITTED:
+    if math.prod(map(len, sets)) > MAX_ASSIGNMENTS_OF_TABLE:
         return
     for labels in product(*sets):
-        places = dict(zip(free, labels, strict=True))
-        if len({places[name] for name in fresh}) == len(fresh):
-            stated = claim_at(ground, claim, places)
+        assignment = dict(zip(free, labels, strict=True))
+        if len({assignment[name] for name in fresh}) == len(fresh):
+            stated = claim_at(ground, claim, assignment)
             if stated is not None:
                 yield stated
 
@@ -58,19 +58,19 @@ def labels_of(declared: Declarations, claim: Claim) -> dict[str, str]:
 
     Those are indices, and names that a claim brings in for any label.
     """
-    found: dict[str, str] = {}
+    sets: dict[str, str] = {}
     bound: set[str] = set()
     for node in _nodes(claim):
         if isinstance(node, tree.Aggregate):
             bound |= set(node.over)
         if not isinstance(node, tree.Element) or node.name not in declared.symbols:
             continue
-        own = declared.symbols[node.name].indices
-        for name, index in zip(node.subscripts, own, strict=True):
-            wanted = declared.indices[index]
-            if name in declared.indices or name not in wanted.listed:
-                found.setdefault(name, wanted.over)
-    return {name: over for name, over in found.items() if name not in bound}
+        indices = declared.symbols[node.name].indices
+        for name, index in zip(node.subscripts, indices, strict=True):
+            index_set = declared.indices[index]
+            if name in declared.indices or name not in index_set.listed:
+                sets.setdefault(name, index_set.over)
+    return {name: over for name, over in sets.items() if name not in bound}
 
 
 def _nodes(claim: Claim) -> Iterator[tree.Node]:
@@ -88,11 +88,11 @@ def coincidences(declared: Declarations, names: Mapping[str, str]) -> Iterator[d
     Names that a claim brings in stand for different labels; an index may have that of another.
     """
 
-    def extended(done: dict[str, str], left: list[str]) -> Iterator[dict[str, str]]:
-        if not left:
+    def extended(done: dict[str, str], remaining: list[str]) -> Iterator[dict[str, str]]:
+        if not remaining:
             yield done
             return
-        name, *rest = left
+        name, *rest = remaining
         firsts = {f for n, f in done.items() if names[n] == names[name]}
         yield from extended({**done, name: name}, rest)
         for first in sorted(firsts):
@@ -103,28 +103,28 @@ def coincidences(declared: Declarations, names: Mapping[str, str]) -> Iterator[d
     yield from extended({}, list(names))
 
 
-def claim_at(ground: Grounding, claim: Claim, places: Mapping[str, str]) -> Claim | None:
+def claim_at(ground: Grounding, claim: Claim, assignment: Mapping[str, str]) -> Claim | None:
     """A claim at labels; None where it speaks of what the law of these rows does not have."""
-    return _Stated(ground, places).claim(claim)
+    return _ClaimInstance(ground, assignment).claim(claim)
 
 
 class _Absent(Exception):
     """What a claim speaks of is not there."""
 
 
-class _Stated:
+class _ClaimInstance:
     """Claims at labels, over the symbols of one grounding."""
 
-    def __init__(self, ground: Grounding, places: Mapping[str, str]) -> None:
+    def __init__(self, ground: Grounding, assignment: Mapping[str, str]) -> None:
         self.ground, self.declared = ground, ground.declared
-        self.places = {**ground.rows, **places}
+        self.assignment = {**ground.rows, **assignment}
 
     def claim(self, claim: Claim) -> Claim | None:
         before = self.ground.collected()
         try:
             stated = self._claim(claim.claim)
             conditions = tuple(
-                (self._name(named), tuple((r, self._formula(at)) for r, at in relations))
+                (self._name(named), tuple((r, self._formula(limit)) for r, limit in relations))
                 for named, relations in claim.conditions
             )
             new = [s for n, s in self.ground.symbols.items() if n not in before.symbols]
@@ -137,20 +137,20 @@ class _Stated:
 
     def _claim(self, claim: tree.Claim) -> tree.Claim:
         match claim:
-            case tree.Comparison(left, _, right):
-                return replace(claim, left=self._formula(left), right=self._formula(right))
+            case tree.ComparisonNode(lhs, _, rhs):
+                return replace(claim, lhs=self._formula(lhs), rhs=self._formula(rhs))
             case tree.Finite(formula):
                 return replace(claim, formula=self._formula(formula))
-            case tree.Trend(formula, _, name, against):
+            case tree.TrendNode(formula, _, name, against):
                 if against is None:
                     return replace(claim, formula=self._formula(formula), name=self._name(name))
                 return self._exchange(claim, against)
-            case tree.Limit(formula, target, approaches):
-                ways = tuple((self._name(n), self._formula(at)) for n, at in approaches)
-                return tree.Limit(self._formula(formula), self._formula(target), ways)
+            case tree.LimitNode(formula, target, approaches):
+                targets = tuple((self._name(n), self._formula(value)) for n, value in approaches)
+                return tree.LimitNode(self._formula(formula), self._formula(target), targets)
         raise _Absent
 
-    def _exchange(self, claim: tree.Trend, against: Named) -> tree.Claim:
+    def _exchange(self, claim: tree.TrendNode, against: Named) -> tree.Claim:
         """`L decreasing in r[a] against r[b]`; of the law, or of a name for a part of it."""
         if not isinstance(claim.formula, (tree.Name, tree.Element)):
             raise _Absent
@@ -158,7 +158,7 @@ class _Stated:
         rises, falls = self._name(claim.name), self._name(against)
         if rises == falls:
             raise _Absent
-        return tree.Trend(of, claim.word, rises, falls)
+        return tree.TrendNode(of, claim.word, rises, falls)
 
     def _formula(self, node: Formula) -> Formula:
         match node:
@@ -166,9 +166,11 @@ class _Stated:
                 return node
             case tree.Element(name) if name == self.declared.output.name:
                 return tree.Name(self._output(node))
-            case tree.Derivative(of, by, order):
-                whole = of if isinstance(of, tree.Element) else tree.Name(of)
-                return tree.Derivative(self._output(whole), tuple(map(self._name, by)), order)
+            case tree.Derivative(of, wrt, order):
+                differentiated = of if isinstance(of, tree.Element) else tree.Name(of)
+                return tree.Derivative(
+                    self._output(differentiated), tuple(map(self._name, wrt)), order
+                )
             case tree.Negative(operand):
                 return tree.Negative(self._formula(operand))
             case tree.Sum(terms):
@@ -181,28 +183,28 @@ class _Stated:
                 return tree.Call(function, tuple(map(self._formula, arguments)))
             case tree.Call():
                 raise _Absent
-        return self.ground(node, self.places)
+        return self.ground(node, self.assignment)
 
     def _output(self, node: Formula) -> str:
         """The name of the output, or of a let, at the labels of the rows."""
         if isinstance(node, tree.Name):
-            self.ground(node, self.places)
+            self.ground(node, self.assignment)
             return node.text
         assert isinstance(node, tree.Element)
         output = self.declared.output
         if node.name != output.name:
             return self._name(node)
-        at = [self.places.get(s, s) for s in node.subscripts]
-        if at != [self.ground.rows[index] for index in output.indices]:
+        labels = [self.assignment.get(s, s) for s in node.subscripts]
+        if labels != [self.ground.rows[index] for index in output.indices]:
             raise _Absent
         return output.name
 
     def _name(self, named: Named) -> str:
         """The name of one element."""
         if isinstance(named, str):
-            self.ground(tree.Name(named), self.places)
+            self.ground(tree.Name(named), self.assignment)
             return named
-        found = self.ground(named, self.places)
-        if not isinstance(found, tree.Name):
+        element = self.ground(named, self.assignment)
+        if not isinstance(element, tree.Name):
             raise _Absent
-        return found.text
+        return element.text

@@ -9,9 +9,9 @@ from itertools import product
 from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import tree
 from lawdsl.language.declarations import remember, sort_symbols
-from lawdsl.language.fix_and_tie import hold
+from lawdsl.language.fix_and_tie import fix_and_tie
 from lawdsl.language.instances.grounding import Grounding
-from lawdsl.language.instances.identities import Holding, identified
+from lawdsl.language.instances.identities import Tie, identified
 from lawdsl.language.objective import read_target
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.scope import Scope
@@ -29,18 +29,21 @@ def written_out(ground: Grounding) -> Declarations:
     output = declared.output
     assert output.formula is not None
     formula = ground(output.formula, ground.rows)
-    order = {name: place for place, name in enumerate(declared.symbols)}
-    found = ground.symbols
-    symbols = {n: found[n] for n in sorted(found, key=lambda n: order.get(ground.of[n], -1))}
+    order = {name: position for position, name in enumerate(declared.symbols)}
+    ground_symbols = ground.symbols
+    symbols = {
+        n: ground_symbols[n]
+        for n in sorted(ground_symbols, key=lambda n: order.get(ground.of[n], -1))
+    }
     holds = [*ground.ties]
     if not instance.open:  # else other labels share in what is identified
         holds += identified(declared, instance, ground, symbols)
-    symbols = _held(declared.text, symbols, holds)
-    own = Symbol(output.name, "output", output.span, unit=output.unit, doc=output.doc)
+    symbols = _with_fixed(declared.text, symbols, holds)
+    bare_output = Symbol(output.name, "output", output.span, unit=output.unit, doc=output.doc)
     return replace(
         declared,
-        symbols={**symbols, output.name: replace(own, formula=formula)},
-        output=replace(own, formula=formula),
+        symbols={**symbols, output.name: replace(bare_output, formula=formula)},
+        output=replace(bare_output, formula=formula),
         claims=(),
         grids=() if instance.open else tuple(_grids(declared, ground, symbols)),
         points=() if instance.open else tuple(_points(declared, ground, symbols)),
@@ -51,19 +54,19 @@ def written_out(ground: Grounding) -> Declarations:
     )
 
 
-def _held(text: Text, symbols: dict[str, Symbol], holds: Sequence[Holding]) -> dict[str, Symbol]:
+def _with_fixed(text: Text, symbols: dict[str, Symbol], holds: Sequence[Tie]) -> dict[str, Symbol]:
     """The symbols in an order in which each follows those that it is made of, some held."""
     scope = Scope(text, _nothing, frozenset(), symbols=symbols)
     for symbol in symbols.values():
         remember(scope, symbol)
     sort_symbols(scope)
-    hold(scope, [_hold(name, formula) for name, formula in holds])
+    fix_and_tie(scope, [_statement(name, formula) for name, formula in holds])
     if scope.errors:
         raise LawdslError(scope.diagnostics)
     return scope.symbols
 
 
-def _hold(name: str, formula: Formula) -> tree.Hold:
+def _statement(name: str, formula: Formula) -> tree.Hold:
     number = formula.operand if isinstance(formula, tree.Negative) else formula
     kind = "fix" if isinstance(number, tree.Number) else "tie"
     return tree.Hold(kind, ((name, formula),))
@@ -77,7 +80,7 @@ def _grids(
     declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
 ) -> list[tree.StartGrid]:
     """The grids of what has one element here: a grid of many would have too many points."""
-    found = []
+    grids = []
     for grid in declared.grids:
         targets = []
         for formula in grid.targets:
@@ -85,17 +88,17 @@ def _grids(
             assert target is not None
             names = _elements(declared, ground, symbols, target.name)
             if len(names) == 1:
-                places = dict(zip(target.subscripts, names[0][1], strict=True))
-                targets.append(ground(formula, places))
+                assignment = dict(zip(target.subscripts, names[0][1], strict=True))
+                targets.append(ground(formula, assignment))
         if targets:
-            found.append(replace(grid, targets=tuple(targets)))
-    return found
+            grids.append(replace(grid, targets=tuple(targets)))
+    return grids
 
 
 def _points(
     declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
 ) -> list[tree.StartPoint]:
-    found = []
+    points = []
     for point in declared.points:
         values = [
             (name, ground(formula, {}))
@@ -103,16 +106,16 @@ def _points(
             for name, _ in _elements(declared, ground, symbols, tree.name_of(named))
         ]
         if values:
-            found.append(replace(point, values=tuple(values)))
-    return found
+            points.append(replace(point, values=tuple(values)))
+    return points
 
 
 def _elements(
     declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol], of: str
 ) -> list[tuple[str, tuple[str, ...]]]:
     """The free parameters that are elements of a name, with their labels."""
-    own = declared.symbols[of]
-    sets = [ground.instance.of(declared, index) for index in own.indices]
+    symbol = declared.symbols[of]
+    sets = [ground.instance.of(declared, index) for index in symbol.indices]
     texts = ((with_subscripts(of, labels), labels) for labels in product(*sets))
     return [
         (text, labels)

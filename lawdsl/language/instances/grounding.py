@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import keywords, size_limits, tree
-from lawdsl.language.formula_signs import known_of
-from lawdsl.language.instances.identities import Holding
-from lawdsl.language.instances.instance import Differing, Instance, Place, indicator
+from lawdsl.language.formula_signs import known_signs_of
+from lawdsl.language.instances.identities import Tie
+from lawdsl.language.instances.instance import Differing, IndexValue, Instance, indicator
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula
@@ -31,14 +31,14 @@ class Rest:
 
     Attributes:
         name: as it is written: `sum(t[i, j]*r[j] for other j)`.
-        whole: the sum over all labels: `sum(t[i, j]*r[j] for j)`.
+        full_sum: the sum over all labels: `sum(t[i, j]*r[j] for j)`.
         body: what is summed, with the index.
         index: over which.
         depends: names in the body that do not have the index: the sum changes with them.
     """
 
     name: str
-    whole: str
+    full_sum: str
     body: Formula
     index: str
     depends: frozenset[str]
@@ -49,7 +49,7 @@ class Collected(NamedTuple):
 
     symbols: dict[str, Symbol]
     of: dict[str, str]
-    ties: list[Holding]
+    ties: list[Tie]
     rests: dict[str, Rest]
 
 
@@ -68,12 +68,12 @@ class Grounding:
         self.declared, self.instance = declared, instance
         self.symbols: dict[str, Symbol] = {}
         self.of: dict[str, str] = {}
-        self.ties: list[Holding] = []
+        self.ties: list[Tie] = []
         self.rests: dict[str, Rest] = {}
         self.terms = 0  # that are written out so far
         self.rows = instance.rows(declared)
 
-    def __call__(self, node: Formula, places: Mapping[str, Place]) -> Formula:
+    def __call__(self, node: Formula, assignment: Mapping[str, IndexValue]) -> Formula:
         """A formula in which indices stand for labels."""
         match node:
             case tree.Name(text):
@@ -81,22 +81,24 @@ class Grounding:
                     self._declare(text, text, ())
                 return node
             case tree.Element(name, subscripts):
-                return self.element(name, [places.get(s, s) for s in subscripts])
+                return self.element(name, [assignment.get(s, s) for s in subscripts])
             case tree.Aggregate(function, body, over):
-                return self._written_out(function, body, over, places)
+                return self._written_out(function, body, over, assignment)
             case tree.Negative(operand):
-                return tree.Negative(self(operand, places), span=node.span)
+                return tree.Negative(self(operand, assignment), span=node.span)
             case tree.Sum(terms):
-                return tree.Sum(tuple((s, self(t, places)) for s, t in terms), span=node.span)
+                return tree.Sum(tuple((s, self(t, assignment)) for s, t in terms), span=node.span)
             case tree.Product(factors):
-                parts = tuple((s, self(f, places)) for s, f in factors)
+                parts = tuple((s, self(f, assignment)) for s, f in factors)
                 return tree.Product(parts, span=node.span)
             case tree.Power(base, exponent):
-                return tree.Power(self(base, places), self(exponent, places), span=node.span)
+                return tree.Power(
+                    self(base, assignment), self(exponent, assignment), span=node.span
+                )
             case tree.Call(function, arguments, keywords):
-                own = tuple(self(a, places) for a in arguments)
-                at = tuple((name, self(value, places)) for name, value in keywords)
-                return tree.Call(function, own, at, span=node.span)
+                ground_arguments = tuple(self(a, assignment) for a in arguments)
+                ground_keywords = tuple((name, self(value, assignment)) for name, value in keywords)
+                return tree.Call(function, ground_arguments, ground_keywords, span=node.span)
         return node  # a number
 
     def collected(self) -> Collected:
@@ -107,7 +109,7 @@ class Grounding:
         """Forget what has been collected since."""
         self.symbols, self.of, self.ties, self.rests = before
 
-    def element(self, name: str, labels: Sequence[Place]) -> Formula:
+    def element(self, name: str, labels: Sequence[IndexValue]) -> Formula:
         """One element of what has subscripts; where rows differ in its label, a sum over the
         labels, each term times the variable that is 1 in the rows with it."""
         symbol = self.declared.symbols[name]
@@ -121,9 +123,9 @@ class Grounding:
             return tree.Name(text)
         terms: list[tuple[str, Formula]] = []
         indices = [x.index for x in differing]
-        for place in self.instance.places(self.declared, indices):
-            chosen = [place[x.index] if isinstance(x, Differing) else x for x in labels]
-            marks = [self._indicator(index, label) for index, label in place.items()]
+        for assignment in self.instance.assignments(self.declared, indices):
+            chosen = [assignment[x.index] if isinstance(x, Differing) else x for x in labels]
+            marks = [self._indicator(index, label) for index, label in assignment.items()]
             factors = (*marks, self.element(name, chosen))
             terms.append(("+", tree.Product(tuple(("*", f) for f in factors))))
         return tree.Sum(tuple(terms))
@@ -138,7 +140,11 @@ class Grounding:
         return tree.Name(name)
 
     def _written_out(
-        self, function: str, body: Formula, over: tuple[str, ...], places: Mapping[str, Place]
+        self,
+        function: str,
+        body: Formula,
+        over: tuple[str, ...],
+        assignment: Mapping[str, IndexValue],
     ) -> Formula:
         self.terms += math.prod(len(self.instance.of(self.declared, name)) for name in over)
         if self.terms > size_limits.TERMS:
@@ -146,11 +152,11 @@ class Grounding:
         sets = [self.declared.indices[name].over for name in over]
         if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
             inner = tree.Aggregate(function, body, over[1:])
-            return self._written_out(function, inner, over[:1], places)
-        labels = self.instance.places(self.declared, over)
-        parts = [self(body, {**places, **place}) for place in labels]
+            return self._written_out(function, inner, over[:1], assignment)
+        labels = self.instance.assignments(self.declared, over)
+        parts = [self(body, {**assignment, **summed}) for summed in labels]
         if sets[0] in self.instance.open:
-            parts.append(self._rest(function, body, over[0], places))
+            parts.append(self._rest(function, body, over[0], assignment))
         if len(parts) == 1:
             return parts[0]
         if function == "sum":
@@ -158,15 +164,15 @@ class Grounding:
         return tree.Product(tuple(("*", part) for part in parts))
 
     def _rest(
-        self, function: str, body: Formula, index: str, places: Mapping[str, Place]
+        self, function: str, body: Formula, index: str, assignment: Mapping[str, IndexValue]
     ) -> Formula:
         """The sum over the labels that are not named, as a variable of its sign."""
         named = self.instance.of(self.declared, index)
-        shown = renamed(body, {n: str(p) for n, p in places.items() if n != index})
-        said = f"{function}({print_formula(shown)} for {{}}{index})"
-        name = said.format("other " if named else "")
-        known = known_of(self.declared.symbols, {})
-        signs = known.sign(tree.Aggregate(function, body, (index,)))
+        labelled_body = renamed(body, {n: str(p) for n, p in assignment.items() if n != index})
+        template = f"{function}({print_formula(labelled_body)} for {{}}{index})"
+        name = template.format("other " if named else "")
+        known_signs = known_signs_of(self.declared.symbols, {})
+        signs = known_signs.sign(tree.Aggregate(function, body, (index,)))
         if not named and function == "sum" and 0 in signs and len(signs) == 2:
             signs = self._without_all_shares_0(body, index, signs)
         if named:
@@ -180,8 +186,8 @@ class Grounding:
             span = self.declared.output.span
             self.symbols[name] = Symbol(name, "variable", span, bounds)
             self.of[name] = ""
-            own = frozenset(_depends(self.declared, self.instance, shown, index))
-            self.rests[name] = Rest(name, said.format(""), shown, index, own)
+            dependencies = frozenset(_depends(self.declared, self.instance, labelled_body, index))
+            self.rests[name] = Rest(name, template.format(""), labelled_body, index, dependencies)
         return tree.Name(name)
 
     def _without_all_shares_0(
@@ -199,19 +205,19 @@ class Grounding:
         }
         for share in sorted(shares):
             above = replace(symbols[share], bounds=((">", ZERO),))
-            found = known_of({**symbols, share: above}, {}).sign(body)
-            if 0 not in found:
-                return found
+            body_signs = known_signs_of({**symbols, share: above}, {}).sign(body)
+            if 0 not in body_signs:
+                return body_signs
         return signs
 
-    def _declare(self, text: str, name: str, labels: Sequence[Place]) -> None:
+    def _declare(self, text: str, name: str, labels: Sequence[IndexValue]) -> None:
         """Add a name, and before it those that it is made of."""
         if text in self.symbols or name in keywords.CONSTANTS:
             return
         symbol = self.declared.symbols[name]
-        places = {**self.rows, **dict(zip(symbol.indices, labels, strict=bool(labels)))}
-        bounds = tuple((relation, self(limit, places)) for relation, limit in symbol.bounds)
-        formula = None if symbol.formula is None else self(symbol.formula, places)
+        assignment = {**self.rows, **dict(zip(symbol.indices, labels, strict=bool(labels)))}
+        bounds = tuple((relation, self(limit, assignment)) for relation, limit in symbol.bounds)
+        formula = None if symbol.formula is None else self(symbol.formula, assignment)
         plain = Symbol(
             text, symbol.kind, symbol.span, bounds, formula, symbol.unit, symbol.doc, symbol.held
         )
@@ -224,7 +230,7 @@ class Grounding:
         self.symbols[symbol.name] = symbol
         self.of[symbol.name] = of
 
-    def _simplex(self, plain: Symbol, symbol: Symbol, labels: Sequence[Place]) -> None:
+    def _simplex(self, plain: Symbol, symbol: Symbol, labels: Sequence[IndexValue]) -> None:
         """All elements that sum to 1 with this one: of one of them, 1 minus the others."""
         if self.declared.indices[symbol.indices[-1]].over in self.instance.open:
             self._add(replace(plain, bounds=UNIT), symbol.name)
@@ -238,36 +244,38 @@ class Grounding:
         rest = tree.Sum((("+", ONE), *others))
         variable = symbol.kind == "variable"
         for label, name in names.items():
-            own = replace(plain, name=name, bounds=UNIT if variable else UNIT[:1])
+            element = replace(plain, name=name, bounds=UNIT if variable else UNIT[:1])
             if label == left_out and variable:
                 continue
-            self._add(own, symbol.name)
+            self._add(element, symbol.name)
         if variable:
-            own = replace(plain, name=names[left_out], kind="let", bounds=UNIT, formula=rest)
-            self._add(own, symbol.name)
+            element = replace(plain, name=names[left_out], kind="let", bounds=UNIT, formula=rest)
+            self._add(element, symbol.name)
         else:
             self.ties.append((names[left_out], rest))
 
 
-def renamed(node: Formula, places: Mapping[str, str]) -> Formula:
+def renamed(node: Formula, labels: Mapping[str, str]) -> Formula:
     """A formula with labels in place of indices, nothing written out."""
     match node:
         case tree.Element(_, subscripts):
-            return replace(node, subscripts=tuple(places.get(s, s) for s in subscripts))
+            return replace(node, subscripts=tuple(labels.get(s, s) for s in subscripts))
         case tree.Aggregate(function, body, over):
-            inner = {index: place for index, place in places.items() if index not in over}
+            inner = {index: label for index, label in labels.items() if index not in over}
             return tree.Aggregate(function, renamed(body, inner), over)
         case tree.Negative(operand):
-            return tree.Negative(renamed(operand, places))
+            return tree.Negative(renamed(operand, labels))
         case tree.Sum(terms):
-            return tree.Sum(tuple((s, renamed(t, places)) for s, t in terms))
+            return tree.Sum(tuple((s, renamed(t, labels)) for s, t in terms))
         case tree.Product(factors):
-            return tree.Product(tuple((s, renamed(f, places)) for s, f in factors))
+            return tree.Product(tuple((s, renamed(f, labels)) for s, f in factors))
         case tree.Power(base, exponent):
-            return tree.Power(renamed(base, places), renamed(exponent, places))
+            return tree.Power(renamed(base, labels), renamed(exponent, labels))
         case tree.Call(function, arguments, keywords):
-            own = tuple(renamed(a, places) for a in arguments)
-            return tree.Call(function, own, tuple((n, renamed(v, places)) for n, v in keywords))
+            labelled_arguments = tuple(renamed(a, labels) for a in arguments)
+            return tree.Call(
+                function, labelled_arguments, tuple((n, renamed(v, labels)) for n, v in keywords)
+            )
     return node
 
 
@@ -277,8 +285,8 @@ def _depends(
     """The names in a body, and in what they stand for, that do not have an index. Of a sum inside
     it, those of all labels that are named."""
     if isinstance(body, tree.Aggregate):
-        for place in instance.places(declared, body.over):
-            yield from _depends(declared, instance, renamed(body.body, place), index)
+        for assignment in instance.assignments(declared, body.over):
+            yield from _depends(declared, instance, renamed(body.body, assignment), index)
     if not isinstance(body, (tree.Name, tree.Element)):
         for part in tree.children(body):
             yield from _depends(declared, instance, cast(Formula, part), index)
@@ -291,8 +299,8 @@ def _depends(
     if index not in subscripts:
         yield with_subscripts(name, subscripts)
     if symbol.formula is not None:
-        own = dict(zip(symbol.indices, subscripts, strict=False))
-        yield from _depends(declared, instance, renamed(symbol.formula, own), index)
+        labels = dict(zip(symbol.indices, subscripts, strict=False))
+        yield from _depends(declared, instance, renamed(symbol.formula, labels), index)
 
 
 def _too_many(declared: Declarations) -> LawdslError:

@@ -17,7 +17,7 @@ from lawdsl.language.tree import Formula
 if TYPE_CHECKING:
     from lawdsl.language.instances.grounding import Grounding
 
-Holding = tuple[str, Formula]  # a parameter, and what it equals
+Tie = tuple[str, Formula]  # a parameter, and what it equals
 Form = dict[str, Fraction]  # name -> its coefficient; the constant under CONSTANT
 
 CONSTANT = ""
@@ -28,21 +28,21 @@ def identified(
     instance: Instance,
     ground: Grounding,
     symbols: Mapping[str, Symbol],
-) -> list[Holding]:
+) -> list[Tie]:
     """What the identities say of the parameters that are there: in each equation the last of its
     free parameters, those without a domain first, is what the others leave.
 
     Raises:
         LawdslError: an equation that is not linear in parameters.
     """
-    found: list[Holding] = []
-    taken = {name for name, _ in ground.ties}
+    ties: list[Tie] = []
+    determined = {name for name, _ in ground.ties}
     for identity in declared.identities:
         free = _free(declared, identity)
-        for place in instance.places(declared, free):
+        for assignment in instance.assignments(declared, free):
             before = ground.collected()
             difference = tree.Sum(
-                (("+", ground(identity.left, place)), ("-", ground(identity.right, place)))
+                (("+", ground(identity.lhs, assignment)), ("-", ground(identity.rhs, assignment)))
             )
             new = ground.symbols.keys() - before.symbols.keys()
             if new:  # of parameters that the law of these rows does not have
@@ -51,11 +51,11 @@ def identified(
             form = linear(difference, symbols)
             if form is None:
                 raise _not_linear(declared, identity)
-            pivot = _pivot(form, symbols, taken)
+            pivot = _pivot(form, symbols, determined)
             if pivot is not None:
-                taken.add(pivot)
-                found.append((pivot, _solved(form, pivot)))
-    return found
+                determined.add(pivot)
+                ties.append((pivot, _solved(form, pivot)))
+    return ties
 
 
 def linear(formula: Formula, symbols: Mapping[str, Symbol]) -> Form | None:
@@ -103,11 +103,11 @@ def _times(form: Form | None, factor: Fraction) -> Form | None:
     return None if form is None else {name: factor * x for name, x in form.items()}
 
 
-def _pivot(form: Form, symbols: Mapping[str, Symbol], taken: set[str]) -> str | None:
+def _pivot(form: Form, symbols: Mapping[str, Symbol], determined: set[str]) -> str | None:
     usable = [
         name
         for name, symbol in symbols.items()
-        if form.get(name) and symbol.kind == "parameter" and name not in taken
+        if form.get(name) and symbol.kind == "parameter" and name not in determined
     ]
     free = [name for name in usable if not symbols[name].bounds]
     return free[-1] if free else usable[-1] if usable else None
@@ -151,8 +151,8 @@ def _free(declared: Declarations, identity: tree.Identify) -> tuple[str, ...]:
 
 
 def _not_linear(declared: Declarations, identity: tree.Identify) -> LawdslError:
-    shown = f"{print_formula(identity.left)} = {print_formula(identity.right)}"
-    message = f"`identify {shown}` is not linear in parameters"
+    equation = f"{print_formula(identity.lhs)} = {print_formula(identity.rhs)}"
+    message = f"`identify {equation}` is not linear in parameters"
     help = "write numbers times parameters: `identify sum(t[i, j] for j) = 0`, `identify k[i] = 1`"
     return LawdslError(
         Diagnostic("L0322", message, text=declared.text, span=identity.span, help=help)

@@ -33,11 +33,13 @@ class Instance:
         """The labels that an index runs over."""
         return self.labels[declared.indices[index].over]
 
-    def rows(self, declared: Declarations) -> dict[str, Place]:
+    def rows(self, declared: Declarations) -> dict[str, IndexValue]:
         """What the indices of the rows stand for."""
         return {name: self.at.get(name) or Differing(name) for name in row_indices(declared)}
 
-    def places(self, declared: Declarations, indices: Sequence[str]) -> Iterator[dict[str, str]]:
+    def assignments(
+        self, declared: Declarations, indices: Sequence[str]
+    ) -> Iterator[dict[str, str]]:
         """Every way to give indices labels."""
         for labels in product(*(self.of(declared, name) for name in indices)):
             yield dict(zip(indices, labels, strict=True))
@@ -58,7 +60,7 @@ class Differing:
         return self.index
 
 
-Place = str | Differing  # what an index stands for
+IndexValue = str | Differing  # what an index stands for
 
 
 def row_indices(declared: Declarations) -> tuple[str, ...]:

@@ -8,20 +8,20 @@ from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.symbols import Declarations
 
 LETTERS = "abcdefgh"
-FEW = 3  # labels that show what a law does with many
+SAMPLE_LABELS = 3  # labels that show what a law does with many
 
 
 def few_labels(declared: Declarations) -> Instance:
     """The rows of one label, and of every set that is not listed a few labels."""
-    at = {index: index for index in row_indices(declared)}
+    row_labels = {index: index for index in row_indices(declared)}
     labels = {}
     for index in declared.indices.values():
-        own = [name for name in at if declared.indices[name].over == index.over]
-        wanted = min(FEW, len(index.labels or LETTERS))
-        others = [c for c in LETTERS if c not in declared.indices][: wanted - len(own)]
-        labels[index.over] = index.listed or (*own, *others)
-    at = {name: labels[declared.indices[name].over][0] for name in at}
-    return Instance(labels, at)
+        row_names = [name for name in row_labels if declared.indices[name].over == index.over]
+        count = min(SAMPLE_LABELS, len(index.labels or LETTERS))
+        others = [c for c in LETTERS if c not in declared.indices][: count - len(row_names)]
+        labels[index.over] = index.listed or (*row_names, *others)
+    row_labels = {name: labels[declared.indices[name].over][0] for name in row_labels}
+    return Instance(labels, row_labels)
 
 
 def general(declared: Declarations) -> Grounding:
@@ -29,10 +29,10 @@ def general(declared: Declarations) -> Grounding:
     labels: dict[str, tuple[str, ...]] = {}
     for index in declared.indices.values():
         labels[index.over] = index.listed or (*labels.get(index.over, ()), index.name)
-    at = {name: labels[declared.indices[name].over][0] for name in row_indices(declared)}
-    at |= {name: name for name in at if not declared.indices[name].listed}
+    row_labels = {name: labels[declared.indices[name].over][0] for name in row_indices(declared)}
+    row_labels |= {name: name for name in row_labels if not declared.indices[name].listed}
     is_open = tuple(s.over for s in declared.indices.values() if not s.listed)
-    ground = Grounding(declared, Instance(labels, at, open=tuple(dict.fromkeys(is_open))))
+    ground = Grounding(declared, Instance(labels, row_labels, open=tuple(dict.fromkeys(is_open))))
     assert declared.output.formula is not None
     ground(declared.output.formula, ground.rows)
     for symbol in declared.symbols.values():  # those of which only other labels are in the law

@@ -18,9 +18,9 @@ from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import value as number
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.language.law_calls import Value
+from lawdsl.language.law_calls import LawValue
 from lawdsl.language.printer import print_formula, with_subscripts
-from lawdsl.language.questions import Constraint, Question
+from lawdsl.language.questions import Question, QuestionConstraint
 from lawdsl.language.symbols import Declarations, Objective, Symbol
 from lawdsl.law.algebra import Building, bounded
 from lawdsl.law.quantities import Quantity, unit_text
@@ -176,17 +176,17 @@ class _Formulation:
                 total = sp.Add(*(self.symbols[name] for name in texts)) - 1
                 yield AlgebraicConstraint(text, None, total, equality=True, law=self.question.name)
 
-    def _conditions(self, kept: Constraint) -> Iterator[AlgebraicConstraint]:
+    def _conditions(self, kept: QuestionConstraint) -> Iterator[AlgebraicConstraint]:
         for labels in self._labels(kept.indices):
             places = dict(zip(kept.indices, labels, strict=True))
-            left, right = (self._expression(side, places) for side in (kept.left, kept.right))
+            left, right = (self._expression(side, places) for side in (kept.lhs, kept.rhs))
             text = kept.text
             if labels:
                 at = ", ".join(f"{index} = {label}" for index, label in places.items())
                 text = f"{kept.text}  for {at}"
             margin = left - right if kept.relation in (">", ">=") else right - left
             equality = kept.relation == "="
-            asked = self._asks(kept.left) or self._asks(kept.right)
+            asked = self._asks(kept.lhs) or self._asks(kept.rhs)
             strict = kept.relation in "<>"
             yield AlgebraicConstraint(text, kept.doc, margin, equality, strict, of_unknowns=asked)
 
@@ -197,7 +197,7 @@ class _Formulation:
             name = node.text if isinstance(node, tree.Name) else ""
             name = node.name if isinstance(node, tree.Element) else name
             value = self.question.values.get(name)
-            if name in unknowns or (value and any(self._asks(at) for _, at in value.at)):
+            if name in unknowns or (value and any(self._asks(at) for _, at in value.arguments)):
                 return True
         return False
 
@@ -220,12 +220,12 @@ class _Formulation:
         )
         return Building(algebra, frozenset(), {}, places=self.places)(plain)
 
-    def _law_at(self, value: Value, places: Mapping[str, str]) -> sp.Expr:
+    def _law_at(self, value: LawValue, places: Mapping[str, str]) -> sp.Expr:
         """A fitted law at values, in the question's symbols and its unit."""
         labels = tuple(places.get(label, label) for label in value.labels)
         source = self._source(value.use, labels)
         declared = self.question.uses[value.use]
-        arguments = dict(value.at)
+        arguments = dict(value.arguments)
         at: dict[sp.Symbol, sp.Expr] = {}
         for quantity in source.law.variables:
             known = source.constant(quantity.name, labels)
@@ -291,7 +291,7 @@ class _Formulation:
         if not bounds:
             for value in self.question.values.values():
                 variables = self.question.uses[value.use].symbols
-                for name, formula in value.at:
+                for name, formula in value.arguments:
                     if isinstance(formula, tree.Name) and formula.text == symbol.name:
                         bounds += [(r, number(limit)) for r, limit in variables[name].bounds]
         if symbol.kind == "setting" and symbol.formula is not None:
