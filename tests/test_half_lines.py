@@ -12,7 +12,7 @@ import sympy as sp
 
 import lawdsl
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.univariate.asymptotics import Approach, ending, limit
+from lawdsl.solving.univariate.asymptotics import Approach, limit, sign_near_end
 from lawdsl.solving.univariate.roots import as_float
 
 x = sp.Symbol("x", positive=True)
@@ -218,17 +218,17 @@ def test_signs_and_limits_at_infinity_are_those_of_mpmath(text: str):
     expression = sp.sympify(text, locals={"x": x}, rational=True)
     tape = compile_tape([expression], [x])
     to_infinity = Approach(Fraction(0), Fraction(1), inverse=False)
-    value, near = limit(tape, [], to_infinity), ending(tape, [], to_infinity)
+    value, near = limit(tape, [], to_infinity), sign_near_end(tape, [], to_infinity)
     expected = EXPRESSIONS[text]
 
     assert (value is None) == (expected is None)
     if value is not None:
         assert as_float(value.low) == pytest.approx(expected, rel=1e-15)
         assert as_float(value.high) == pytest.approx(expected, rel=1e-15)
-    if near is None or near.place > 1e5:
+    if near is None or near.boundary > 1e5:
         return
     number = sp.lambdify(x, expression, "mpmath")
     with mpmath.workdps(12_000):
         for factor in (1, 3):
-            found = number(mpmath.mpf(as_float(near.place)) * factor)
+            found = number(mpmath.mpf(as_float(near.boundary)) * factor)
             assert abs(found) < mpmath.mpf(10) ** -150 if not near.sign else found * near.sign > 0

@@ -15,17 +15,23 @@ from planted import PLANTED, grid
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.solving.formulate.closed_form import isolate
-from lawdsl.solving.univariate.interval_functions import Formula, Function, number
-from lawdsl.solving.univariate.line_minimum import Candidate, Line, Margin
-from lawdsl.solving.univariate.refinement import _combined, minimised
-from lawdsl.solving.univariate.roots import BITS, PIECES, Range, as_float, roots
+from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction, number
+from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum, Margin
+from lawdsl.solving.univariate.refinement import _merge_refinement, minimize
+from lawdsl.solving.univariate.roots import (
+    MAX_ROOT_PIECES,
+    ROOT_BITS,
+    UnknownRange,
+    as_float,
+    roots,
+)
 
 x = sp.Symbol("x", real=True)
 Numbers = Callable[[np.ndarray], np.ndarray]
 
 
-def function(expression: sp.Expr) -> Function:
-    return Function(Formula(sp.sympify(expression), x), {})
+def function(expression: sp.Expr) -> IntervalFunction:
+    return IntervalFunction(Formula(sp.sympify(expression), x), {})
 
 
 def numbers(expression: sp.Expr) -> Numbers:
@@ -64,14 +70,14 @@ def by_sampling(expression: sp.Expr, low: float, high: float) -> list[float]:
 @pytest.mark.parametrize("seed", range(15))
 def test_every_root_of_a_wiggly_function_is_found(seed: int):
     expression = wiggly(np.random.default_rng(seed))
-    found = roots(function(expression), Range(-3.0, 3.0))
+    found = roots(function(expression), UnknownRange(-3.0, 3.0))
     expected = by_sampling(expression, -3.0, 3.0)
 
-    assert found.unclear == ()
-    assert len(found.places) == len(expected)
-    for place, root in zip(found.places, expected, strict=True):
+    assert found.undecided == ()
+    assert len(found.intervals) == len(expected)
+    for place, root in zip(found.intervals, expected, strict=True):
         assert as_float(place.low) - 1e-14 <= root <= as_float(place.high) + 1e-14
-        with precision(BITS):
+        with precision(ROOT_BITS):
             assert as_float(place.high - place.low) <= 1e-12
 
 
@@ -82,10 +88,10 @@ def test_roots_that_are_known_are_found_however_near(seed: int):
     inside = rng.choice(np.arange(10, 990, 7), size=4, replace=False)
     planted = sorted({*map(int, inside), int(inside[0]) + 1, 0})
     expression = sp.prod([x - sp.Rational(n, 1000) for n in planted])
-    found = roots(function(expression), Range(0.0, 1.0))
+    found = roots(function(expression), UnknownRange(0.0, 1.0))
 
-    assert found.unclear == ()
-    places = [(as_float(p.low) + as_float(p.high)) / 2 for p in found.places]
+    assert found.undecided == ()
+    places = [(as_float(p.low) + as_float(p.high)) / 2 for p in found.intervals]
     assert places == pytest.approx([n / 1000 for n in planted], abs=1e-12)
 
 
@@ -99,39 +105,39 @@ def test_roots_that_are_known_are_found_however_near(seed: int):
 )
 def test_a_root_that_is_only_touched_is_not_decided(expression: sp.Expr, touches: float):
     """There may be none or two: what cannot be told is named, and narrow."""
-    found = roots(function(expression), Range(0.0, 1.0))
+    found = roots(function(expression), UnknownRange(0.0, 1.0))
 
-    assert found.places == ()
-    assert found.unclear
-    assert any(as_float(p.low) <= touches <= as_float(p.high) for p in found.unclear)
-    assert sum(as_float(p.high - p.low) for p in found.unclear) < 1e-3
+    assert found.intervals == ()
+    assert found.undecided
+    assert any(as_float(p.low) <= touches <= as_float(p.high) for p in found.undecided)
+    assert sum(as_float(p.high - p.low) for p in found.undecided) < 1e-3
 
 
 @pytest.mark.parametrize("high", [1.0, 0.4])
 def test_a_root_at_the_closed_end_0_is_one(high: float):
     for expression in (x * (x + sp.Rational(1, 2)), x**2 + x / 2, -x, x**3 - 2 * x):
-        (place,) = roots(function(expression), Range(0.0, high)).places
+        (place,) = roots(function(expression), UnknownRange(0.0, high)).intervals
         assert as_float(place.low) == as_float(place.high) == 0
 
 
 def test_a_function_that_is_0_everywhere_has_no_single_roots():
-    assert roots(function(sp.S.Zero), Range(0.0, 1.0)).always
+    assert roots(function(sp.S.Zero), UnknownRange(0.0, 1.0)).identically_zero
 
 
 def test_all_that_is_undecided_shares_one_limit_of_work(monkeypatch: pytest.MonkeyPatch):
     """That sin(x)^2 does not change its sign at its 318 zeros is known nowhere to rounding."""
     looked_at = []
-    sign = Function.sign
+    sign = IntervalFunction.sign
 
-    def counted(self: Function, piece: Interval) -> int | None:
+    def counted(self: IntervalFunction, piece: Interval) -> int | None:
         looked_at.append(piece)
         return sign(self, piece)
 
-    monkeypatch.setattr(Function, "sign", counted)
-    found = roots(function(sp.sin(x) ** 2), Range(0.5, 1000.0))
+    monkeypatch.setattr(IntervalFunction, "sign", counted)
+    found = roots(function(sp.sin(x) ** 2), UnknownRange(0.5, 1000.0))
 
-    assert found.unclear
-    assert len(looked_at) < 10 * PIECES
+    assert found.undecided
+    assert len(looked_at) < 10 * MAX_ROOT_PIECES
 
 
 def test_roots_far_out_and_near_0_are_found():
@@ -143,9 +149,9 @@ def test_roots_far_out_and_near_0_are_found():
         (5 * y ** sp.Rational(-3, 10) - 2 * y ** sp.Rational(1, 10), 2.5**2.5),
     ):
         formula = Formula(expression, y)
-        found = roots(Function(formula, {}), Range(0.0, math.inf, True, True))
-        assert found.unclear == ()
-        (place,) = found.places
+        found = roots(IntervalFunction(formula, {}), UnknownRange(0.0, math.inf, True, True))
+        assert found.undecided == ()
+        (place,) = found.intervals
         assert as_float(place.low) == pytest.approx(root, rel=1e-12)
 
 
@@ -165,15 +171,15 @@ def least_by_sampling(
     return float(at[allowed][np.argmin(values)]), float(np.min(values))
 
 
-def least(goal: sp.Expr, margins: list[sp.Expr], low: float, high: float) -> Line:
-    return minimised(function(goal), [Margin(function(m)) for m in margins], Range(low, high))
+def least(goal: sp.Expr, margins: list[sp.Expr], low: float, high: float) -> LineMinimum:
+    return minimize(function(goal), [Margin(function(m)) for m in margins], UnknownRange(low, high))
 
 
 def test_a_single_point_at_which_a_sign_is_not_decided_may_be_feasible():
     """There (x - 1)^2 is 1e-24, and interval arithmetic on its expanded form knows no sign of it."""
     equation = sp.exp(x) - sp.exp(sp.Rational("1.000000000001"))
     conditions = [Margin(function(equation), equality=True), Margin(function(x**2 - 2 * x + 1))]
-    found = minimised(function(x), conditions, Range(0.0, 3.0))
+    found = minimize(function(x), conditions, UnknownRange(0.0, 3.0))
 
     assert not (found.best is None and found.certain)
 
@@ -188,11 +194,11 @@ def test_an_end_of_the_range_that_may_be_better_stays_an_alternative():
         return Interval(arb(low), arb(high))
 
     end, cut, best = candidate(0.0, "end"), candidate(1.0, "end"), candidate(0.7, "stationary")
-    line = Line(candidate(40.0, "stationary"), values("5", "5"), certain=False)
-    alone = Line(best, values("1", "1.5"), (end, cut), equal=False, apart=0.25)
-    found = _combined(line, alone, Range(0.0, 1.0), Range(0.0, 100.0))
+    line = LineMinimum(candidate(40.0, "stationary"), values("5", "5"), certain=False)
+    alone = LineMinimum(best, values("1", "1.5"), (end, cut), equal=False, gap=0.25)
+    found = _merge_refinement(line, alone, UnknownRange(0.0, 1.0), UnknownRange(0.0, 100.0))
 
-    assert (found.best, found.others, found.equal, found.apart) == (best, (end,), False, 0.25)
+    assert (found.best, found.others, found.equal, found.gap) == (best, (end,), False, 0.25)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -207,8 +213,8 @@ def test_nothing_that_is_allowed_is_below_the_least_value(seed: int):
     if found.best is None:
         assert sampled is None
         return
-    value = float(numbers(goal)(np.float64(found.best.at)))
-    assert all(numbers(m)(np.float64(found.best.at)) >= -1e-12 for m in margins)
+    value = float(numbers(goal)(np.float64(found.best.point)))
+    assert all(numbers(m)(np.float64(found.best.point)) >= -1e-12 for m in margins)
     assert sampled is None or value <= sampled[1] + 1e-12
     if not margins:
         assert sampled is not None
@@ -231,7 +237,7 @@ def test_all_stationary_points_are_told_with_their_kind(seed: int):
 def test_a_flat_point_that_is_no_turn_is_told_as_such():
     """(x - 1/3)^3: its slope touches 0, and the function goes on rising."""
     found = least(sp.expand((x - sp.Rational(1, 3)) ** 3), [], 0.0, 1.0)
-    assert found.certain and found.best is not None and found.best.at == 0.0
+    assert found.certain and found.best is not None and found.best.point == 0.0
     assert [(at, turn) for at, turn in found.stationary] == [(pytest.approx(1 / 3), 0)]
 
 
@@ -246,22 +252,22 @@ def test_a_flat_point_that_is_no_turn_is_told_as_such():
 def test_a_kink_is_an_optimum_like_others(goal: sp.Expr, best: float):
     found = least(goal, [], 0.0, 1.0)
     assert found.certain and found.best is not None
-    assert found.best.at == pytest.approx(best, rel=1e-12)
+    assert found.best.point == pytest.approx(best, rel=1e-12)
 
 
 def test_constraints_that_leave_a_single_point():
     """x <= 1/2 and x >= 1/2."""
     half = sp.Rational(1, 2)
     found = least(x, [half - x, x - half], 0.0, 1.0)
-    assert found.best is not None and found.best.at == 0.5
-    assert found.best.kind == "constraint" and found.best.which == (0, 1)
+    assert found.best is not None and found.best.point == 0.5
+    assert found.best.kind == "constraint" and found.best.constraints == (0, 1)
 
 
 def test_of_two_that_are_alike_both_are_told():
     """0.5 is where [0, 2] is cut, so that the sign there is never certain by itself."""
     found = least(sp.cos(2 * sp.pi * x), [], 0.0, 2.0)
     assert found.best is not None
-    places = sorted([found.best.at, *(c.at for c in found.others)])
+    places = sorted([found.best.point, *(c.point for c in found.others)])
     assert places == pytest.approx([0.5, 1.5], abs=1e-12)
 
 

@@ -19,27 +19,27 @@ from lawdsl.solving.nlp.log_scaling import choose_scale, scale_question
 from lawdsl.solving.nlp.problem import NlpProblem
 from lawdsl.solving.nlp.unboundedness import find_unbounded_path
 from lawdsl.solving.uncertainty import interval
-from lawdsl.solving.univariate.growth_rates import Numbers, Undecided
+from lawdsl.solving.univariate.growth_rates import CoefficientArithmetic, Undecided
 from lawdsl.solving.univariate.interval_functions import number
-from lawdsl.solving.univariate.line_minimum import _Minimising
-from lawdsl.solving.univariate.monte_carlo import _best_of
-from lawdsl.solving.univariate.roots import BITS, Range, as_float, roots
+from lawdsl.solving.univariate.line_minimizer import _LineMinimizer
+from lawdsl.solving.univariate.monte_carlo import best_of_draws
+from lawdsl.solving.univariate.roots import ROOT_BITS, UnknownRange, as_float, roots
 
 
 def test_what_vanishes_at_infinity_only_has_no_root_there():
     """exp(-x) underflows to exactly 0 at oo, which is not a number."""
-    assert roots(function(sp.exp(-x)), Range(0.0, math.inf)).places == ()
+    assert roots(function(sp.exp(-x)), UnknownRange(0.0, math.inf)).intervals == ()
 
 
 def test_a_range_has_its_ends_unless_they_are_left_out():
-    found = roots(function(x - 1), Range(0.0, 1.0))
-    assert [as_float(place.low) for place in found.places] == [1.0]
+    found = roots(function(x - 1), UnknownRange(0.0, 1.0))
+    assert [as_float(place.low) for place in found.intervals] == [1.0]
 
 
 def test_the_sign_of_a_sum_of_falling_powers_is_negative_up_to_its_zero():
     """-x - x^2 on [0, 1] is -x times 1 + x: the factor -x is 0 only at the end."""
     piece = Interval(number(0.0).low, number(1.0).low)
-    with precision(BITS):
+    with precision(ROOT_BITS):
         assert function(-x - x**2).sign(piece) == -1
         assert function(x + x**2).sign(piece) == 1
 
@@ -47,7 +47,7 @@ def test_the_sign_of_a_sum_of_falling_powers_is_negative_up_to_its_zero():
 @pytest.mark.parametrize("degree", [2, 4])
 def test_an_optimum_at_a_closed_end_is_an_end_though_the_slope_is_0_there(degree: int):
     found = least(x**degree, [], 0.0, 1.0)
-    assert found.best is not None and found.best.at == 0.0 and found.best.kind == "end"
+    assert found.best is not None and found.best.point == 0.0 and found.best.kind == "end"
 
 
 def test_a_place_that_ties_with_a_plateau_is_told_beside_it():
@@ -55,16 +55,16 @@ def test_a_place_that_ties_with_a_plateau_is_told_beside_it():
     goal = sp.Min(sp.Max(sp.Abs(x) - 1, 0), sp.Abs(x - 4))
     found = least(goal, [], -3.0, 6.0)
     assert found.plateau == (-1.0, 1.0) and found.best is not None
-    assert [c.at for c in found.others] == [4.0]
+    assert [c.point for c in found.others] == [4.0]
 
 
 def test_pieces_with_a_rough_bound_are_cut_before_they_count_as_unclear():
     """x - x^2 + 1 >= 1 on [0, 1], where interval arithmetic at once says no more than >= 0."""
-    minimising = _Minimising(function(x - x**2 + 1), [], Range(0.0, 1.0))
-    with precision(BITS):
-        piece = Range(0.0, 1.0).interval
-        assert minimising._may_be_better(piece, number(0.9).low) == []
-        (left,) = minimising._may_be_better(piece, number(1.0).high + 0.1)
+    minimising = _LineMinimizer(function(x - x**2 + 1), [], UnknownRange(0.0, 1.0))
+    with precision(ROOT_BITS):
+        piece = UnknownRange(0.0, 1.0).interval
+        assert minimising._possibly_better_part(piece, number(0.9).low) == []
+        (left,) = minimising._possibly_better_part(piece, number(1.0).high + 0.1)
     assert left.low <= 0 and left.high >= 1
 
 
@@ -74,7 +74,7 @@ def test_each_draw_has_its_best_place_between_the_values_looked_at():
     goal = np.stack([at**3 / 3 - 0.09 * at, (at - 0.3) ** 2])
     slope = np.stack([at**2 - 0.09, 2 * (at - 0.3)])
     margins = np.stack([np.ones_like(at), at + 0.3])[None]
-    found = _best_of(at, goal, slope, margins, np.array([False]))
+    found = best_of_draws(at, goal, slope, margins, np.array([False]))
     assert found == pytest.approx([0.2 + 0.2 * 5 / 12, 0.3])
 
 
@@ -146,14 +146,14 @@ def test_a_strict_condition_of_givens_is_broken_by_equal_ones(tmp_path: Path):
 @pytest.mark.parametrize("at", [0, 1])
 def test_the_limit_of_an_arctangent_is_its_value(at: int):
     goal = function(sp.atan(x + at) + x)
-    found = goal.limit(Range(0.0, 1.0).interval, lower=True)
+    found = goal.limit(UnknownRange(0.0, 1.0).interval, lower=True)
     assert found is not None and as_float(found.low) == pytest.approx(math.atan(at), abs=1e-12)
 
 
 def test_nothing_has_no_sign_and_no_inverse():
-    assert Numbers().sign(Numbers().rational(0)) == 0
+    assert CoefficientArithmetic().sign(CoefficientArithmetic().rational(0)) == 0
     with pytest.raises(Undecided):
-        Numbers().inverse(Numbers().rational(0))
+        CoefficientArithmetic().inverse(CoefficientArithmetic().rational(0))
 
 
 def test_a_compared_choice_has_its_own_value(tmp_path: Path):

@@ -30,8 +30,8 @@ from lawdsl.solving.inputs import (
 )
 from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.result import Answer, Relaxation
-from lawdsl.solving.univariate.separable import Apart, separated
-from lawdsl.solving.univariate.solver import Single
+from lawdsl.solving.univariate.separable import SeparableSolver, separate
+from lawdsl.solving.univariate.solver import UnivariateSolver
 
 
 class Asked:
@@ -59,7 +59,7 @@ class Asked:
         self.posed: FormulatedQuestion = formulate(
             question, {use: _loaded_fit(fit) for use, fit in fits.items()}
         )
-        self._ways: dict[frozenset[sp.Symbol], Single | Apart | NlpSolver] = {}
+        self._ways: dict[frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver] = {}
         self._way(self.posed.known)
 
     def answer(
@@ -97,7 +97,7 @@ class Asked:
         found = _violated_answer(way, values_of_all, level)
         if found is None:
             found = way.answer(values_of_all, level, seed, proofs=proofs)
-        if found.status == "undecided" and isinstance(way, Single) and way.problem.follow:
+        if found.status == "undecided" and isinstance(way, UnivariateSolver) and way.problem.follow:
             # an unknown that an equation gives may have no value for some of the other
             whole = ReducedProblem(way.posed.unknowns, way.posed.goal, way.posed.conditions)
             other = NlpSolver(way.posed, whole).answer(values_of_all, level, seed, proofs=proofs)
@@ -105,7 +105,9 @@ class Asked:
         points = [compare_choice(self.posed, found, point, values_of_all) for point in compare]
         return replace(found, compared=tuple(points))
 
-    def _way(self, values: Mapping[sp.Symbol, float]) -> Single | Apart | NlpSolver:
+    def _way(
+        self, values: Mapping[sp.Symbol, float]
+    ) -> UnivariateSolver | SeparableSolver | NlpSolver:
         """How the question is answered. What settings of value 0 leave out, as losses of weight 0
         are, is left out of its formulas."""
         nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
@@ -116,11 +118,13 @@ class Asked:
 
 
 def _violated_answer(
-    way: Single | Apart | NlpSolver, values: Mapping[sp.Symbol, float], level: float
+    way: UnivariateSolver | SeparableSolver | NlpSolver,
+    values: Mapping[sp.Symbol, float],
+    level: float,
 ) -> Answer | None:
     """What is said where a constraint in which the unknowns cancel does not hold; None where all do."""
     posed = way.posed
-    conditions = way.problem.conditions if isinstance(way, Single) else posed.conditions
+    conditions = way.problem.conditions if isinstance(way, UnivariateSolver) else posed.conditions
     unmet = list(violated_constant_constraints(posed.unknowns, conditions, values))
     if not unmet:
         return None
@@ -165,12 +169,14 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
     return Asked(question, **fits).answer(given)
 
 
-def choose_solver(posed: FormulatedQuestion, problem: ReducedProblem) -> Single | Apart | NlpSolver:
+def choose_solver(
+    posed: FormulatedQuestion, problem: ReducedProblem
+) -> UnivariateSolver | SeparableSolver | NlpSolver:
     """How a question is answered: by its one unknown, by each of its unknowns, or by all at once."""
     if problem.single is not None:
-        return Single(posed, problem)
-    apart = separated(problem)
-    return NlpSolver(posed, problem) if apart is None else Apart(posed, apart)
+        return UnivariateSolver(posed, problem)
+    apart = separate(problem)
+    return NlpSolver(posed, problem) if apart is None else SeparableSolver(posed, apart)
 
 
 def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

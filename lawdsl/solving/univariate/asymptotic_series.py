@@ -16,16 +16,22 @@ import sympy as sp
 from flint import arb, fmpq
 
 from lawdsl.compiling.intervals import INFINITY, MINUS_INFINITY, Interval
-from lawdsl.solving.univariate.growth_rates import CONSTANT, HalfLine, Monomial, Number, Undecided
+from lawdsl.solving.univariate.growth_rates import (
+    CONSTANT,
+    Coefficient,
+    HalfLine,
+    Monomial,
+    Undecided,
+)
 
-TERMS = 14  # that a sum keeps; the rest is bounded
+MAX_SERIES_TERMS = 14  # that a sum has; the rest is bounded
 
 
 @dataclass(frozen=True)
-class Series:
+class AsymptoticSeries:
     """A sum of monomials with coefficients, and a remainder: a ball times a monomial."""
 
-    terms: Mapping[Monomial, Number]
+    terms: Mapping[Monomial, Coefficient]
     rest: tuple[Monomial, Any] | None = None
 
 
@@ -40,21 +46,21 @@ class SeriesRing:
 
         self._by_size = cmp_to_key(compared)
 
-    def unknown(self, at: Fraction, scale: Fraction, *, inverse: bool) -> Series:
+    def unknown(self, offset: Fraction, scale: Fraction, *, inverse: bool) -> AsymptoticSeries:
         """at + scale*t, or at + scale/t where `inverse`."""
         power = self.line.power_of_t(-1 if inverse else 1)
-        return self.add(self.constant(at), Series({power: self._exact(scale)}))
+        return self.add(self.constant(offset), AsymptoticSeries({power: self._exact(scale)}))
 
-    def _exact(self, value: Fraction) -> Number:
+    def _exact(self, value: Fraction) -> Coefficient:
         return self.numbers.rational(fmpq(value.numerator, value.denominator))
 
-    def constant(self, value: Fraction) -> Series:
-        return self.of_number(self._exact(value)) if value else Series({})
+    def constant(self, value: Fraction) -> AsymptoticSeries:
+        return self.of_number(self._exact(value)) if value else AsymptoticSeries({})
 
-    def of_number(self, number: Number) -> Series:
-        return Series({CONSTANT: number} if number.fraction != 0 else {})
+    def of_number(self, coefficient: Coefficient) -> AsymptoticSeries:
+        return AsymptoticSeries({CONSTANT: coefficient} if coefficient.fraction != 0 else {})
 
-    def of_constant(self, number: sp.Expr) -> Series:
+    def of_constant(self, number: sp.Expr) -> AsymptoticSeries:
         if number is sp.pi:
             return self.of_number(self.numbers.named("pi", arb.pi()))
         if number is sp.E:
@@ -66,11 +72,11 @@ class SeriesRing:
 
     # Order, sign and limit
 
-    def sorted(self, a: Series) -> list[tuple[Monomial, Number]]:
+    def sorted(self, a: AsymptoticSeries) -> list[tuple[Monomial, Coefficient]]:
         """The terms, those that grow fastest first."""
         return sorted(a.terms.items(), key=lambda term: self._by_size(term[0]))
 
-    def largest(self, a: Series) -> tuple[Monomial, Number]:
+    def largest(self, a: AsymptoticSeries) -> tuple[Monomial, Coefficient]:
         """The dominant term, which its remainder does not reach."""
         if not a.terms:
             raise Undecided
@@ -79,7 +85,7 @@ class SeriesRing:
             raise Undecided
         return first
 
-    def _relative(self, a: Series, to: Monomial) -> Any:
+    def _relative(self, a: AsymptoticSeries, to: Monomial) -> Any:
         """All values of a series divided by a monomial that no part of it outgrows."""
         parts = [(m, self.numbers.value(c)) for m, c in a.terms.items()]
         parts += [a.rest] if a.rest is not None else []
@@ -91,7 +97,7 @@ class SeriesRing:
             total += ball * arb(0).union(self.line.most(quotient)) if quotient else ball
         return total
 
-    def sign(self, a: Series) -> int:
+    def sign(self, a: AsymptoticSeries) -> int:
         """The sign for all t >= T."""
         if not a.terms and a.rest is None:
             return 0
@@ -103,7 +109,7 @@ class SeriesRing:
             return -1
         raise Undecided
 
-    def limit(self, a: Series) -> Interval:
+    def limit(self, a: AsymptoticSeries) -> Interval:
         """The limit as t -> oo."""
         if a.rest is not None and self.line.order(a.rest[0]) >= 0 and not a.terms:
             raise Undecided
@@ -138,53 +144,62 @@ class SeriesRing:
         return first, total
 
     def collected(
-        self, terms: Mapping[Monomial, Number], rests: Sequence[tuple[Monomial, Any]]
-    ) -> Series:
+        self, terms: Mapping[Monomial, Coefficient], rests: Sequence[tuple[Monomial, Any]]
+    ) -> AsymptoticSeries:
         """A series from terms and remainders; terms that the remainder dominates, and all beyond
-        `TERMS`, are absorbed by it."""
-        kept = {m: c for m, c in terms.items() if c.fraction != 0}
+        `MAX_SERIES_TERMS`, are absorbed by it."""
+        retained = {m: c for m, c in terms.items() if c.fraction != 0}
         rest = self._sum_of_remainders(rests)
-        ordered = self.sorted(Series(kept)) if rest is not None or len(kept) > TERMS else []
-        hidden = [(m, self.numbers.value(c)) for m, c in ordered[TERMS:]]
+        ordered = (
+            self.sorted(AsymptoticSeries(retained))
+            if rest is not None or len(retained) > MAX_SERIES_TERMS
+            else []
+        )
+        absorbed = [(m, self.numbers.value(c)) for m, c in ordered[MAX_SERIES_TERMS:]]
         if rest is not None:
             first = rest[0]
-            below = [m for m in kept if self.line.order(self.line.over(m, first)) <= 0]
-            hidden += [
-                (m, self.numbers.value(kept[m]))
+            below = [m for m in retained if self.line.order(self.line.over(m, first)) <= 0]
+            absorbed += [
+                (m, self.numbers.value(retained[m]))
                 for m in below
-                if (m, kept[m]) not in ordered[TERMS:]
+                if (m, retained[m]) not in ordered[MAX_SERIES_TERMS:]
             ]
-        if hidden:
-            gone = {m for m, _ in hidden}
-            kept = {m: c for m, c in kept.items() if m not in gone}
-            rest = self._sum_of_remainders([*hidden, *([rest] if rest is not None else [])])
-        return Series(kept, rest)
+        if absorbed:
+            absorbed_monomials = {m for m, _ in absorbed}
+            retained = {m: c for m, c in retained.items() if m not in absorbed_monomials}
+            rest = self._sum_of_remainders([*absorbed, *([rest] if rest is not None else [])])
+        return AsymptoticSeries(retained, rest)
 
-    def add(self, *series: Series) -> Series:
-        terms: dict[Monomial, Number] = {}
-        for one in series:
-            for monomial, c in one.terms.items():
+    def add(self, *series: AsymptoticSeries) -> AsymptoticSeries:
+        terms: dict[Monomial, Coefficient] = {}
+        for summand in series:
+            for monomial, c in summand.terms.items():
                 old = terms.get(monomial)
                 terms[monomial] = self.numbers.add(old, c) if old is not None else c
-        return self.collected(terms, [one.rest for one in series if one.rest is not None])
+        return self.collected(
+            terms, [summand.rest for summand in series if summand.rest is not None]
+        )
 
-    def scaled(self, a: Series, factor: Number, by: Monomial = CONSTANT) -> Series:
+    def scaled(
+        self, a: AsymptoticSeries, factor: Coefficient, monomial: Monomial = CONSTANT
+    ) -> AsymptoticSeries:
         terms = {
-            self.line.times(m, by): self.numbers.multiply(c, factor) for m, c in a.terms.items()
+            self.line.times(m, monomial): self.numbers.multiply(c, factor)
+            for m, c in a.terms.items()
         }
         rest = a.rest
         if rest is not None:
-            rest = self.line.times(rest[0], by), rest[1] * self.numbers.value(factor)
-        return Series({m: c for m, c in terms.items() if c.fraction != 0}, rest)
+            rest = self.line.times(rest[0], monomial), rest[1] * self.numbers.value(factor)
+        return AsymptoticSeries({m: c for m, c in terms.items() if c.fraction != 0}, rest)
 
-    def subtract(self, a: Series, b: Series) -> Series:
+    def subtract(self, a: AsymptoticSeries, b: AsymptoticSeries) -> AsymptoticSeries:
         return self.add(a, self.scaled(b, self.numbers.rational(-1)))
 
-    def multiply(self, *series: Series) -> Series:
+    def multiply(self, *series: AsymptoticSeries) -> AsymptoticSeries:
         return reduce(self._product, series)
 
-    def _product(self, a: Series, b: Series) -> Series:
-        terms: dict[Monomial, Number] = {}
+    def _product(self, a: AsymptoticSeries, b: AsymptoticSeries) -> AsymptoticSeries:
+        terms: dict[Monomial, Coefficient] = {}
         rests: list[tuple[Monomial, Any]] = []
         for m, c in a.terms.items():
             for n, d in b.terms.items():
@@ -203,8 +218,11 @@ class SeriesRing:
         return self.collected(terms, rests)
 
     def taylor(
-        self, coefficients: Sequence[Number], small: Series, tail: Callable[[Any], Any]
-    ) -> Series:
+        self,
+        coefficients: Sequence[Coefficient],
+        small: AsymptoticSeries,
+        tail: Callable[[Any], Any],
+    ) -> AsymptoticSeries:
         """An analytic function at a series that tends to 0.
 
         Args:
@@ -227,7 +245,9 @@ class SeriesRing:
             total.terms, [*rests, *([total.rest] if total.rest is not None else [])]
         )
 
-    def parted(self, a: Series) -> tuple[dict[Monomial, Number], Number, Series]:
+    def parted(
+        self, a: AsymptoticSeries
+    ) -> tuple[dict[Monomial, Coefficient], Coefficient, AsymptoticSeries]:
         """The terms that grow without bound, the constant, and a series that tends to 0."""
         if a.rest is not None and self.line.order(a.rest[0]) >= 0:
             raise Undecided
@@ -240,11 +260,11 @@ class SeriesRing:
                 small[monomial] = c
             else:
                 constant = c
-        return big, constant, Series(small, a.rest)
+        return big, constant, AsymptoticSeries(small, a.rest)
 
-    def factored(self, a: Series) -> tuple[Monomial, Number, Series]:
+    def factored(self, a: AsymptoticSeries) -> tuple[Monomial, Coefficient, AsymptoticSeries]:
         """c*m*(1 + small): the dominant monomial, its coefficient, and the relative rest."""
         first, c = self.largest(a)
-        left = Series({m: d for m, d in a.terms.items() if m != first}, a.rest)
+        remaining = AsymptoticSeries({m: d for m, d in a.terms.items() if m != first}, a.rest)
         to_one = self.line.raised(first, self.numbers.rational(-1))
-        return first, c, self.scaled(left, self.numbers.inverse(c), to_one)
+        return first, c, self.scaled(remaining, self.numbers.inverse(c), to_one)

@@ -1,4 +1,4 @@
-"""Functions of one unknown near an end of its range: their sign there, and their limit.
+"""A tape near an end of the range of its unknown -> its sign there, and its limit.
 
 Near the end the unknown is a function of t >= T: t itself towards infinity, a + w/t towards an end
 a. Each function is expanded into monomials of t with exact coefficients and a remainder that is
@@ -19,43 +19,49 @@ from flint import arb, fmpq
 
 from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.compiling.tape import Tape
-from lawdsl.solving.univariate.asymptotic_series import Series, SeriesRing
-from lawdsl.solving.univariate.growth_rates import CONSTANT, HalfLine, Monomial, Number, Undecided
+from lawdsl.solving.univariate.asymptotic_series import AsymptoticSeries, SeriesRing
+from lawdsl.solving.univariate.growth_rates import (
+    CONSTANT,
+    Coefficient,
+    HalfLine,
+    Monomial,
+    Undecided,
+)
 
-PRECISION = 192  # bits of the balls
-STARTS = (4, 8, 16, 64, 256, 2048, 2**15, 2**20, 2**26)  # bits of T, tried in turn
-ORDER = 5  # of an expansion: as many leading terms may cancel
+SERIES_BITS = 192  # bits of the balls
+HALF_LINE_BITS = (4, 8, 16, 64, 256, 2048, 2**15, 2**20, 2**26)  # bits of T, tried in turn
+EXPANSION_ORDER = 5  # of an expansion: as many leading terms may cancel
 
 
 @dataclass(frozen=True)
 class Approach:
-    """A way towards an end of the range: x = at + scale*t, or at + scale/t where `inverse`."""
+    """A parametrisation near an end of the range: x = offset + scale*t, or offset + scale/t where `inverse`."""
 
-    at: Fraction
+    offset: Fraction
     scale: Fraction
     inverse: bool
 
-    def place(self, t: Any) -> Any:
+    def point(self, t: Any) -> Any:
         """The unknown at t, rounded towards the end."""
-        at, scale = (arb(fmpq(f.numerator, f.denominator)) for f in (self.at, self.scale))
-        found = at + (scale / t if self.inverse else scale * t)
-        return found.upper() if (self.scale > 0) != self.inverse else found.lower()
+        offset, scale = (arb(fmpq(f.numerator, f.denominator)) for f in (self.offset, self.scale))
+        point = offset + (scale / t if self.inverse else scale * t)
+        return point.upper() if (self.scale > 0) != self.inverse else point.lower()
 
 
 @dataclass(frozen=True)
-class Ending:
-    """A function near an end.
+class SignNearEnd:
+    """The sign of a function near an end.
 
     Attributes:
-        sign: that it has between the end and `place`, the end left out; 0: it is 0 there.
-        place: how far from the end on that is so.
+        sign: its sign between the end and `boundary`, the end excluded; 0: it is 0 there.
+        boundary: the point up to which the sign holds.
     """
 
     sign: int
-    place: Any
+    boundary: Any
 
 
-def ending(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Ending | None:
+def sign_near_end(tape: Tape, values: Sequence[Fraction], approach: Approach) -> SignNearEnd | None:
     """The sign that the first output of a tape has near an end; None where that is not decided.
 
     Args:
@@ -63,22 +69,22 @@ def ending(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Ending
         values: of its other inputs.
         approach: the end.
     """
-    with precision(PRECISION):
-        for bits in STARTS:
+    with precision(SERIES_BITS):
+        for bits in HALF_LINE_BITS:
             ring = SeriesRing(HalfLine(bits))
             try:
-                found = ring.sign(expansion(ring, tape, values, approach))
+                sign = ring.sign(expansion(ring, tape, values, approach))
             except Undecided:
                 continue
-            return Ending(found, approach.place(ring.line.end))
+            return SignNearEnd(sign, approach.point(ring.line.end))
     return None
 
 
 def limit(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Interval | None:
     """The limit of the first output of a tape at an end, in an interval or infinite; None where it
     has none or that is not decided."""
-    with precision(PRECISION):
-        for bits in STARTS:
+    with precision(SERIES_BITS):
+        for bits in HALF_LINE_BITS:
             ring = SeriesRing(HalfLine(bits))
             try:
                 return ring.limit(expansion(ring, tape, values, approach))
@@ -89,17 +95,17 @@ def limit(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Interva
 
 def expansion(
     ring: SeriesRing, tape: Tape, values: Sequence[Fraction], approach: Approach
-) -> Series:
+) -> AsymptoticSeries:
     """The asymptotic series of the first output of a tape.
 
     Raises:
         Undecided: an operation without a certain expansion.
     """
     inputs = [
-        ring.unknown(approach.at, approach.scale, inverse=approach.inverse),
+        ring.unknown(approach.offset, approach.scale, inverse=approach.inverse),
         *(ring.constant(v) for v in values),
     ]
-    results: list[Series] = []
+    results: list[AsymptoticSeries] = []
     for step in tape.instructions:
         if step.op == "input":
             results.append(inputs[step.value])  # type: ignore[index]
@@ -114,24 +120,24 @@ def expansion(
     return results[tape.outputs[0]]
 
 
-def power(ring: SeriesRing, base: Series, exponent: Series) -> Series:
+def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) -> AsymptoticSeries:
     if exponent.rest is not None or any(m for m in exponent.terms):
         return exp(ring, ring.multiply(exponent, log(ring, base)))
     p = exponent.terms.get(CONSTANT, ring.numbers.rational(0))
     if p.fraction == 0:
         return ring.constant(Fraction(1))
-    whole = not p.constant and p.fraction.q == 1
+    is_integer = not p.constant and p.fraction.q == 1
     if not base.terms and base.rest is None:
         if ring.numbers.sign(p) > 0:
             return base
         raise Undecided
-    if whole and 1 <= p.fraction <= ORDER + 1:
+    if is_integer and 1 <= p.fraction <= EXPANSION_ORDER + 1:
         return ring.multiply(*[base] * int(p.fraction))
     monomial, c, small = ring.factored(base)
-    if ring.numbers.sign(c) <= 0 and not whole:
+    if ring.numbers.sign(c) <= 0 and not is_integer:
         raise Undecided
     coefficients = [ring.numbers.rational(1)]
-    for k in range(1, ORDER + 1):
+    for k in range(1, EXPANSION_ORDER + 1):
         factor = ring.numbers.add(p, ring.numbers.rational(1 - k))
         factor = ring.numbers.multiply(factor, ring.numbers.rational(fmpq(1, k)))
         coefficients.append(ring.numbers.multiply(coefficients[-1], factor))
@@ -141,39 +147,39 @@ def power(ring: SeriesRing, base: Series, exponent: Series) -> Series:
     def tail(u: Any) -> Any:
         if not 1 + u > 0:
             raise Undecided
-        return last * (1 + u) ** (value - ORDER)
+        return last * (1 + u) ** (value - EXPANSION_ORDER)
 
     series = ring.taylor(coefficients, small, tail)
     return ring.scaled(series, ring.numbers.power(c, p), ring.line.raised(monomial, p))
 
 
-def log(ring: SeriesRing, a: Series) -> Series:
+def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     monomial, c, small = ring.factored(a)
     if ring.numbers.sign(c) <= 0:
         raise Undecided
-    terms: dict[Monomial, Number] = {}
+    terms: dict[Monomial, Coefficient] = {}
     for generator, coefficient in monomial:
-        own = ring.line.logarithm(generator) if isinstance(generator, int) else generator
-        terms[own] = coefficient
-    parts = [Series(terms)]
+        exponent = ring.line.logarithm(generator) if isinstance(generator, int) else generator
+        terms[exponent] = coefficient
+    parts = [AsymptoticSeries(terms)]
     if c != (1, 0):
         parts.append(ring.of_number(ring.numbers.named(("log", c), ring.numbers.value(c).log())))
-    exact = [fmpq(0)] + [fmpq((-1) ** (k + 1), k) for k in range(1, ORDER)]
+    exact = [fmpq(0)] + [fmpq((-1) ** (k + 1), k) for k in range(1, EXPANSION_ORDER)]
 
     def tail(u: Any) -> Any:
         if not 1 + u > 0:
             raise Undecided
-        return arb((-1) ** (ORDER + 1)) / ORDER / (1 + u) ** ORDER
+        return arb((-1) ** (EXPANSION_ORDER + 1)) / EXPANSION_ORDER / (1 + u) ** EXPANSION_ORDER
 
     parts.append(ring.taylor([ring.numbers.rational(f) for f in exact], small, tail))
     return ring.add(*parts)
 
 
-def exp(ring: SeriesRing, a: Series) -> Series:
+def exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     big, constant, small = ring.parted(a)
     monomial = frozenset((ring.line.generator(m), c) for m, c in big.items())
     factorials = [fmpq(1)]
-    for k in range(1, ORDER + 1):
+    for k in range(1, EXPANSION_ORDER + 1):
         factorials.append(factorials[-1] / k)
     last = arb(factorials.pop())
     exact = [ring.numbers.rational(f) for f in factorials]
@@ -184,14 +190,14 @@ def exp(ring: SeriesRing, a: Series) -> Series:
     return ring.scaled(series, factor, monomial)
 
 
-def _wave(ring: SeriesRing, a: Series, phase: int) -> Series:
+def _wave(ring: SeriesRing, a: AsymptoticSeries, phase: int) -> AsymptoticSeries:
     """sin (phase 0) or cos (phase 1)."""
     try:
         big, constant, small = ring.parted(a)
     except Undecided:
         big, constant, small = {CONSTANT: ring.numbers.rational(1)}, ring.numbers.rational(0), a
     if big:
-        return Series({}, (CONSTANT, arb(-1).union(arb(1))))
+        return AsymptoticSeries({}, (CONSTANT, arb(-1).union(arb(1))))
     zero = constant.fraction == 0
     value = ring.numbers.value(constant)
     sine = ring.numbers.rational(0) if zero else ring.numbers.named(("sin", constant), value.sin())
@@ -200,31 +206,33 @@ def _wave(ring: SeriesRing, a: Series, phase: int) -> Series:
     )
     cycle = [sine, cosine, ring.numbers.negative(sine), ring.numbers.negative(cosine)]
     coefficients, factorial = [], fmpq(1)
-    for k in range(ORDER):
+    for k in range(EXPANSION_ORDER):
         factorial = factorial / max(k, 1)
-        own = cycle[(k + phase) % 4]
-        coefficients.append(ring.numbers.multiply(own, ring.numbers.rational(factorial)))
-    bound = arb(factorial) / ORDER
+        derivative_value = cycle[(k + phase) % 4]
+        coefficients.append(
+            ring.numbers.multiply(derivative_value, ring.numbers.rational(factorial))
+        )
+    bound = arb(factorial) / EXPANSION_ORDER
     return ring.taylor(coefficients, small, lambda _: (-bound).union(bound))
 
 
-def sin(ring: SeriesRing, a: Series) -> Series:
+def sin(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return _wave(ring, a, 0)
 
 
-def cos(ring: SeriesRing, a: Series) -> Series:
+def cos(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return _wave(ring, a, 1)
 
 
-def tan(ring: SeriesRing, a: Series) -> Series:
+def tan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return ring.multiply(sin(ring, a), _inverse(ring, cos(ring, a)))
 
 
-def _inverse(ring: SeriesRing, a: Series) -> Series:
+def _inverse(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return power(ring, a, ring.constant(Fraction(-1)))
 
 
-def tanh(ring: SeriesRing, a: Series) -> Series:
+def tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     """1 - 2/(exp(2a) + 1)"""
     one = ring.constant(Fraction(1))
     double = exp(ring, ring.scaled(a, ring.numbers.rational(2)))
@@ -232,13 +240,13 @@ def tanh(ring: SeriesRing, a: Series) -> Series:
     return ring.subtract(one, ring.scaled(quotient, ring.numbers.rational(2)))
 
 
-def atan(ring: SeriesRing, a: Series) -> Series:
+def atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     """At infinity as pi/2 - atan(1/a), else by two terms, or four at 0."""
     big, constant, small = ring.parted(a)
     if big:
         side = ring.sign(a)
-        right = Series(
-            {CONSTANT: Number(fmpq(side, 2), ring.numbers.named("pi", arb.pi()).constant)}
+        right = AsymptoticSeries(
+            {CONSTANT: Coefficient(fmpq(side, 2), ring.numbers.named("pi", arb.pi()).constant)}
         )
         return ring.subtract(right, atan(ring, _inverse(ring, a)))
     if constant.fraction == 0:
@@ -255,26 +263,26 @@ def atan(ring: SeriesRing, a: Series) -> Series:
     return ring.taylor(coefficients, small, lambda _: (-bound).union(bound))
 
 
-def absolute(ring: SeriesRing, a: Series) -> Series:
+def absolute(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return ring.scaled(a, ring.numbers.rational(ring.sign(a) or 1))
 
 
-def minimum(ring: SeriesRing, *series: Series) -> Series:
+def minimum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) <= 0 else b, series)
 
 
-def maximum(ring: SeriesRing, *series: Series) -> Series:
+def maximum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) >= 0 else b, series)
 
 
-def step_of(ring: SeriesRing, a: Series, before: int) -> Series:
+def step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
     sign = ring.sign(a)
     if not sign:
         raise Undecided
     return ring.constant(Fraction(1 if sign > 0 else before))
 
 
-OPERATIONS: dict[str, Callable[..., Series]] = {
+OPERATIONS: dict[str, Callable[..., AsymptoticSeries]] = {
     "add": SeriesRing.add,
     "multiply": SeriesRing.multiply,
     "power": power,
@@ -288,6 +296,6 @@ OPERATIONS: dict[str, Callable[..., Series]] = {
     "abs": absolute,
     "min": minimum,
     "max": maximum,
-    "sign": lambda ring, a: step_of(ring, a, -1),
-    "step": lambda ring, a: step_of(ring, a, 0),
+    "sign": lambda ring, a: step_function(ring, a, -1),
+    "step": lambda ring, a: step_function(ring, a, 0),
 }

@@ -1,4 +1,4 @@
-"""An answer on an end of its range: what would let it leave it, and which bound of a law forbids that.
+"""An answer on an end of its range -> thresholds and bounds of laws that keep it there.
 
 At the end the goal still falls outwards. An answer inside needs the slope there to have the other
 sign: that is a threshold for each given. It is one for each fitted parameter too, and where the law
@@ -24,9 +24,9 @@ from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Conflict, Threshold
 
-SECONDS = 1.0  # for one proof
-SAME = 1e-9
-NOT_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
+PROOF_SECONDS = 1.0  # for one proof
+ZERO_RTOL = 1e-9
+NON_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 
 
 def thresholds(
@@ -39,21 +39,21 @@ def thresholds(
         names: givens and settings.
         values: of all symbols.
     """
-    found = []
+    found_thresholds = []
     for name, symbol in names.items():
         formula = zero_of(slope, symbol, values)
         if formula is not None:
             value = evaluated(formula, values)
             relation = ">" if value > values[symbol] else "<"
-            shown = text.text(tidy_powers(formula))
-            found.append(Threshold(name, value, relation, shown))
-    return found
+            formula_text = text.text(tidy_powers(formula))
+            found_thresholds.append(Threshold(name, value, relation, formula_text))
+    return found_thresholds
 
 
 def zero_of(
     expression: sp.Expr, symbol: sp.Symbol, values: Mapping[sp.Symbol, float]
 ) -> sp.Expr | None:
-    """A symbol at which an expression is 0, as a formula that was tried with numbers.
+    """A symbol at which an expression is 0, as a formula that was checked with numbers.
 
     Args:
         expression: what is to be 0.
@@ -61,9 +61,9 @@ def zero_of(
         values: of all symbols.
 
     Returns:
-        None where algebra finds none, or one of another branch.
+        None where algebra has no solution, or one of another branch.
     """
-    if symbol not in expression.free_symbols or expression.has(*NOT_FINITE):
+    if symbol not in expression.free_symbols or expression.has(*NON_FINITE):
         return None
     formula = isolate(flatten_powers(expression), symbol)
     if formula is None:
@@ -73,8 +73,8 @@ def zero_of(
         abs(evaluated(t, {**values, symbol: value}))
         for t in sp.Add.make_args(sp.expand_mul(expression))
     ]
-    left = abs(evaluated(expression, {**values, symbol: value}))
-    return formula if left <= SAME * max(terms, default=0.0) else None
+    residual = abs(evaluated(expression, {**values, symbol: value}))
+    return formula if residual <= ZERO_RTOL * max(terms, default=0.0) else None
 
 
 def conflicts(
@@ -91,26 +91,26 @@ def conflicts(
         names: givens and settings of the question and its laws.
         values: of all symbols.
     """
-    own = source.replacing({})
+    symbols = source.replacing({})
     parameters = {q.symbol for q in source.law.parameters}
     for quantity in source.law.parameters:
         for bound in quantity.bounds:
             if not bound.limit.free_symbols & parameters:
                 continue
-            symbol = own[quantity.symbol]
+            symbol = symbols[quantity.symbol]
             needed = zero_of(slope, symbol, values)
             if needed is None:
                 continue
             upwards = evaluated(needed, values) > values[symbol]
             if bound.lower == upwards:
                 continue  # the bound leaves room on that side
-            limit = flatten_powers(bound.limit.xreplace(own))
-            proof = _proof(source, limit, flatten_powers(needed), bound, values)
+            limit = flatten_powers(bound.limit.xreplace(symbols))
+            proof = _prove_conflict(source, limit, flatten_powers(needed), bound, values)
             if proof:
-                yield _conflict(source, quantity, bound, limit, needed, names, values, proof)
+                yield _build_conflict(source, quantity, bound, limit, needed, names, values, proof)
 
 
-def _conflict(
+def _build_conflict(
     source: FitSource,
     quantity: Quantity,
     bound: Bound,
@@ -121,22 +121,28 @@ def _conflict(
     proof: tuple[str, ...],
 ) -> Conflict:
     relation = "<" if bound.lower else ">"
-    shown = text.text(source.unprefixed(tidy_powers(needed)))
-    own = {n: s for n, s in names.items() if s in source.settings}
-    at = {n: zero_of(flatten_powers(limit - needed), s, values) for n, s in own.items()}
+    needed_text = text.text(source.unprefixed(tidy_powers(needed)))
+    settings = {n: s for n, s in names.items() if s in source.settings}
+    zero_formulas = {
+        n: zero_of(flatten_powers(limit - needed), s, values) for n, s in settings.items()
+    }
     return Conflict(
         source.use,
         f"{quantity.name} {bound.relation} {bound.text}",
-        f"{quantity.name} {relation} {shown}",
+        f"{quantity.name} {relation} {needed_text}",
         evaluated(needed, values),
         source.values[quantity.name],
         source.fit is not None and source.fit.parameters[quantity.name].at_bound is not None,
         proof,
-        {n: evaluated(formula, values) for n, formula in at.items() if formula is not None},
+        {
+            n: evaluated(formula, values)
+            for n, formula in zero_formulas.items()
+            if formula is not None
+        },
     )
 
 
-def _proof(
+def _prove_conflict(
     source: FitSource,
     limit: sp.Expr,
     needed: sp.Expr,
@@ -145,49 +151,51 @@ def _proof(
 ) -> tuple[str, ...]:
     """Why a parameter beyond its bound is never what is needed, for any other parameters.
 
-    The quotient of both is written as a law of its own, in the domains of the parameters that are
-    left in it, and that it passes 1 is its claim.
+    The quotient of both is written as a law of its own, in the domains of its remaining
+    parameters, and that it is at least 1 is its claim.
     """
     quotient = flatten_powers(limit / needed if bound.lower else needed / limit)
     if not (limit.is_positive and needed.is_positive):
         return ()
-    law = _as_law(source, quotient, values)
+    law = _quotient_law(source, quotient, values)
     if law is None:
         return ()
-    verdict = check_claim(law, law.claims[0], seconds=SECONDS)
+    verdict = check_claim(law, law.claims[0], seconds=PROOF_SECONDS)
     return verdict.proof if verdict.verdict == "proved" else ()
 
 
-def _as_law(source: FitSource, quotient: sp.Expr, values: Mapping[sp.Symbol, float]) -> Law | None:
+def _quotient_law(
+    source: FitSource, quotient: sp.Expr, values: Mapping[sp.Symbol, float]
+) -> Law | None:
     """A law whose only claim is that a quotient is at least 1; None where it cannot be written."""
     parameters = {source.symbols[q.name]: q for q in source.law.parameters}
-    known = sorted(quotient.free_symbols - set(parameters), key=str)
-    if any(values[s] <= 0 for s in known):
+    given_symbols = sorted(quotient.free_symbols - set(parameters), key=str)
+    if any(values[s] <= 0 for s in given_symbols):
         return None
-    taken = {q.name for q in source.law.parameters}
+    used_names = {q.name for q in source.law.parameters}
     names: dict[sp.Symbol, str] = {}
-    for symbol in known:
+    for symbol in given_symbols:
         name = symbol.name.rpartition(".")[2]
-        clear = name.isidentifier() and name not in taken
-        names[symbol] = name if clear else f"given_{len(names)}"
-        taken.add(names[symbol])
+        is_usable = name.isidentifier() and name not in used_names
+        names[symbol] = name if is_usable else f"given_{len(names)}"
+        used_names.add(names[symbol])
     lines = ["law conflict"]
-    lines += [f"setting {names[s]} = {values[s]!r}" for s in known]
+    lines += [f"setting {names[s]} = {values[s]!r}" for s in given_symbols]
     for symbol, quantity in parameters.items():
         if symbol in quotient.free_symbols:
-            plain = [b for b in quantity.bounds if not b.limit.free_symbols]
+            constant_bounds = [b for b in quantity.bounds if not b.limit.free_symbols]
             domain = "".join(
                 f", {quantity.name} {b.relation} {b.text}" if i else f" {b.relation} {b.text}"
-                for i, b in enumerate(plain)
+                for i, b in enumerate(constant_bounds)
             )
             lines.append(f"parameter {quantity.name}{domain}")
-    written = quotient.xreplace(
-        {s: sp.Symbol(names[s], positive=True) for s in known}
+    written_quotient = quotient.xreplace(
+        {s: sp.Symbol(names[s], positive=True) for s in given_symbols}
         | {s: sp.Symbol(q.name, **s.assumptions0) for s, q in parameters.items()}
     )
-    lines += [f"quotient = {text.text(written)}", "require quotient >= 1", ""]
+    lines += [f"quotient = {text.text(written_quotient)}", "require quotient >= 1", ""]
     try:
-        found, _ = declared(Text("conflict", "\n".join(lines)), Path())
-        return Law(found).built()
+        declarations, _ = declared(Text("conflict", "\n".join(lines)), Path())
+        return Law(declarations).built()
     except LawdslError:
         return None

@@ -1,4 +1,4 @@
-"""An answer in words: where it lies, and what is certain of it."""
+"""A minimum on a range -> text: where it lies, and what is certain of it."""
 
 from __future__ import annotations
 
@@ -7,92 +7,94 @@ from collections.abc import Sequence
 
 from lawdsl.language.questions import Question
 from lawdsl.solving.formulate.problem import AlgebraicConstraint
-from lawdsl.solving.univariate.line_minimum import Candidate, Line
-from lawdsl.solving.univariate.roots import Range
+from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum
+from lawdsl.solving.univariate.roots import UnknownRange
 
-INSIDE = {"stationary": "inside, where the slope is 0"}
-SHOWN = 8  # turning points that are listed
+INSIDE_TEXTS = {"stationary": "inside, where the slope is 0"}
+MAX_LISTED_POINTS = 8  # turning points that a text lists
 
 
-def where_of(
-    name: str, best: Candidate, conditions: Sequence[AlgebraicConstraint], whole: Range
+def describe_location(
+    name: str, best: Candidate, conditions: Sequence[AlgebraicConstraint], domain: UnknownRange
 ) -> str:
     """Where an answer lies."""
-    if best.which:
-        names = [conditions[k].name for k in best.which]
-        law = conditions[best.which[0]].law
-        domain = f", the domain of {law}" if law else ""
-        return f"on the constraint {' and '.join(names)}{domain}"
+    if best.constraints:
+        names = [conditions[k].name for k in best.constraints]
+        law = conditions[best.constraints[0]].law
+        law_domain = f", the domain of {law}" if law else ""
+        return f"on the constraint {' and '.join(names)}{law_domain}"
     if best.kind == "end":
-        side = "lower" if best.at == whole.low else "upper"
+        side = "lower" if best.point == domain.low else "upper"
         return f"at the {side} end of {name}"
     if best.kind == "plateau":
         return "inside, where the goal is constant"
-    return "inside, at a kink" if best.kind == "kink" else INSIDE.get(best.kind, "inside")
+    return "inside, at a kink" if best.kind == "kink" else INSIDE_TEXTS.get(best.kind, "inside")
 
 
-def proof_of(
-    name: str, line: Line, best: Candidate, whole: Range, question: Question
+def describe_certainty(
+    name: str, line: LineMinimum, best: Candidate, domain: UnknownRange, question: Question
 ) -> tuple[str, ...]:
     """What is certain of an answer, in lines."""
     if not line.certain:
-        return not_certain(name, line)
-    allowed = ", ".join(_interval(name, a, b) for a, b in line.allowed)
+        return describe_undecided(name, line)
+    allowed = ", ".join(_interval_text(name, a, b) for a, b in line.allowed)
     goal = question.goal_text
     better, worse = ("rises", "falls") if question.maximize else ("falls", "rises")
-    found = [f"allowed: {allowed}"] if allowed else []
+    lines = [f"allowed: {allowed}"] if allowed else []
     if line.plateau is not None:
         low, high = line.plateau
-        out = [
+        excluded = [
             f"{end:.6g}"
-            for end, is_out in zip(line.plateau, line.left_out, strict=True)
+            for end, is_out in zip(line.plateau, line.open_ends, strict=True)
             if is_out and math.isfinite(end)
         ]
-        but = f" but {' and '.join(out)} itself" if out else ""
-        found.append(
-            f"every {_interval(name, low, high)}{but} is optimal: the goal is constant there"
+        exclusion = f" but {' and '.join(excluded)} itself" if excluded else ""
+        lines.append(
+            f"every {_interval_text(name, low, high)}{exclusion} is optimal: the goal is constant there"
         )
     elif not line.complete:
-        found.append("a bound of the goal proves that no place elsewhere is better")
+        lines.append("a bound of the goal proves that no place elsewhere is better")
     elif line.trend and not line.others:
         word = better if line.trend < 0 else worse
-        found.append(f"{goal} only {word} there: the only optimum")
+        lines.append(f"{goal} only {word} there: the only optimum")
     elif (
         best.kind == "stationary"
         and len(line.stationary) == 1
         and line.stationary[0][1] == 1
         and not line.others
     ):
-        found.append(f"{goal} {better} before it and {worse} behind it: the only optimum")
+        lines.append(f"{goal} {better} before it and {worse} behind it: the only optimum")
     elif line.stationary:
         count = len(line.stationary)
-        places = ", ".join(f"{x:.6g}" for x, _ in line.stationary[:SHOWN])
-        places += f" and {count - SHOWN:,} more" if count > SHOWN else ""
+        points_text = ", ".join(f"{x:.6g}" for x, _ in line.stationary[:MAX_LISTED_POINTS])
+        points_text += (
+            f" and {count - MAX_LISTED_POINTS:,} more" if count > MAX_LISTED_POINTS else ""
+        )
         turns = "the only turning point" if count == 1 else "all turning points"
         best_of = "this is the best" if line.equal else "this is the best to rounding"
-        found.append(f"{turns}: {name} = {places}; none is missed, and {best_of}")
-    finite = [c for c in line.others if math.isfinite(c.at)]
+        lines.append(f"{turns}: {name} = {points_text}; none is missed, and {best_of}")
+    finite = [c for c in line.others if math.isfinite(c.point)]
     if finite:
-        places = ", ".join(f"{c.at:.6g}" for c in finite)
-        said = "equally good" if line.equal else f"not certain: equal to within {line.apart:.2g}"
-        found.append(f"{said}: {name} = {places}")
+        points_text = ", ".join(f"{c.point:.6g}" for c in finite)
+        quality = "equally good" if line.equal else f"not certain: equal to within {line.gap:.2g}"
+        lines.append(f"{quality}: {name} = {points_text}")
     for other in line.others:
-        if not math.isfinite(other.at):
-            end = "oo" if other.at > 0 else "-oo"
-            same = "" if line.equal else f", to within {line.apart:.2g}"
-            found.append(f"{goal} tends to the same value as {name} -> {end}{same}")
+        if not math.isfinite(other.point):
+            end = "oo" if other.point > 0 else "-oo"
+            same = "" if line.equal else f", to within {line.gap:.2g}"
+            lines.append(f"{goal} tends to the same value as {name} -> {end}{same}")
     if not best.attained:
-        found.append(f"{name} = {best.at:.6g} itself is left out: the best is approached only")
-    return tuple(found)
+        lines.append(f"{name} = {best.point:.6g} itself is left out: the best is approached only")
+    return tuple(lines)
 
 
-def not_certain(name: str, line: Line) -> tuple[str, ...]:
-    """What may hold a better value."""
-    pieces = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in line.unclear) or "a part of the range"
+def describe_undecided(name: str, line: LineMinimum) -> tuple[str, ...]:
+    """The pieces that may contain a better value, in a line."""
+    pieces = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in line.undecided) or "a part of the range"
     return (f"not certain: {pieces} of {name} could not be decided",)
 
 
-def _interval(name: str, low: float, high: float) -> str:
+def _interval_text(name: str, low: float, high: float) -> str:
     if low == high:
         return f"{name} = {low:.6g}"
     if math.isinf(high):

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from flint import arb, fmpq
 
-LONG = 6000  # bits of a fraction that is kept exact
-SHORT_POWER = 64  # whole exponents up to here are multiplied out
+MAX_FRACTION_BITS = 6000  # bits of a fraction that stays exact
+MAX_EXPANDED_EXPONENT = 64  # whole exponents up to here are multiplied out
 
 
 class Undecided(Exception):
-    """Something that is needed is not certain here; it may be for a larger T."""
+    """A sign or bound is not certain on this half-line; it may be on one with a larger T."""
 
 
-class Number(NamedTuple):
+class Coefficient(NamedTuple):
     """A fraction times an irrational constant, which has a number in a table; 0 stands for 1."""
 
     fraction: Any
@@ -29,67 +29,68 @@ class Number(NamedTuple):
 
 # A generator is the number n of an iterated logarithm (1: log t, 2: log log t), or a monomial.
 Generator = Any
-Monomial = frozenset[tuple[Generator, Number]]
+Monomial = frozenset[tuple[Generator, Coefficient]]
 CONSTANT: Monomial = frozenset()
 
 
-class Numbers:
+class CoefficientArithmetic:
     """Arithmetic on constants: exact on fractions, and equal expressions stay equal."""
 
     def __init__(self) -> None:
         self.known: dict[Any, int] = {"1": 0}
         self.balls: list[Any] = [arb(1)]
 
-    def rational(self, value: Any) -> Number:
-        return Number(fmpq(value), 0)
+    def rational(self, value: Any) -> Coefficient:
+        return Coefficient(fmpq(value), 0)
 
-    def named(self, key: Any, ball: Any) -> Number:
+    def named(self, key: Any, ball: Any) -> Coefficient:
         """The constant of an expression; the same key is the same constant."""
         if not ball.is_finite():
             raise Undecided
         if key not in self.known:
             self.known[key] = len(self.balls)
             self.balls.append(ball)
-        return Number(fmpq(1), self.known[key])
+        return Coefficient(fmpq(1), self.known[key])
 
-    def value(self, a: Number) -> Any:
+    def value(self, a: Coefficient) -> Any:
         return arb(a.fraction) * self.balls[a.constant]
 
-    def add(self, a: Number, b: Number) -> Number:
+    def add(self, a: Coefficient, b: Coefficient) -> Coefficient:
         if a.fraction == 0 or b.fraction == 0:
             return b if a.fraction == 0 else a
         if a.constant == b.constant:
-            return self._short(Number(a.fraction + b.fraction, a.constant))
+            return self._short(Coefficient(a.fraction + b.fraction, a.constant))
         key = ("+", *sorted((a, b), key=lambda n: (n.constant, str(n.fraction))))
         return self.named(key, self.value(a) + self.value(b))
 
-    def multiply(self, a: Number, b: Number) -> Number:
+    def multiply(self, a: Coefficient, b: Coefficient) -> Coefficient:
         fraction = a.fraction * b.fraction
         if not a.constant or not b.constant or fraction == 0:
-            return self._short(Number(fraction, (a.constant or b.constant) if fraction else 0))
+            return self._short(Coefficient(fraction, (a.constant or b.constant) if fraction else 0))
         key = ("*", *sorted((a.constant, b.constant)))
-        made = self.named(key, self.balls[a.constant] * self.balls[b.constant])
-        return self._short(Number(fraction, made.constant))
+        product = self.named(key, self.balls[a.constant] * self.balls[b.constant])
+        return self._short(Coefficient(fraction, product.constant))
 
-    def _short(self, a: Number) -> Number:
+    def _short(self, a: Coefficient) -> Coefficient:
         p, q = int(a.fraction.p), int(a.fraction.q)
-        if max(p.bit_length(), q.bit_length()) <= LONG:
+        if max(p.bit_length(), q.bit_length()) <= MAX_FRACTION_BITS:
             return a
         return self.named(("long", a), self.value(a))
 
-    def negative(self, a: Number) -> Number:
-        return Number(-a.fraction, a.constant)
+    def negative(self, a: Coefficient) -> Coefficient:
+        return Coefficient(-a.fraction, a.constant)
 
-    def inverse(self, a: Number) -> Number:
+    def inverse(self, a: Coefficient) -> Coefficient:
         if a.fraction == 0:
             raise Undecided
         if not a.constant:
-            return Number(1 / a.fraction, 0)
+            return Coefficient(1 / a.fraction, 0)
         return self.multiply(
-            Number(1 / a.fraction, 0), self.named(("/", a.constant), 1 / self.balls[a.constant])
+            Coefficient(1 / a.fraction, 0),
+            self.named(("/", a.constant), 1 / self.balls[a.constant]),
         )
 
-    def power(self, a: Number, exponent: Number) -> Number:
+    def power(self, a: Coefficient, exponent: Coefficient) -> Coefficient:
         """a^exponent of a positive number, or a whole power of any."""
         if exponent.fraction == 0 or a == (1, 0):
             return self.rational(1)
@@ -97,15 +98,15 @@ class Numbers:
             n = int(exponent.fraction)
             if n == 1:
                 return a
-            if not a.constant and abs(n) <= SHORT_POWER:
-                return self._short(Number(a.fraction**n, 0))
+            if not a.constant and abs(n) <= MAX_EXPANDED_EXPONENT:
+                return self._short(Coefficient(a.fraction**n, 0))
         value = self.value(a)
-        whole = not exponent.constant and exponent.fraction.q == 1
-        if not (value > 0 or whole and value < 0):
+        is_integer = not exponent.constant and exponent.fraction.q == 1
+        if not (value > 0 or is_integer and value < 0):
             raise Undecided
         return self.named(("^", a, exponent), value ** self.value(exponent))
 
-    def sign(self, a: Number) -> int:
+    def sign(self, a: Coefficient) -> int:
         """Its certain sign."""
         if a.fraction == 0:
             return 0
@@ -121,25 +122,25 @@ class HalfLine:
     """The numbers t >= T, T = 2^bits, and bounds of monomials there."""
 
     def __init__(self, bits: int) -> None:
-        self.numbers = Numbers()
+        self.numbers = CoefficientArithmetic()
         self.end = arb(2) ** bits
         logs = [self.end]
         for _ in range(3):
             logs.append(logs[-1].log())
         self.logs = logs  # at T: t, log t, log log t, log log log t
         self._signs: dict[Monomial, int] = {}
-        self._dominant: dict[Monomial, tuple[Generator, Number]] = {}
+        self._dominant: dict[Monomial, tuple[Generator, Coefficient]] = {}
 
     def times(self, a: Monomial, b: Monomial) -> Monomial:
         if not a or not b:
             return a or b
-        made = dict(a)
+        exponents = dict(a)
         for generator, coefficient in b:
-            old = made.get(generator)
-            made[generator] = self.numbers.add(old, coefficient) if old else coefficient
-        return frozenset((g, c) for g, c in made.items() if c.fraction != 0)
+            old = exponents.get(generator)
+            exponents[generator] = self.numbers.add(old, coefficient) if old else coefficient
+        return frozenset((g, c) for g, c in exponents.items() if c.fraction != 0)
 
-    def raised(self, a: Monomial, exponent: Number) -> Monomial:
+    def raised(self, a: Monomial, exponent: Coefficient) -> Monomial:
         scaled = ((g, self.numbers.multiply(c, exponent)) for g, c in a)
         return frozenset((g, c) for g, c in scaled if c.fraction != 0)
 
@@ -167,8 +168,8 @@ class HalfLine:
             if generator >= 3:
                 raise Undecided
             return frozenset([(generator + 1, self.numbers.rational(1))])
-        found: Monomial = generator
-        return found
+        monomial: Monomial = generator
+        return monomial
 
     def order(self, a: Monomial) -> int:
         """1 where a monomial tends to oo, -1 where it tends to 0, 0 where it is 1."""
@@ -178,10 +179,10 @@ class HalfLine:
             self._signs[a] = self.numbers.sign(self.dominant(a)[1])
         return self._signs[a]
 
-    def dominant(self, a: Monomial) -> tuple[Generator, Number]:
+    def dominant(self, a: Monomial) -> tuple[Generator, Coefficient]:
         """The generator that grows fastest among those of an exponent, and its coefficient."""
         if a not in self._dominant:
-            terms: list[tuple[Generator, Number]] = list(a)
+            terms: list[tuple[Generator, Coefficient]] = list(a)
             first = terms[0]
             for term in terms[1:]:
                 first = term if self._faster(term[0], first[0]) > 0 else first
@@ -207,10 +208,10 @@ class HalfLine:
     def _ratio(self, g: Generator, h: Generator) -> Any:
         """The most that g/h is for t >= T, h being the faster one."""
         if isinstance(g, int) and isinstance(h, int):
-            at = self.logs[h]  # log y/y falls from y = e on
-            if not at > arb(1).exp():
+            slower_log = self.logs[h]  # log y/y falls from y = e on
+            if not slower_log > arb(1).exp():
                 raise Undecided
-            return at.log() / at
+            return slower_log.log() / slower_log
         return self.most(self.over(self.logarithm(g), self.logarithm(h)))
 
     def _least(self, generator: Generator) -> Any:

@@ -1,4 +1,4 @@
-"""What determines an answer with one unknown: equations that hold there, and how their roots move.
+"""An answer with one unknown -> its derivatives, from the equations that hold there.
 
 An answer follows the root of an active constraint, of the goal's slope, or of the equation of two
 branches at a kink, by the implicit function theorem on that equation; or it stays at an end of the
@@ -20,14 +20,14 @@ from lawdsl.law.algebra import derivative
 from lawdsl.solving.formulate.closed_form import try_algebra
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.univariate.interval_functions import Formula
-from lawdsl.solving.univariate.kinks import NEAR, is_root
-from lawdsl.solving.univariate.line_functions import Points
-from lawdsl.solving.univariate.state import Found, Frame
+from lawdsl.solving.univariate.kinks import COINCIDENCE_RTOL, is_root
+from lawdsl.solving.univariate.line_functions import LineValues
+from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
 
 Array = NDArray[np.float64]
 
-TIES = 20  # places that are as good as the answer, at most, of which it is computed how they move
-ALIKE = 1e-6  # relative: two rates as near as this are one
+MAX_TIES = 20  # points that are as good as the answer, at most, of which derivatives are computed
+RATE_RTOL = 1e-6  # relative: two rates as near as this agree
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,23 @@ class Root:
     """A root at the answer.
 
     Attributes:
-        by_parameters: how it moves with each fitted parameter, shape (parameters,).
-        by: how it moves with givens and settings; those that are missing do not move it.
+        by_parameters: its derivative by each fitted parameter, shape (parameters,).
+        by_symbol: its derivative by givens and settings; 0 by those that are missing.
         of_goal: whether the goal has a kink there.
     """
 
     by_parameters: Array
-    by: Mapping[sp.Symbol, float]
+    by_symbol: Mapping[sp.Symbol, float]
     of_goal: bool = False
 
 
 @dataclass(frozen=True)
-class Moving:
-    """How an answer moves.
+class AnswerDerivatives:
+    """The derivatives of an answer.
 
     Attributes:
         roots: what determines it.
-        untied: symbols by which another place that is as good does not remain so, as far as known.
+        untied: symbols whose change may break a tie with another optimum.
     """
 
     roots: tuple[Root, ...]
@@ -62,155 +62,185 @@ class Moving:
         """Whether the goal has a kink at the answer."""
         return any(root.of_goal for root in self.roots)
 
-    def with_(self, symbol: sp.Symbol) -> float | None:
+    def by_symbol(self, symbol: sp.Symbol) -> float | None:
         """The derivative of the unknown by a given or setting; None where it has none, nan where it
-        is not known."""
+        is unknown."""
         if symbol in self.untied:
             return None
-        rates = [root.by.get(symbol, 0.0) for root in self.roots] or [math.nan]
-        found = _common(np.array(rates)[:, None])
-        return rates[0] if len(rates) == 1 else None if found is None else float(found[0])
+        rates = [root.by_symbol.get(symbol, 0.0) for root in self.roots] or [math.nan]
+        common = _common_rates(np.array(rates)[:, None])
+        return rates[0] if len(rates) == 1 else None if common is None else float(common[0])
 
-    def with_parameters(self) -> Array | None:
+    def by_parameters(self) -> Array | None:
         """Its derivatives by the fitted parameters, shape (parameters,); None where it has none."""
         return (
-            _common(np.array([root.by_parameters for root in self.roots])) if self.roots else None
+            _common_rates(np.array([root.by_parameters for root in self.roots]))
+            if self.roots
+            else None
         )
 
 
-def _common(rates: Array) -> Array | None:
-    """The rates that all roots have, shape (roots, symbols); None where they differ."""
+def _common_rates(rates: Array) -> Array | None:
+    """The rates on which all roots agree, shape (roots, symbols); None where they differ."""
     if not np.isfinite(rates).all():
         return None
-    apart = rates.max(axis=0) - rates.min(axis=0)
-    found: Array = rates[0]
-    return found if np.all(apart <= ALIKE * np.abs(rates).max(axis=0)) else None
+    spread = rates.max(axis=0) - rates.min(axis=0)
+    first_rates: Array = rates[0]
+    return first_rates if np.all(spread <= RATE_RTOL * np.abs(rates).max(axis=0)) else None
 
 
-def moving(frame: Frame, found: Found) -> Moving:
-    """How an answer moves with givens, settings and fitted parameters."""
-    made = Moving(tuple(roots_at(frame, found)))
-    others = found.line.others if found.best is found.line.best else ()
-    if not others or _is_mirrored(frame, found):
-        return made
-    symbols = list(frame.posed.names.values())
-    slopes = [_goal_slopes(frame, found, made, symbols)]
-    for other in others[:TIES]:
-        which = tuple(found.bounding[k] for k in other.which)
-        there = replace(found, best=replace(other, which=which))
-        slopes.append(_goal_slopes(frame, there, Moving(tuple(roots_at(frame, there))), symbols))
-    table = np.array(slopes)
-    apart = table.max(axis=0) - table.min(axis=0)
-    same = (apart <= ALIKE * np.abs(table).max(axis=0)) & (len(others) <= TIES)
-    return replace(made, untied=frozenset(s for s, k in zip(symbols, same, strict=True) if not k))
+def answer_derivatives(state: SolverState, solution: UnivariateSolution) -> AnswerDerivatives:
+    """The derivatives of an answer by givens, settings and fitted parameters.
+
+    Each root x(s) of an equation F(x, s) = 0 has dx/ds = -(dF/ds)/(dF/dx), the implicit function
+    theorem.
+    """
+    derivatives = AnswerDerivatives(tuple(roots_at(state, solution)))
+    others = solution.minimum.others if solution.best is solution.minimum.best else ()
+    if not others or _is_mirrored(state, solution):
+        return derivatives
+    symbols = list(state.posed.names.values())
+    goal_slopes = [_goal_slopes(state, solution, derivatives, symbols)]
+    for other in others[:MAX_TIES]:
+        which = tuple(solution.bounding[k] for k in other.constraints)
+        other_solution = replace(solution, best=replace(other, constraints=which))
+        goal_slopes.append(
+            _goal_slopes(
+                state,
+                other_solution,
+                AnswerDerivatives(tuple(roots_at(state, other_solution))),
+                symbols,
+            )
+        )
+    table = np.array(goal_slopes)
+    spread = table.max(axis=0) - table.min(axis=0)
+    agree = (spread <= RATE_RTOL * np.abs(table).max(axis=0)) & (len(others) <= MAX_TIES)
+    return replace(
+        derivatives, untied=frozenset(s for s, k in zip(symbols, agree, strict=True) if not k)
+    )
 
 
 @np.errstate(all="ignore")
 def _goal_slopes(
-    frame: Frame, found: Found, moves: Moving, symbols: Sequence[sp.Symbol]
+    state: SolverState,
+    solution: UnivariateSolution,
+    derivatives: AnswerDerivatives,
+    symbols: Sequence[sp.Symbol],
 ) -> list[float]:
-    """The derivatives of the goal at a place by symbols; nan of those that it has none by."""
-    if not math.isfinite(found.best.at):
+    """The derivatives of the goal at a solution by symbols; nan where it has none."""
+    if not math.isfinite(solution.best.point):
         return [math.nan] * len(symbols)
-    points = frame.along.at(np.array([found.best.at]), found.values)
+    points = state.functions.evaluate(np.array([solution.best.point]), solution.values)
     size, slopes = abs(points.values[0, 0]), []
     for symbol in symbols:
         partial = 0.0
-        if symbol in frame.along.others:
-            partial = points.by_others[0, frame.along.others.index(symbol), 0]
-        moved = moves.with_(symbol)
-        slope = math.nan if moved is None else partial + points.by_unknown[0, 0] * moved
-        value = found.values[symbol]
-        rounding = value != 0 and abs(slope * value) <= NEAR * size
+        if symbol in state.functions.others:
+            partial = points.by_others[0, state.functions.others.index(symbol), 0]
+        unknown_rate = derivatives.by_symbol(symbol)
+        slope = (
+            math.nan if unknown_rate is None else partial + points.by_unknown[0, 0] * unknown_rate
+        )
+        value = solution.values[symbol]
+        rounding = value != 0 and abs(slope * value) <= COINCIDENCE_RTOL * size
         slopes.append(0.0 if rounding else float(slope))
     return slopes
 
 
-def _is_mirrored(frame: Frame, found: Found) -> bool:
-    """Whether the other places that are as good are the mirror image of the answer, whatever the
-    values of the symbols."""
-    x, goal = frame.unknown.symbol, frame.along.outputs[0]
-    places = [other.at for other in found.line.others]
-    if found.best.which or any(o.which for o in found.line.others) or len(places) > 1:
+def _is_mirrored(state: SolverState, solution: UnivariateSolution) -> bool:
+    """Whether the only tied optimum is the mirror image of the answer, for all values of the
+    symbols."""
+    x, goal = state.unknown.symbol, state.functions.outputs[0]
+    other_points = [other.point for other in solution.minimum.others]
+    if (
+        solution.best.constraints
+        or any(o.constraints for o in solution.minimum.others)
+        or len(other_points) > 1
+    ):
         return False
-    if not math.isclose(places[0], -found.best.at, rel_tol=NEAR):
+    if not math.isclose(other_points[0], -solution.best.point, rel_tol=COINCIDENCE_RTOL):
         return False
     return try_algebra(lambda: sp.expand(goal.xreplace({x: -x}) - goal)) == 0
 
 
-def roots_at(frame: Frame, found: Found) -> Iterator[Root]:
+def roots_at(state: SolverState, solution: UnivariateSolution) -> Iterator[Root]:
     """The roots at an answer."""
-    if found.best.kind in ("plateau", "sampled"):
+    if solution.best.kind in ("plateau", "sampled"):
         return
-    x, best = np.array([found.best.at]), found.best
-    points = frame.along.at(x, found.values)
-    room = NEAR * _size(found)
-    equal = any(frame.conditions[i].equality for i in best.which)
-    margins = list(best.which)
-    for i in found.bounding:
-        near = is_root(points.values[2 + i, 0], points.by_unknown[2 + i, 0], room)
-        margins += [i] * (near and i not in margins)
-    yield from (_root_of(frame, points, 2 + i) for i in margins)
-    yield from _ends(frame, found, room)
+    x, best = np.array([solution.best.point]), solution.best
+    points = state.functions.evaluate(x, solution.values)
+    tolerance = COINCIDENCE_RTOL * _reference_scale(solution)
+    equal = any(state.conditions[i].equality for i in best.constraints)
+    margins = list(best.constraints)
+    for i in solution.bounding:
+        is_on = is_root(points.values[2 + i, 0], points.by_unknown[2 + i, 0], tolerance)
+        margins += [i] * (is_on and i not in margins)
+    yield from (_root_of_output(state, points, 2 + i) for i in margins)
+    yield from _end_roots(state, solution, tolerance)
     kinked = False
-    if frame.kinks is not None:
-        later = range(frame.along.count, len(frame.along.outputs))
-        own = {0, *(2 + i for i in margins), *later}
-        for turn in frame.kinks.at(best.at, found.values, room):
+    if state.kinks is not None:
+        later = range(state.functions.count, len(state.functions.outputs))
+        relevant = {0, *(2 + i for i in margins), *later}
+        for kink in state.kinks.near(best.point, solution.values, tolerance):
             if len(best.sides) == 1 and best.kind == "stationary":
-                own -= {0}  # the kink is of a branch that the goal does not take
-            if turn.owners & own:
-                kinked |= 0 in turn.owners & own
-                slopes = turn.by_parameters, turn.by_others, turn.by_unknown
-                yield _root(frame, *slopes, of_goal=0 in turn.owners & own)
+                relevant -= {0}  # the kink is of a branch that the goal does not take
+            if kink.owners & relevant:
+                kinked |= 0 in kink.owners & relevant
+                slopes = kink.by_parameters, kink.by_others, kink.by_unknown
+                yield _root(state, *slopes, of_goal=0 in kink.owners & relevant)
     if best.kind == "stationary":
-        yield _root_of(frame, points, 1)
+        yield _root_of_output(state, points, 1)
     elif not equal and kinked:
-        yield from _of_slopes(frame, found, room)
-    elif not equal and is_root(points.values[1, 0], points.by_unknown[1, 0], room):
-        yield _root_of(frame, points, 1)
+        yield from _one_sided_slope_roots(state, solution, tolerance)
+    elif not equal and is_root(points.values[1, 0], points.by_unknown[1, 0], tolerance):
+        yield _root_of_output(state, points, 1)
 
 
-def _size(found: Found) -> float:
-    """What a distance of the unknown is compared with."""
-    whole = found.whole.high - found.whole.low
-    return abs(found.best.at) or (whole if math.isfinite(whole) else 1.0)
+def _reference_scale(solution: UnivariateSolution) -> float:
+    """The scale with which a distance of the unknown is compared."""
+    width = solution.domain.high - solution.domain.low
+    return abs(solution.best.point) or (width if math.isfinite(width) else 1.0)
 
 
-def _root_of(frame: Frame, points: Points, row: int) -> Root:
-    """How the root of a formula moves."""
-    slopes = points.by_parameters[row, :, 0], points.by_others[row, :, 0]
-    return _root(frame, *slopes, points.by_unknown[row, 0])
+def _root_of_output(state: SolverState, line_values: LineValues, row: int) -> Root:
+    """The derivatives of the root of an output."""
+    slopes = line_values.by_parameters[row, :, 0], line_values.by_others[row, :, 0]
+    return _root(state, *slopes, line_values.by_unknown[row, 0])
 
 
 @np.errstate(all="ignore")  # a slope may be 0, or infinite
 def _root(
-    frame: Frame,
+    state: SolverState,
     by_parameters: Array,
     by_others: Array,
     by_unknown: float,
     of_goal: bool = False,
 ) -> Root:
-    by = dict(zip(frame.along.others, (-by_others / by_unknown).tolist(), strict=True))
-    return Root(-by_parameters / by_unknown, by, of_goal)
+    rates = dict(zip(state.functions.others, (-by_others / by_unknown).tolist(), strict=True))
+    return Root(-by_parameters / by_unknown, rates, of_goal)
 
 
-def _ends(frame: Frame, found: Found, room: float) -> Iterator[Root]:
+def _end_roots(
+    state: SolverState, solution: UnivariateSolution, tolerance: float
+) -> Iterator[Root]:
     """The ends of the range at the answer."""
-    none = np.zeros(len(frame.along.parameters))
-    for _, limit in frame.unknown.bounds:
-        if abs(evaluated(limit, found.values) - found.best.at) <= room:
+    zeros = np.zeros(len(state.functions.parameters))
+    for _, limit in state.unknown.bounds:
+        if abs(evaluated(limit, solution.values) - solution.best.point) <= tolerance:
             free = sorted(limit.free_symbols, key=str)
-            by = {s: evaluated(derivative(limit, s), found.values) for s in free}
-            yield Root(none, by)
+            rates = {s: evaluated(derivative(limit, s), solution.values) for s in free}
+            yield Root(zeros, rates)
 
 
-def _of_slopes(frame: Frame, found: Found, room: float) -> Iterator[Root]:
+def _one_sided_slope_roots(
+    state: SolverState, solution: UnivariateSolution, tolerance: float
+) -> Iterator[Root]:
     """The slopes of the goal that are 0 on one side of a kink."""
-    slopes = [Formula(side, frame.unknown.symbol).slope.expression for side in found.best.sides]
+    slopes = [Formula(side, state.unknown.symbol).slope.expression for side in solution.best.sides]
     if not slopes:
         return
-    points = frame.along.of(slopes).at(np.array([found.best.at]), found.values)
+    line_values = state.functions.with_outputs(slopes).evaluate(
+        np.array([solution.best.point]), solution.values
+    )
     for row in range(len(slopes)):
-        if is_root(points.values[row, 0], points.by_unknown[row, 0], room):
-            yield _root_of(frame, points, row)
+        if is_root(line_values.values[row, 0], line_values.by_unknown[row, 0], tolerance):
+            yield _root_of_output(state, line_values, row)

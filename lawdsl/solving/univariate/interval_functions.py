@@ -1,4 +1,4 @@
-"""Functions of one unknown in intervals: what they are on a piece of its range, for certain."""
+"""Expressions in one unknown -> enclosures, signs and limits on pieces of its range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lawdsl.compiling.intervals import Interval, NoInterval, as_interval, sign_o
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.law.algebra import derivative
 from lawdsl.solving.formulate.closed_form import flatten_powers
-from lawdsl.solving.univariate.asymptotics import Approach, Ending, ending, limit
+from lawdsl.solving.univariate.asymptotics import Approach, SignNearEnd, limit, sign_near_end
 
 
 class Formula:
@@ -32,16 +32,16 @@ class Formula:
     @cached_property
     def slope(self) -> Formula:
         """Its derivative by the unknown, without the infinite slopes of steps."""
-        made = derivative(self.expression, self.unknown)
-        made = made.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
-        return Formula(flatten_powers(made), self.unknown)
+        expression = derivative(self.expression, self.unknown)
+        expression = expression.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
+        return Formula(flatten_powers(expression), self.unknown)
 
     @cached_property
     def products(self) -> tuple[tuple[Formula, Formula], ...]:
-        """It as the sum of its terms divided by one of them, times that one, for each term that is a
+        """The expression as the sum of its terms divided by one of them, times that one, for each term that is a
         multiple of a power of the unknown."""
         terms = sp.Add.make_args(sp.expand_mul(self.expression))
-        ones = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
+        divisors = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
         return tuple(
             (
                 Formula(
@@ -49,16 +49,16 @@ class Formula:
                 ),
                 Formula(one, self.unknown),
             )
-            for one in ones
+            for one in divisors
         )
 
 
 def _is_power(term: sp.Expr, x: sp.Symbol) -> bool:
-    own = term.as_independent(x, as_Add=False)[1]
-    return bool(own == x or (own.is_Pow and own.base == x and not own.exp.has(x)))
+    factor = term.as_independent(x, as_Add=False)[1]
+    return bool(factor == x or (factor.is_Pow and factor.base == x and not factor.exp.has(x)))
 
 
-class Function:
+class IntervalFunction:
     """A formula at values of all symbols but the unknown.
 
     Args:
@@ -68,10 +68,10 @@ class Function:
 
     def __init__(self, formula: Formula, values: Mapping[sp.Symbol, float]) -> None:
         self.formula, self.values = formula, values
-        known = {i: number(values[s]) for i, s in enumerate(formula.others, start=1)}
+        inputs = {i: number(values[s]) for i, s in enumerate(formula.others, start=1)}
         self._prepared: Prepared | None
         try:
-            self._prepared = Prepared(formula.tape, known)
+            self._prepared = Prepared(formula.tape, inputs)
         except NoInterval:
             self._prepared = None
 
@@ -81,15 +81,15 @@ class Function:
         return self.formula.unknown not in self.formula.expression.free_symbols
 
     @cached_property
-    def slope(self) -> Function:
+    def slope(self) -> IntervalFunction:
         """Its derivative by the unknown."""
-        return Function(self.formula.slope, self.values)
+        return IntervalFunction(self.formula.slope, self.values)
 
     @cached_property
-    def _products(self) -> list[tuple[Function, Function]]:
+    def _products(self) -> list[tuple[IntervalFunction, IntervalFunction]]:
         return [
-            (Function(whole, self.values), Function(one, self.values))
-            for whole, one in self.formula.products
+            (IntervalFunction(cofactor, self.values), IntervalFunction(divisor, self.values))
+            for cofactor, divisor in self.formula.products
         ]
 
     def __call__(self, x: Interval) -> Interval | None:
@@ -110,9 +110,9 @@ class Function:
         except NoInterval:
             return None
 
-    def ending(self, piece: Interval, *, lower: bool) -> Ending | None:
+    def ending(self, piece: Interval, *, lower: bool) -> SignNearEnd | None:
         """Its sign near an end of a piece; None where that is not decided."""
-        return ending(self.formula.tape, self._known, approach(piece, lower=lower))
+        return sign_near_end(self.formula.tape, self._known, approach(piece, lower=lower))
 
     def limit(self, piece: Interval, *, lower: bool) -> Interval | None:
         """Its limit at an end of a piece; None where it has none, or that is not decided."""
@@ -125,22 +125,23 @@ class Function:
     def sign(self, x: Interval) -> int | None:
         """Its certain sign on an interval.
 
-        Terms grow or vanish together, near 0 and towards infinity above all; so where the sum is
-        not certain it is looked at as one of its terms times the others divided by it.
+        Terms grow or vanish together, near 0 and towards infinity above all; so where the sign of
+        the sum is undecided, the sum is factored into one of its terms times the others divided by
+        it.
         """
-        found = self(x)
-        own = sign_of(found) if found is not None else None
-        if own is not None or x.low < 0 <= x.high:  # a root at 0 inside belongs to the left piece
-            return own
-        for whole, one in self._products:
-            values = whole(x), one(x)
+        enclosure = self(x)
+        sign = sign_of(enclosure) if enclosure is not None else None
+        if sign is not None or x.low < 0 <= x.high:  # a root at 0 inside belongs to the left piece
+            return sign
+        for cofactor, divisor in self._products:
+            values = cofactor(x), divisor(x)
             if values[0] is None or values[1] is None:
                 continue
-            sign, other = sign_of(values[0]), sign_of(values[1])
-            if other is None:  # a power of the unknown: 0 at 0 or at infinity only
-                other = 1 if values[1].low >= 0 else -1 if values[1].high <= 0 else None
-            if sign and other:
-                return sign * other
+            cofactor_sign, divisor_sign = sign_of(values[0]), sign_of(values[1])
+            if divisor_sign is None:  # a power of the unknown: 0 at 0 or at infinity only
+                divisor_sign = 1 if values[1].low >= 0 else -1 if values[1].high <= 0 else None
+            if cofactor_sign and divisor_sign:
+                return cofactor_sign * divisor_sign
         return None
 
 
@@ -151,12 +152,12 @@ def approach(piece: Interval, *, lower: bool) -> Approach:
     if not end.is_finite():
         size = max(0, _exponent(other) + 1) if other.is_finite() and other != 0 else 0
         return Approach(Fraction(0), -side * Fraction(2) ** size, inverse=False)
-    at = _fraction(end)
+    origin = _fraction(end)
     size = 0
     if other.is_finite():
-        width = abs(_fraction(other) - at)
+        width = abs(_fraction(other) - origin)
         size = width.numerator.bit_length() - width.denominator.bit_length() - 1
-    return Approach(at, side * Fraction(2) ** size, inverse=True)
+    return Approach(origin, side * Fraction(2) ** size, inverse=True)
 
 
 def _fraction(x: Any) -> Fraction:

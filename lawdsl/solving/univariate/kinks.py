@@ -18,38 +18,38 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.univariate.line_functions import Along
+from lawdsl.solving.univariate.line_functions import LineFunctions
 from lawdsl.solving.univariate.piecewise import KINKED
 
 Array = NDArray[np.float64]
 
-NEAR = 1e-9  # relative: two places as near as this are one
+COINCIDENCE_RTOL = 1e-9  # relative: two points as near as this coincide
 
 
 @dataclass(frozen=True)
-class _Part:
+class _KinkedPart:
     """A kinked part.
 
     Attributes:
         symbol: that stands for it.
         func: abs, min, max, sign or step.
         arguments: in symbols of the parts inside.
-        whole: it, in the symbols of the question.
-        own: its arguments, in the symbols of the question.
+        expression: it, in the symbols of the question.
+        original_arguments: its arguments, in the symbols of the question.
         owners: the numbers of the formulas that it is a part of.
     """
 
     symbol: sp.Symbol
     func: type[sp.Expr]
     arguments: tuple[sp.Expr, ...]
-    whole: sp.Expr
-    own: tuple[sp.Expr, ...]
+    expression: sp.Expr
+    original_arguments: tuple[sp.Expr, ...]
     owners: frozenset[int]
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A kink at a place: an equation that holds there.
+class Kink:
+    """A kink at a point: an equation that holds there.
 
     Attributes:
         owners: the numbers of the formulas that have the kink.
@@ -65,8 +65,8 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Changed:
-    """Formulas after changes of the parameters.
+class PerturbedFormulas:
+    """Formulas after perturbations of the parameters.
 
     Attributes:
         formulas: shape (formulas, changes, points).
@@ -85,14 +85,16 @@ class Kinks:
         along: the formulas.
     """
 
-    def __init__(self, along: Along) -> None:
-        self.along = along
-        self.parts, opened = _opened(along.outputs)
+    def __init__(self, functions: LineFunctions) -> None:
+        self.functions = functions
+        self.parts, opened = _extract_kinked_parts(functions.outputs)
         self._equations = [
-            (part, pair) for part in self.parts for pair in combinations(_compared(part.own), 2)
+            (part, pair)
+            for part in self.parts
+            for pair in combinations(_competing_arguments(part.original_arguments), 2)
         ]
-        self._of_equations = along.of([a - b for _, (a, b) in self._equations])
-        self._of_parts = along.of([part.whole for part in self.parts])
+        self._of_equations = functions.with_outputs([a - b for _, (a, b) in self._equations])
+        self._of_parts = functions.with_outputs([part.expression for part in self.parts])
         self._steps = [
             (k, factor)
             for k, part in enumerate(self.parts)
@@ -101,35 +103,43 @@ class Kinks:
         self._opened = [*opened, *(a for part in self.parts for a in part.arguments)]
         self._opened += [factor for _, factor in self._steps]
         symbols = [part.symbol for part in self.parts]
-        self._slopes = Slopes(compile_tape(self._opened, [*along.inputs, *symbols]))
+        self._slopes = Slopes(compile_tape(self._opened, [*functions.inputs, *symbols]))
 
-    def at(self, x: float, values: Mapping[sp.Symbol, float], room: float) -> list[Turn]:
-        """The kinks at a place, or within `room` of it."""
-        place = np.array([x])
-        points = self._of_equations.at(place, values)
-        found = []
+    def near(self, x: float, values: Mapping[sp.Symbol, float], tolerance: float) -> list[Kink]:
+        """The kinks at a point, or within `room` of it."""
+        unknown_values = np.array([x])
+        line_values = self._of_equations.evaluate(unknown_values, values)
+        kinks = []
         for k, (part, pair) in enumerate(self._equations):
-            apart, slope = points.values[k, 0], points.by_unknown[k, 0]
-            if not is_root(apart, slope, room) or not self._reached(part, pair, x, values):
+            difference, slope = line_values.values[k, 0], line_values.by_unknown[k, 0]
+            if not is_root(difference, slope, tolerance) or not self._is_extremal(
+                part, pair, x, values
+            ):
                 continue
-            more = points.by_parameters[k, :, 0], points.by_others[k, :, 0]
-            found.append(Turn(part.owners, float(slope), *more))
-        return found
+            partials = line_values.by_parameters[k, :, 0], line_values.by_others[k, :, 0]
+            kinks.append(Kink(part.owners, float(slope), *partials))
+        return kinks
 
-    def _reached(
+    def _is_extremal(
         self,
-        part: _Part,
+        part: _KinkedPart,
         pair: tuple[sp.Expr, sp.Expr],
         x: float,
         values: Mapping[sp.Symbol, float],
     ) -> bool:
-        """Whether no further argument of a minimum or maximum leaves these two behind."""
-        if part.func not in (sp.Min, sp.Max) or len(part.own) < 3:
+        """Whether two arguments of a minimum or maximum are the extremal ones among all."""
+        if part.func not in (sp.Min, sp.Max) or len(part.original_arguments) < 3:
             return True
-        first, whole = self.along.of([pair[0], part.whole]).at(np.array([x]), values).values[:, 0]
-        return bool(abs(first - whole) <= NEAR * max(abs(first), abs(whole)))
+        first, extremum = (
+            self.functions.with_outputs([pair[0], part.expression])
+            .evaluate(np.array([x]), values)
+            .values[:, 0]
+        )
+        return bool(abs(first - extremum) <= COINCIDENCE_RTOL * max(abs(first), abs(extremum)))
 
-    def changed(self, x: Array, values: Mapping[sp.Symbol, float], changes: Array) -> Changed:
+    def changed(
+        self, x: Array, values: Mapping[sp.Symbol, float], changes: Array
+    ) -> PerturbedFormulas:
         """The formulas after changes of the parameters.
 
         Args:
@@ -137,74 +147,80 @@ class Kinks:
             values: of all other symbols.
             changes: of the parameters, shape (changes, parameters).
         """
-        known = np.array([values[s] for s in self.along.inputs[1:]], dtype=np.float64)
-        base = self._of_parts.at(x, values).values
-        fixed = np.repeat(known[:, None], len(x), axis=1)
-        found, gradients = self._slopes.values_and_gradients(np.concatenate([x[None], fixed, base]))
-        count, first = changes.shape[1], len(self.along.inputs)
-        moves: list[Array] = []  # of each part, shape (changes, points)
+        fixed_values = np.array([values[s] for s in self.functions.inputs[1:]], dtype=np.float64)
+        base = self._of_parts.evaluate(x, values).values
+        fixed = np.repeat(fixed_values[:, None], len(x), axis=1)
+        evaluated, gradients = self._slopes.values_and_gradients(
+            np.concatenate([x[None], fixed, base])
+        )
+        count, first = changes.shape[1], len(self.functions.inputs)
+        part_changes: list[Array] = []  # of each part, shape (changes, points)
 
         def after(row: int) -> Array:
-            made: Array = found[row] + changes @ gradients[row, 1 : 1 + count]
-            for slope, move in zip(gradients[row, first:], moves, strict=False):
+            changed: Array = evaluated[row] + changes @ gradients[row, 1 : 1 + count]
+            for slope, part_change in zip(gradients[row, first:], part_changes, strict=False):
                 if np.any(slope != 0):
-                    made = made + slope * move
-            return made
+                    changed = changed + slope * part_change
+            return changed
 
-        row, of_goal = len(self.along.outputs), []
-        for part, own in zip(self.parts, base, strict=True):
+        row, of_goal = len(self.functions.outputs), []
+        for part, part_values in zip(self.parts, base, strict=True):
             arguments = [after(row + k) for k in range(len(part.arguments))]
             row += len(arguments)
-            moves.append(_value(part.func, arguments) - own)
+            part_changes.append(_kinked_value(part.func, arguments) - part_values)
             if 0 in part.owners and part.func in (sp.Abs, sp.Min, sp.Max):
                 both = [arguments[0], -arguments[0]] if part.func is sp.Abs else arguments
                 of_goal.append(np.stack(both) * (-1 if part.func is sp.Min else 1))
-        formulas = np.stack([after(i) for i in range(len(self.along.outputs))])
+        formulas = np.stack([after(i) for i in range(len(self.functions.outputs))])
         for i, (k, _) in enumerate(self._steps, start=row):  # a step does not change by a little
-            formulas[1] += moves[k] * (changes @ gradients[i, 1 : 1 + count])
-        return Changed(formulas, tuple(of_goal))
+            formulas[1] += part_changes[k] * (changes @ gradients[i, 1 : 1 + count])
+        return PerturbedFormulas(formulas, tuple(of_goal))
 
 
-def is_root(value: float, slope: float, room: float) -> bool:
-    """Whether a function is 0 at a place or, by its slope, within `room` of it."""
+def is_root(value: float, slope: float, tolerance: float) -> bool:
+    """Whether a function is 0 at a point or, by its slope, within `room` of it."""
     if value == 0:
         return True
-    return bool(np.isfinite(value) and np.isfinite(slope) and abs(value) <= room * abs(slope))
+    return bool(np.isfinite(value) and np.isfinite(slope) and abs(value) <= tolerance * abs(slope))
 
 
-def _opened(formulas: Sequence[sp.Expr]) -> tuple[list[_Part], list[sp.Expr]]:
+def _extract_kinked_parts(formulas: Sequence[sp.Expr]) -> tuple[list[_KinkedPart], list[sp.Expr]]:
     """The kinked parts of formulas, inner ones first; and the formulas in their symbols."""
-    parts: list[_Part] = []
-    back: dict[sp.Symbol, sp.Expr] = {}
-    left = list(formulas)
+    parts: list[_KinkedPart] = []
+    substitutions: dict[sp.Symbol, sp.Expr] = {}
+    remaining = list(formulas)
     while True:
-        kinked = {p for f in left for p in f.atoms(*KINKED)}
+        kinked = {p for f in remaining for p in f.atoms(*KINKED)}
         inner = [p for p in kinked if not any(a.has(*KINKED) for a in p.args)]
         if not inner:
-            return parts, left
+            return parts, remaining
         symbols = {p: sp.Dummy(real=True) for p in sorted(inner, key=sp.default_sort_key)}
         for p, symbol in symbols.items():
             arguments = p.args if isinstance(p, (sp.Min, sp.Max)) else p.args[:1]
-            own = tuple(a.xreplace(back) for a in arguments)
-            owners = frozenset(i for i, f in enumerate(left) if f.has(p))
-            parts.append(_Part(symbol, p.func, arguments, p.xreplace(back), own, owners))
-        back |= {part.symbol: part.whole for part in parts}
-        left = [f.xreplace(symbols) for f in left]
+            original_arguments = tuple(a.xreplace(substitutions) for a in arguments)
+            owners = frozenset(i for i, f in enumerate(remaining) if f.has(p))
+            parts.append(
+                _KinkedPart(
+                    symbol, p.func, arguments, p.xreplace(substitutions), original_arguments, owners
+                )
+            )
+        substitutions |= {part.symbol: part.expression for part in parts}
+        remaining = [f.xreplace(symbols) for f in remaining]
 
 
-def _compared(arguments: Collection[sp.Expr]) -> Iterator[sp.Expr]:
-    """What changes places at a kink: the arguments of a maximum, or that of abs and 0."""
+def _competing_arguments(arguments: Collection[sp.Expr]) -> Iterator[sp.Expr]:
+    """The terms whose order changes at a kink: arguments of a maximum, or that of abs and 0."""
     yield from arguments
     if len(arguments) == 1:
         yield sp.S.Zero
 
 
-def _value(func: type[sp.Expr], arguments: Sequence[Array]) -> Array:
+def _kinked_value(func: type[sp.Expr], arguments: Sequence[Array]) -> Array:
     """A kinked part of its arguments."""
     first = arguments[0]
     if func in (sp.Min, sp.Max):
-        found: Array = (np.minimum if func is sp.Min else np.maximum).reduce(arguments)
-        return found
+        extremum: Array = (np.minimum if func is sp.Min else np.maximum).reduce(arguments)
+        return extremum
     if func is sp.Abs:
         return np.abs(first)
     return np.sign(first) if func is sp.sign else np.heaviside(first, 0.5)

@@ -1,4 +1,4 @@
-"""A question with one unknown, along it: goal, slope and constraints, by the unknown and the fits."""
+"""Goal, slope and constraints as functions of one unknown -> values, and derivatives by all symbols."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lawdsl.solving.univariate.interval_functions import Formula
 Array = NDArray[np.float64]
 
 
-class Along:
+class LineFunctions:
     """Goal, slope, margins and further formulas as functions of the unknown and of all symbols.
 
     Args:
-        goal: what is made smallest.
+        goal: what is minimized.
         margins: of the constraints.
         more: further formulas: unknowns that follow.
         unknown: the unknown.
@@ -33,51 +33,60 @@ class Along:
         self,
         goal: Formula,
         margins: Sequence[Formula],
-        more: Sequence[sp.Expr],
+        followers: Sequence[sp.Expr],
         unknown: sp.Symbol,
         parameters: Sequence[sp.Symbol],
     ) -> None:
         self.outputs = [goal.expression, goal.slope.expression]
         self.outputs += [margin.expression for margin in margins]
         self.count = len(self.outputs)
-        self.outputs += list(more)
+        self.outputs += list(followers)
         free = set().union(*(e.free_symbols for e in self.outputs))
         self.parameters = tuple(parameters)
         self.others = tuple(sorted(free - {unknown, *parameters}, key=str))
         self.inputs = (unknown, *self.parameters, *self.others)
         self.slopes = Slopes(compile_tape(self.outputs, self.inputs))
 
-    def of(self, formulas: Sequence[sp.Expr]) -> Along:
-        """Further formulas in the same symbols."""
-        found = copy(self)
-        found.outputs, found.count = list(formulas), len(formulas)
-        found.slopes = Slopes(compile_tape(found.outputs, found.inputs))
-        return found
+    def with_outputs(self, formulas: Sequence[sp.Expr]) -> LineFunctions:
+        """These functions with other formulas in their symbols as outputs."""
+        functions = copy(self)
+        functions.outputs, functions.count = list(formulas), len(formulas)
+        functions.slopes = Slopes(compile_tape(functions.outputs, functions.inputs))
+        return functions
 
-    def at(self, x: Array, values: Mapping[sp.Symbol, float]) -> Points:
-        """All of them at values of the unknown, shape (points,)."""
-        known = np.array([values[s] for s in self.inputs[1:]], dtype=np.float64)
-        inputs = np.concatenate([x[None], np.repeat(known[:, None], len(x), axis=1)])
-        found, gradients = self.slopes.values_and_gradients(inputs)
+    def evaluate(self, x: Array, values: Mapping[sp.Symbol, float]) -> LineValues:
+        """All formulas and their derivatives.
+
+        Args:
+            x: values of the unknown, shape (points,).
+            values: of all other symbols.
+        """
+        fixed_values = np.array([values[s] for s in self.inputs[1:]], dtype=np.float64)
+        inputs = np.concatenate([x[None], np.repeat(fixed_values[:, None], len(x), axis=1)])
+        evaluated, gradients = self.slopes.values_and_gradients(inputs)
         count = len(self.parameters)
-        return Points(
-            x, found, gradients[:, 0], gradients[:, 1 : 1 + count], gradients[:, 1 + count :]
+        return LineValues(
+            x, evaluated, gradients[:, 0], gradients[:, 1 : 1 + count], gradients[:, 1 + count :]
         )
 
-    def exactly_at(self, x: Array, values: Mapping[sp.Symbol, float]) -> Points:
-        """The points of `at` with values from Arb, free of cancellation errors, where Arb has them.
+    def evaluate_exactly(self, x: Array, values: Mapping[sp.Symbol, float]) -> LineValues:
+        """The values of `evaluate` with values from Arb, free of cancellation errors, where Arb has them.
 
         For the few points that are shown: an Arb value costs a hundred float64 values.
         """
-        points = self.at(x, values)
-        known = [values[s] for s in self.inputs[1:]]
-        exact = [certain_floats(self.slopes.tape, [float(place), *known]) for place in x]
-        better = np.array(exact).T
-        return replace(points, values=np.where(np.isnan(better), points.values, better))
+        line_values = self.evaluate(x, values)
+        fixed_values = [values[s] for s in self.inputs[1:]]
+        evaluations = [
+            certain_floats(self.slopes.tape, [float(point), *fixed_values]) for point in x
+        ]
+        exact_values = np.array(evaluations).T
+        return replace(
+            line_values, values=np.where(np.isnan(exact_values), line_values.values, exact_values)
+        )
 
 
 @dataclass(frozen=True)
-class Points:
+class LineValues:
     """Formulas at values of the unknown.
 
     Attributes:

@@ -1,8 +1,8 @@
-"""Functions with kinks, cut into pieces on which they have none.
+"""Functions with kinks on a range -> pieces of it on which they are smooth.
 
 abs, min, max and the steps in their derivatives are replaced by the branch that holds between two
-roots of what they compare, so that what is left is smooth, and a flat piece has a slope that algebra
-knows to be 0.
+roots of what they compare, so that each piece is smooth, and a flat piece has a slope that algebra
+simplifies to 0.
 """
 
 from __future__ import annotations
@@ -16,78 +16,80 @@ import sympy as sp
 
 from lawdsl.compiling.intervals import Interval, middle
 from lawdsl.solving.formulate.closed_form import flatten_powers
-from lawdsl.solving.univariate.interval_functions import Formula, Function
-from lawdsl.solving.univariate.roots import in_order, roots_between
+from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction
+from lawdsl.solving.univariate.roots import interval_order, roots_between
 
-PIECES = 200  # that a range is cut into at most
+MAX_SMOOTH_PIECES = 200  # that a range is cut into at most
 KINKED = (sp.Abs, sp.Min, sp.Max, sp.sign, sp.Heaviside)
 
 
 @dataclass(frozen=True)
-class Smooth:
+class SmoothPiece:
     """Functions without kinks between two numbers."""
 
     low: Any
     high: Any
-    functions: tuple[Function, ...]
+    functions: tuple[IntervalFunction, ...]
 
 
 @dataclass
-class Cutting:
+class SmoothPartition:
     """A range cut at the kinks of functions.
 
     Attributes:
         smooth: the pieces between the kinks, in their order.
-        kinks: the places at which two branches meet.
-        unclear: pieces on which the branch is not certain.
+        kinks: the points at which two branches meet.
+        undecided: pieces on which the branch is not certain.
     """
 
-    smooth: list[Smooth]
+    smooth: list[SmoothPiece]
     kinks: list[Interval]
-    unclear: list[Interval]
+    undecided: list[Interval]
 
 
-def cut_at_kinks(functions: Sequence[Function], whole: Interval) -> Cutting:
-    """A range cut at the kinks of functions of one unknown."""
-    found = Cutting([], [], [])
-    _cut(tuple(functions), whole, found)
-    found.smooth.sort(key=lambda s: in_order(Interval(s.low, s.high)))
-    return found
+def split_at_kinks(functions: Sequence[IntervalFunction], domain: Interval) -> SmoothPartition:
+    """The partition of a range by the kinks of functions of one unknown."""
+    partition = SmoothPartition([], [], [])
+    _split(tuple(functions), domain, partition)
+    partition.smooth.sort(key=lambda s: interval_order(Interval(s.low, s.high)))
+    return partition
 
 
-def _cut(functions: tuple[Function, ...], whole: Interval, found: Cutting) -> None:
-    kinked = _innermost(functions)
-    if kinked is None or not whole.low < whole.high:
-        found.smooth.append(Smooth(whole.low, whole.high, functions))
+def _split(
+    functions: tuple[IntervalFunction, ...], domain: Interval, partition: SmoothPartition
+) -> None:
+    kinked = _innermost_kink(functions)
+    if kinked is None or not domain.low < domain.high:
+        partition.smooth.append(SmoothPiece(domain.low, domain.high, functions))
         return
-    if len(found.smooth) > PIECES:
-        found.unclear.append(whole)
+    if len(partition.smooth) > MAX_SMOOTH_PIECES:
+        partition.undecided.append(domain)
         return
     unknown = functions[0].formula.unknown
-    difference = _compared(kinked)
+    difference = _branch_difference(kinked)
     values = {s: x for f in functions for s, x in f.values.items()}
-    compared = Function(_formula(difference, unknown), values)
-    roots = roots_between(compared, whole)
-    marks = sorted([*roots.places, *roots.unclear], key=in_order)
-    found.kinks += roots.places
-    found.unclear += roots.unclear
-    low = whole.low
+    compared = IntervalFunction(_formula(difference, unknown), values)
+    roots = roots_between(compared, domain)
+    marks = sorted([*roots.intervals, *roots.undecided], key=interval_order)
+    partition.kinks += roots.intervals
+    partition.undecided += roots.undecided
+    low = domain.low
     for mark in [*marks, None]:
-        high = whole.high if mark is None else mark.low
+        high = domain.high if mark is None else mark.low
         if low < high:
             piece = Interval(low, high)
-            at = middle(piece)
-            sign = 0 if roots.always else compared.sign(Interval(at, at))
+            midpoint = middle(piece)
+            sign = 0 if roots.identically_zero else compared.sign(Interval(midpoint, midpoint))
             if sign is None:
-                found.unclear.append(piece)
+                partition.undecided.append(piece)
             else:
-                branch = {kinked: _branch(kinked, sign)}
-                chosen = tuple(_replaced(f, branch) for f in functions)
-                _cut(chosen, piece, found)
+                branch = {kinked: _branch_for(kinked, sign)}
+                chosen = tuple(_with_branch(f, branch) for f in functions)
+                _split(chosen, piece, partition)
         low = low if mark is None else mark.high
 
 
-def _innermost(functions: Sequence[Function]) -> sp.Expr | None:
+def _innermost_kink(functions: Sequence[IntervalFunction]) -> sp.Expr | None:
     """A kinked part that has no other inside; None where there is none."""
     for function in functions:
         unknown = function.formula.unknown
@@ -99,7 +101,7 @@ def _innermost(functions: Sequence[Function]) -> sp.Expr | None:
     return None
 
 
-def _compared(kinked: sp.Expr) -> sp.Expr:
+def _branch_difference(kinked: sp.Expr) -> sp.Expr:
     """What changes its sign at a kink."""
     if isinstance(kinked, (sp.Min, sp.Max)):
         first, second = sorted(kinked.args, key=sp.default_sort_key)[:2]
@@ -107,8 +109,8 @@ def _compared(kinked: sp.Expr) -> sp.Expr:
     return kinked.args[0]
 
 
-def _branch(kinked: sp.Expr, sign: int) -> sp.Expr:
-    """What a kinked part is where `_compared` has a sign."""
+def _branch_for(kinked: sp.Expr, sign: int) -> sp.Expr:
+    """What a kinked part is where `_branch_difference` has a sign."""
     if isinstance(kinked, (sp.Min, sp.Max)):
         first, second, *others = sorted(kinked.args, key=sp.default_sort_key)
         larger, smaller = (first, second) if sign >= 0 else (second, first)
@@ -120,12 +122,12 @@ def _branch(kinked: sp.Expr, sign: int) -> sp.Expr:
     return sp.Integer(sign)
 
 
-def _replaced(function: Function, branch: dict[sp.Expr, sp.Expr]) -> Function:
+def _with_branch(function: IntervalFunction, branch: dict[sp.Expr, sp.Expr]) -> IntervalFunction:
     formula = function.formula
     changed = formula.expression.xreplace(branch)
     if changed == formula.expression:
         return function
-    return Function(_formula(changed, formula.unknown), function.values)
+    return IntervalFunction(_formula(changed, formula.unknown), function.values)
 
 
 @lru_cache(maxsize=512)

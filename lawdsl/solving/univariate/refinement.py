@@ -1,4 +1,4 @@
-"""One unknown: what could not be decided of a range is looked at alone, as a range of its own.
+"""One unknown: the part of a range that could not be decided is searched again, as its own range.
 
 A search that cuts up a half-line has no pieces left for a short part of it on which a function turns
 many times. The bounds of the rest show that nothing there is better, so that the part may be cut up
@@ -11,69 +11,81 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lawdsl.solving.univariate.interval_functions import Function
-from lawdsl.solving.univariate.line_minimum import Line, Margin, minimised_at_once
-from lawdsl.solving.univariate.roots import Range
+from lawdsl.solving.univariate.interval_functions import IntervalFunction
+from lawdsl.solving.univariate.line_minimizer import minimize_in_one_pass
+from lawdsl.solving.univariate.line_minimum import LineMinimum, Margin
+from lawdsl.solving.univariate.roots import UnknownRange
 
-CLOSER = 3  # times that what could not be decided is looked at alone
-NARROWER = 0.5  # of a range: a part that is looked at alone is narrower
+MAX_REFINEMENTS = 3  # searches of an undecided part
+MAX_RELATIVE_WIDTH = 0.5  # of a range: a part that is searched again is narrower
 
 
-def minimised(goal: Function, margins: Sequence[Margin], whole: Range) -> Line:
+def minimize(
+    goal: IntervalFunction, margins: Sequence[Margin], domain: UnknownRange
+) -> LineMinimum:
     """Where a function is smallest.
 
     Args:
         goal: the function.
         margins: the constraints.
-        whole: the range.
+        domain: the range.
     """
-    found, range_ = minimised_at_once(goal, margins, whole), whole
-    for _ in range(CLOSER):
-        part = None if found.certain else _undecided(found, range_)
+    minimum, searched = minimize_in_one_pass(goal, margins, domain), domain
+    for _ in range(MAX_REFINEMENTS):
+        part = None if minimum.certain else _undecided_part(minimum, searched)
         if part is None:
             break
-        found, range_ = _combined(found, minimised_at_once(goal, margins, part), part, whole), part
-    return found
+        minimum, searched = (
+            _merge_refinement(minimum, minimize_in_one_pass(goal, margins, part), part, domain),
+            part,
+        )
+    return minimum
 
 
-def _undecided(line: Line, whole: Range) -> Range | None:
-    """The part of a range that holds all pieces which may hold a better place; None where that is
-    not clearly smaller, or has no end."""
-    if not line.unclear:
+def _undecided_part(minimum: LineMinimum, domain: UnknownRange) -> UnknownRange | None:
+    """The part of a range that contains all pieces which may contain a better point; None where it
+    is not clearly narrower, or unbounded."""
+    if not minimum.undecided:
         return None
-    low = math.nextafter(min(a for a, _ in line.unclear), -math.inf)
-    high = math.nextafter(max(b for _, b in line.unclear), math.inf)
-    low, low_open = (low, False) if low > whole.low else (whole.low, whole.low_open)
-    high, high_open = (high, False) if high < whole.high else (whole.high, whole.high_open)
-    narrower = low < high and high - low < NARROWER * (whole.high - whole.low)
-    return Range(low, high, low_open, high_open) if narrower else None
+    low = math.nextafter(min(a for a, _ in minimum.undecided), -math.inf)
+    high = math.nextafter(max(b for _, b in minimum.undecided), math.inf)
+    low, low_open = (low, False) if low > domain.low else (domain.low, domain.low_open)
+    high, high_open = (high, False) if high < domain.high else (domain.high, domain.high_open)
+    narrower = low < high and high - low < MAX_RELATIVE_WIDTH * (domain.high - domain.low)
+    return UnknownRange(low, high, low_open, high_open) if narrower else None
 
 
-def _combined(line: Line, alone: Line, part: Range, whole: Range) -> Line:
-    """What is known of a range of which a part was looked at alone: outside of that nothing is better
-    than the best place known."""
-    settled = replace(line, certain=alone.certain, unclear=alone.unclear, complete=False, trend=0)
-    best, value = alone.best, alone.value
+def _merge_refinement(
+    minimum: LineMinimum, refined: LineMinimum, part: UnknownRange, domain: UnknownRange
+) -> LineMinimum:
+    """The minimum on a range of which a part was searched again: outside of it no value is better than
+    the best candidate."""
+    settled = replace(
+        minimum, certain=refined.certain, undecided=refined.undecided, complete=False, trend=0
+    )
+    best, value = refined.best, refined.value
     if best is None or value is None:
         return settled
-    if line.value is not None and value.low >= line.value.high:
+    if minimum.value is not None and value.low >= minimum.value.high:
         return settled
-    better = line.value is None or bool(value.high < line.value.low)
-    if _is_cut(best.at, part, whole) or not better:  # two values may be too alike
-        return line
-    others = tuple(c for c in alone.others if not _is_cut(c.at, part, whole))
+    better = minimum.value is None or bool(value.high < minimum.value.low)
+    if _is_cut_off(best.point, part, domain) or not better:  # two values may be too alike
+        return minimum
+    others = tuple(c for c in refined.others if not _is_cut_off(c.point, part, domain))
     return replace(
         settled,
         best=best,
         value=value,
         others=others,
-        equal=alone.equal or not others,
-        apart=alone.apart if others else 0.0,
-        plateau=alone.plateau,
-        left_out=alone.left_out,
+        equal=refined.equal or not others,
+        gap=refined.gap if others else 0.0,
+        plateau=refined.plateau,
+        open_ends=refined.open_ends,
     )
 
 
-def _is_cut(x: float, part: Range, whole: Range) -> bool:
-    """Whether a part of a range was cut off at a place, which is no end of the range then."""
-    return (x == part.low and part.low > whole.low) or (x == part.high and part.high < whole.high)
+def _is_cut_off(point: float, part: UnknownRange, domain: UnknownRange) -> bool:
+    """Whether a point is an end of the part without being an end of the range."""
+    return (point == part.low and part.low > domain.low) or (
+        point == part.high and part.high < domain.high
+    )

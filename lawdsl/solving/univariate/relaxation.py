@@ -1,4 +1,4 @@
-"""A question without an answer: which constraint must give way, and by how much."""
+"""Infeasible constraints in one unknown -> by how much each must be relaxed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lawdsl.solving.formulate.problem import AlgebraicConstraint
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Relaxation
 from lawdsl.solving.univariate.boundary import zero_of
-from lawdsl.solving.univariate.interval_functions import Formula, Function
+from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction
 from lawdsl.solving.univariate.line_minimum import Margin
-from lawdsl.solving.univariate.refinement import minimised
-from lawdsl.solving.univariate.roots import Range
+from lawdsl.solving.univariate.refinement import minimize
+from lawdsl.solving.univariate.roots import UnknownRange
 
-DIGITS = 6  # of a value that is advised
+RELAXATION_DIGITS = 6  # of a value that is advised
 
 
 def relaxations(
@@ -27,9 +27,9 @@ def relaxations(
     name: str,
     names: Mapping[str, sp.Symbol],
     values: Mapping[sp.Symbol, float],
-    whole: Range,
+    domain: UnknownRange,
 ) -> list[Relaxation]:
-    """For each constraint by how much it must give way for the others to be kept with it.
+    """For each constraint by how much it must be relaxed to be feasible together with the others.
 
     Args:
         conditions: that cannot be kept all at once, each in the unknown.
@@ -37,44 +37,56 @@ def relaxations(
         name: of it.
         names: givens and settings.
         values: of all symbols but the unknown.
-        whole: the range of the unknown.
+        domain: the range of the unknown.
     """
-    found = []
-    for one in conditions:
-        others = [c for c in conditions if c is not one]
-        short = Function(Formula(flatten_powers(-one.margin), unknown), values)
-        line = minimised(short, _margins(others, unknown, values), whole)
-        if line.best is None:
+    advice = []
+    for condition in conditions:
+        others = [c for c in conditions if c is not condition]
+        violation = IntervalFunction(Formula(flatten_powers(-condition.margin), unknown), values)
+        minimum = minimize(violation, _margins(others, unknown, values), domain)
+        if minimum.best is None:
             continue
-        at = {**values, unknown: line.best.at}
-        by = -evaluated(one.margin, at)
-        if by >= 0:
-            instead = _instead(one.margin, names, at)
+        symbol_values = {**values, unknown: minimum.best.point}
+        shortfall = -evaluated(condition.margin, symbol_values)
+        if shortfall >= 0:
+            feasible_givens = _feasible_givens(condition.margin, names, symbol_values)
 
-            def feasible(given: str, value: float) -> bool:
-                moved = {**values, names[given]: value}
-                zero = Function(Formula(sp.S.Zero, unknown), moved)
-                return minimised(zero, _margins(conditions, unknown, moved), whole).best is not None
+            def feasible(given_name: str, value: float) -> bool:
+                given_values = {**values, names[given_name]: value}
+                zero = IntervalFunction(Formula(sp.S.Zero, unknown), given_values)
+                return (
+                    minimize(zero, _margins(conditions, unknown, given_values), domain).best
+                    is not None
+                )
 
-            written = {}
-            for given, value in instead.items():
-                near = (v for v in _rounded(value) if feasible(given, v))
-                written[given] = next(near, value)
-            place = {name: line.best.at}
-            found.append(Relaxation(one.text, one.doc, by, place, instead, written))
-    return found
+            rounded_givens = {}
+            for given_name, value in feasible_givens.items():
+                candidates = (v for v in _rounded_values(value) if feasible(given_name, v))
+                rounded_givens[given_name] = next(candidates, value)
+            unknown_value = {name: minimum.best.point}
+            advice.append(
+                Relaxation(
+                    condition.text,
+                    condition.doc,
+                    shortfall,
+                    unknown_value,
+                    feasible_givens,
+                    rounded_givens,
+                )
+            )
+    return advice
 
 
 def _margins(
     conditions: Sequence[AlgebraicConstraint], unknown: sp.Symbol, values: Mapping[sp.Symbol, float]
 ) -> list[Margin]:
     return [
-        Margin(Function(Formula(c.margin, unknown), values), c.equality, c.strict)
+        Margin(IntervalFunction(Formula(c.margin, unknown), values), c.equality, c.strict)
         for c in conditions
     ]
 
 
-def _instead(
+def _feasible_givens(
     margin: sp.Expr, names: Mapping[str, sp.Symbol], values: Mapping[sp.Symbol, float]
 ) -> dict[str, float]:
     """The values of givens, one at a time, at which a margin is 0."""
@@ -82,12 +94,12 @@ def _instead(
     return {name: evaluated(root, values) for name, root in roots.items() if root is not None}
 
 
-def _rounded(value: float) -> Iterator[float]:
+def _rounded_values(value: float) -> Iterator[float]:
     """A value in few digits: the nearest decimal, and then its neighbours on either side."""
     if not math.isfinite(value) or value == 0:
         return
     exact = Decimal(value)
-    step = Decimal(1).scaleb(exact.adjusted() - DIGITS + 1)
+    step = Decimal(1).scaleb(exact.adjusted() - RELAXATION_DIGITS + 1)
     yield float(exact.quantize(step))
     for rounding in (ROUND_FLOOR, ROUND_CEILING):
         yield float(exact.quantize(step, rounding=rounding))

@@ -1,8 +1,10 @@
 """Every root of a function of one unknown on a range, each certain.
 
 The range is cut up until on each piece the sign of the function is certain, or it only rises or only
-falls there and the signs at the ends tell whether it has a root. So none is missed, and what is
-found is known to be all there is. Where that cannot be told, the piece is named.
+falls there and the signs at the ends decide whether it has a root. So none is missed, and what is
+isolated is proved to be complete. Where that cannot be decided, the piece is returned. This is
+bisection with interval bounds of the function and its slope (Moore, Kearfott and Cloud, Introduction
+to Interval Analysis, SIAM 2009).
 """
 
 from __future__ import annotations
@@ -24,17 +26,17 @@ from lawdsl.compiling.intervals import (
     middle,
     precision,
 )
-from lawdsl.solving.univariate.interval_functions import Function, number
+from lawdsl.solving.univariate.interval_functions import IntervalFunction, number
 
-BITS = 90
-PIECES = 3000  # that a range is cut into at most
-AGAIN = 3  # times as many are cut, in all, where what is undecided is looked at again
-NARROW = 44  # bits: a piece as narrow as this part of its size is not cut further
-CLOSE = 60  # bits to which a root is known
+ROOT_BITS = 90
+MAX_ROOT_PIECES = 3000  # that a range is cut into at most
+RETRY_FACTOR = 3  # times as many are cut, in all, where undecided pieces are searched again
+NARROW_PIECE_BITS = 44  # bits: a piece as narrow as this part of its size is not cut further
+ROOT_TOLERANCE_BITS = 60  # bits to which a root is known
 
 
 @dataclass(frozen=True)
-class Range:
+class UnknownRange:
     """Where an unknown may lie: between two numbers, which may be infinite, or be left out."""
 
     low: float
@@ -59,23 +61,23 @@ class Roots:
     """All roots of a function on a range, in their order.
 
     Attributes:
-        places: intervals of which each has exactly one.
-        unclear: pieces on which it is not certain how many there are.
-        always: whether the function is 0 everywhere.
+        intervals: intervals of which each has exactly one.
+        undecided: pieces on which it is not certain how many there are.
+        identically_zero: whether the function is 0 everywhere.
     """
 
-    places: tuple[Interval, ...]
-    unclear: tuple[Interval, ...] = ()
-    always: bool = False
+    intervals: tuple[Interval, ...]
+    undecided: tuple[Interval, ...] = ()
+    identically_zero: bool = False
 
 
-def roots(function: Function, whole: Range) -> Roots:
+def roots(function: IntervalFunction, domain: UnknownRange) -> Roots:
     """Every root of a function inside a range, its closed ends included."""
-    return roots_between(function, whole.interval, not whole.low_open, not whole.high_open)
+    return roots_between(function, domain.interval, not domain.low_open, not domain.high_open)
 
 
 def roots_between(
-    function: Function, whole: Interval, low_closed: bool = True, high_closed: bool = True
+    function: IntervalFunction, domain: Interval, low_closed: bool = True, high_closed: bool = True
 ) -> Roots:
     """Every root of a function between two numbers, those of its ends that are closed included.
 
@@ -83,84 +85,103 @@ def roots_between(
     its dominant term (`asymptotics`); the rest is cut up.
     """
     if function.formula.expression == 0:
-        return Roots((), (), always=True)
-    with precision(BITS):
+        return Roots((), (), identically_zero=True)
+    with precision(ROOT_BITS):
         if function.constant:
-            return Roots((), (), always=function.sign(Interval(ONE, ONE)) == 0)
-        inner = _without_ends(function, whole)
-        found, unclear, _ = _searched(function, inner)
-        if unclear:
-            unclear = _searched_again(function, _within_reach(function, whole, unclear), found)
-        unclear = [p for p in _joined(unclear) if not _has_one(function, p, found)]
-        for end, closed in ((whole.low, low_closed), (whole.high, high_closed)):
-            place = Interval(end, end)
-            if closed and end.is_finite() and function.sign(place) == 0:
-                found.append(place)  # the signs beside an end leave out the end itself
-        return Roots(tuple(_merged(found)), tuple(unclear))
+            return Roots((), (), identically_zero=function.sign(Interval(ONE, ONE)) == 0)
+        inner = _strip_ends(function, domain)
+        isolated, undecided, _ = _search(function, inner)
+        if undecided:
+            undecided = _search_again(
+                function, _strip_infinite_ends(function, domain, undecided), isolated
+            )
+        undecided = [
+            p for p in _join_neighbours(undecided) if not _adds_root(function, p, isolated)
+        ]
+        for end, closed in ((domain.low, low_closed), (domain.high, high_closed)):
+            end_point = Interval(end, end)
+            if closed and end.is_finite() and function.sign(end_point) == 0:
+                isolated.append(end_point)  # the signs beside an end leave out the end itself
+        return Roots(tuple(_merge_roots(isolated)), tuple(undecided))
 
 
-def _without_ends(function: Function, whole: Interval) -> Interval:
-    """A range without what lies near an end where the sign is certain but for the end itself."""
-    low, high = whole
+def _strip_ends(function: IntervalFunction, domain: Interval) -> Interval:
+    """A range without the neighbourhoods of its ends on which the sign is certain."""
+    low, high = domain
     if low == high:
-        return whole
+        return domain
     for lower, end in ((True, low), (False, high)):
         if end.is_finite() and function.sign(Interval(end, end)) in (1, -1):
             continue
-        near = function.ending(whole, lower=lower)
-        if near is None or not near.sign:
+        end_sign = function.ending(domain, lower=lower)
+        if end_sign is None or not end_sign.sign:
             continue
-        low, high = (near.place, high) if lower else (low, near.place)
-    return Interval(low, high) if low < high else whole
+        low, high = (end_sign.boundary, high) if lower else (low, end_sign.boundary)
+    return Interval(low, high) if low < high else domain
 
 
-def _searched_again(
-    function: Function, pieces: list[Interval], found: list[Interval]
+def _search_again(
+    function: IntervalFunction, pieces: list[Interval], isolated: list[Interval]
 ) -> list[Interval]:
-    """What stays undecided of pieces that each are cut up anew; roots are added to those found.
+    """Search undecided pieces again, one by one; roots are appended to `isolated`.
 
-    All pieces share one limit: what one does not use is left to the next.
+    All pieces share one limit: what one does not use is available to the next. Returns the pieces
+    that remain undecided.
     """
-    left: list[Interval] = []
-    joined = _joined(pieces)
-    cuts = AGAIN * PIECES
+    undecided: list[Interval] = []
+    joined = _join_neighbours(pieces)
+    cuts = RETRY_FACTOR * MAX_ROOT_PIECES
     for done, piece in enumerate(joined):
-        if len(left) > PIECES or not (piece.low.is_finite() and piece.high.is_finite()):
-            left.append(piece)
+        if len(undecided) > MAX_ROOT_PIECES or not (
+            piece.low.is_finite() and piece.high.is_finite()
+        ):
+            undecided.append(piece)
             continue
-        most = min(PIECES, cuts // (len(joined) - done))
-        places, unclear, used = _searched(function, piece, most)
+        max_pieces = min(MAX_ROOT_PIECES, cuts // (len(joined) - done))
+        new_roots, new_undecided, used = _search(function, piece, max_pieces)
         cuts -= used
-        found += places
-        left += unclear
-    return left
+        isolated += new_roots
+        undecided += new_undecided
+    return undecided
 
 
-def _within_reach(function: Function, whole: Interval, pieces: list[Interval]) -> list[Interval]:
-    """Pieces without what lies so far out that the sign is that of the dominant term at infinity."""
+def _strip_infinite_ends(
+    function: IntervalFunction, domain: Interval, pieces: list[Interval]
+) -> list[Interval]:
+    """Pieces without the part where the sign is that of the dominant term at infinity."""
     for lower in (True, False):
-        beyond = Interval(MINUS_INFINITY if lower else whole.low, whole.high if lower else INFINITY)
-        near = function.ending(beyond, lower=lower)
-        if near is None or not near.sign:
+        beyond = Interval(
+            MINUS_INFINITY if lower else domain.low, domain.high if lower else INFINITY
+        )
+        end_sign = function.ending(beyond, lower=lower)
+        if end_sign is None or not end_sign.sign:
             continue
         if lower:
-            left = [Interval(max(p.low, near.place), p.high) for p in pieces if p.high > near.place]
+            stripped = [
+                Interval(max(p.low, end_sign.boundary), p.high)
+                for p in pieces
+                if p.high > end_sign.boundary
+            ]
         else:
-            left = [Interval(p.low, min(p.high, near.place)) for p in pieces if p.low < near.place]
-        pieces = left
+            stripped = [
+                Interval(p.low, min(p.high, end_sign.boundary))
+                for p in pieces
+                if p.low < end_sign.boundary
+            ]
+        pieces = stripped
     return pieces
 
 
-def _searched(
-    function: Function, whole: Interval, most: int = PIECES
+def _search(
+    function: IntervalFunction, domain: Interval, max_pieces: int = MAX_ROOT_PIECES
 ) -> tuple[list[Interval], list[Interval], int]:
-    """The roots inside, the pieces that could not be decided, and how many were looked at.
+    """The roots inside, the undecided pieces, and how many pieces were examined.
 
-    No more pieces are cut than `most`; those that wait then are looked at once more.
+    No more pieces are cut than `most`; those in the queue then are examined once more.
     """
-    found: list[Interval] = []
-    unclear: list[Interval] = []
-    waiting, pieces = deque([whole]), 0
+    isolated: list[Interval] = []
+    undecided: list[Interval] = []
+    waiting, pieces = deque([domain]), 0
     while waiting:
         piece = (
             waiting.popleft()
@@ -170,29 +191,29 @@ def _searched(
             continue
         inside = piece.low.is_finite() and piece.high.is_finite()
         if inside and function.slope.sign(piece) in (1, -1):
-            place = _only_root(function, piece)
-            if place is not None:
-                found.append(place)
+            root = _only_root(function, piece)
+            if root is not None:
+                isolated.append(root)
                 continue
-            if _ends_differ(function, piece) is False:
+            if _end_signs_differ(function, piece) is False:
                 continue
-        if pieces > most or _is_narrow(piece):
-            unclear.append(piece)
+        if pieces > max_pieces or _is_narrow(piece):
+            undecided.append(piece)
             continue
         cut = middle(piece)
         waiting += [Interval(piece.low, cut), Interval(cut, piece.high)]
-    return found, unclear, pieces
+    return isolated, undecided, pieces
 
 
-def _has_one(function: Function, piece: Interval, found: list[Interval]) -> bool:
-    """Whether pieces beside a cut that is a root have it together; it is added to those found."""
+def _adds_root(function: IntervalFunction, piece: Interval, isolated: list[Interval]) -> bool:
+    """Whether pieces beside a cut that is a root have it together; it is appended."""
     inside = piece.low.is_finite() and piece.high.is_finite()
     if not inside or function.slope.sign(piece) not in (1, -1):
         return False
-    place = _only_root(function, piece)
-    if place is not None:
-        found.append(place)
-    return place is not None
+    root = _only_root(function, piece)
+    if root is not None:
+        isolated.append(root)
+    return root is not None
 
 
 def _is_narrow(piece: Interval) -> bool:
@@ -201,16 +222,16 @@ def _is_narrow(piece: Interval) -> bool:
     size = max(abs(piece.low), abs(piece.high))
     if piece.low <= 0 <= piece.high and size < arb(2) ** -200:
         return True
-    return bool(piece.high - piece.low <= size * arb(2) ** -NARROW)
+    return bool(piece.high - piece.low <= size * arb(2) ** -NARROW_PIECE_BITS)
 
 
-def _ends_differ(function: Function, piece: Interval) -> bool | None:
+def _end_signs_differ(function: IntervalFunction, piece: Interval) -> bool | None:
     """Whether the signs at the ends of a piece differ; None where one is not certain."""
     signs = [function.sign(Interval(x, x)) for x in piece]
     return None if None in signs else signs[0] != signs[1]
 
 
-def _only_root(function: Function, piece: Interval) -> Interval | None:
+def _only_root(function: IntervalFunction, piece: Interval) -> Interval | None:
     """The root of a function that only rises or only falls on a piece, as a narrow interval."""
     low, high = piece
     first, last = (function.sign(Interval(x, x)) for x in piece)
@@ -221,7 +242,7 @@ def _only_root(function: Function, piece: Interval) -> Interval | None:
         return None
     for _ in range(400):
         cut = middle(Interval(low, high)) if _is_wide(low, high) else ((low + high) / 2).mid()
-        if cut <= low or cut >= high or (high - low) <= abs(cut) * arb(2) ** -CLOSE:
+        if cut <= low or cut >= high or (high - low) <= abs(cut) * arb(2) ** -ROOT_TOLERANCE_BITS:
             break
         sign = function.sign(Interval(cut, cut))
         if sign is None:
@@ -231,7 +252,7 @@ def _only_root(function: Function, piece: Interval) -> Interval | None:
         low, high = (cut, high) if sign == first else (low, cut)
     if _is_wide(low, high):
         return None
-    return _exact(function, Interval(low, high))
+    return _exact_root(function, Interval(low, high))
 
 
 def _is_wide(low: Any, high: Any) -> bool:
@@ -239,41 +260,41 @@ def _is_wide(low: Any, high: Any) -> bool:
     return bool((low >= 0 and high > 4 * low) or (high <= 0 and low < 4 * high))
 
 
-def _exact(function: Function, place: Interval) -> Interval:
-    """The root as a float where it is one exactly: a bound that was given stays that number."""
-    near = centre(place)
-    if not math.isfinite(near):
-        return place
-    at = number(near)
-    inside = place.low <= at.low and at.high <= place.high
-    return at if inside and function.sign(at) == 0 else place
+def _exact_root(function: IntervalFunction, root: Interval) -> Interval:
+    """The root as a float where it is one exactly: a bound that a user wrote stays that number."""
+    nearest = nearest_float(root)
+    if not math.isfinite(nearest):
+        return root
+    exact = number(nearest)
+    inside = root.low <= exact.low and exact.high <= root.high
+    return exact if inside and function.sign(exact) == 0 else root
 
 
-def _merged(places: Iterable[Interval]) -> list[Interval]:
+def _merge_roots(root_intervals: Iterable[Interval]) -> list[Interval]:
     """Roots in their order, one that lies on a cut once."""
-    found: list[Interval] = []
-    for place in sorted(places, key=in_order):
-        if found and place.low <= found[-1].high and (found[-1].low == found[-1].high):
+    merged: list[Interval] = []
+    for root in sorted(root_intervals, key=interval_order):
+        if merged and root.low <= merged[-1].high and (merged[-1].low == merged[-1].high):
             continue
-        if found and place.low == place.high == found[-1].high:
+        if merged and root.low == root.high == merged[-1].high:
             continue
-        found.append(place)
-    return found
+        merged.append(root)
+    return merged
 
 
-def _joined(pieces: Iterable[Interval]) -> list[Interval]:
+def _join_neighbours(pieces: Iterable[Interval]) -> list[Interval]:
     """Neighbouring pieces as one."""
-    found: list[Interval] = []
-    for piece in sorted(pieces, key=in_order):
-        if found and piece.low <= found[-1].high:
-            found[-1] = Interval(found[-1].low, piece.high)
+    joined: list[Interval] = []
+    for piece in sorted(pieces, key=interval_order):
+        if joined and piece.low <= joined[-1].high:
+            joined[-1] = Interval(joined[-1].low, piece.high)
         else:
-            found.append(piece)
-    return found
+            joined.append(piece)
+    return joined
 
 
 @cmp_to_key
-def in_order(a: Interval, b: Interval) -> int:
+def interval_order(a: Interval, b: Interval) -> int:
     """Intervals by their lower ends, then by their upper ones."""
     for x, y in zip(a, b, strict=True):
         if x < y:
@@ -288,7 +309,7 @@ def as_float(x: Any) -> float:
     return float(x) if x.is_finite() else math.inf if x > 0 else -math.inf
 
 
-def centre(x: Interval) -> float:
+def nearest_float(x: Interval) -> float:
     """The float nearest to the middle of a narrow interval."""
-    with precision(BITS):
+    with precision(ROOT_BITS):
         return as_float(((x.low + x.high) / 2).mid()) if x.low.is_finite() else as_float(x.low)

@@ -1,4 +1,4 @@
-"""What lies around an answer: how it moves with each given, and the curve along the unknown."""
+"""An answer -> its derivative by each given, and the response curve along the unknown."""
 
 from __future__ import annotations
 
@@ -11,112 +11,134 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.result import Response, Sensitivity
 from lawdsl.solving.uncertainty import interval
-from lawdsl.solving.univariate.implicit_derivatives import Moving
-from lawdsl.solving.univariate.kinks import NEAR
-from lawdsl.solving.univariate.line_functions import Points
-from lawdsl.solving.univariate.roots import Range
-from lawdsl.solving.univariate.state import Found, Frame
+from lawdsl.solving.univariate.implicit_derivatives import AnswerDerivatives
+from lawdsl.solving.univariate.kinks import COINCIDENCE_RTOL
+from lawdsl.solving.univariate.line_functions import LineValues
+from lawdsl.solving.univariate.roots import UnknownRange
+from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
 
 Array = NDArray[np.float64]
 
-STEPS = 9  # of a response curve, beside the answer
+RESPONSE_STEPS = 9  # of a response curve, beside the answer
 
 
 def sensitivities(
-    frame: Frame, points: Points, found: Found, moves: Moving
+    state: SolverState,
+    line_values: LineValues,
+    solution: UnivariateSolution,
+    derivatives: AnswerDerivatives,
 ) -> Iterator[Sensitivity]:
-    """How the answer moves with each given and setting that it has a derivative by."""
-    if found.best.kind in ("plateau", "sampled"):
+    """The derivatives of the answer by each given and setting, where it has one."""
+    if solution.best.kind in ("plateau", "sampled"):
         return  # the place is one of many, or not certain
-    for name, symbol, partial in _movers(frame, points):
-        moved = moves.with_(symbol)
-        if moved is None:
+    for name, symbol, partial in _symbols_with_partials(state, line_values):
+        unknown_rate = derivatives.by_symbol(symbol)
+        if unknown_rate is None:
             continue
         with np.errstate(all="ignore"):
-            own = partial + points.by_unknown[:, 0] * moved
-        if not np.isfinite([moved, own[0]]).all():
+            output_rates = partial + line_values.by_unknown[:, 0] * unknown_rate
+        if not np.isfinite([unknown_rate, output_rates[0]]).all():
             continue
-        if name not in frame.posed.givens and not moved and not own[0]:
+        if name not in state.posed.givens and not unknown_rate and not output_rates[0]:
             continue  # a setting that nothing depends on
-        unknowns = {frame.unknown.name: float(moved) + 0.0}
-        for i, other in enumerate(frame.followers):
-            unknowns[other.name] = float(own[frame.along.count + i])
-        yield Sensitivity(name, found.values[symbol], unknowns, frame.posed.sign * float(own[0]))
+        unknowns = {state.unknown.name: float(unknown_rate) + 0.0}
+        for i, other in enumerate(state.followers):
+            unknowns[other.name] = float(output_rates[state.functions.count + i])
+        yield Sensitivity(
+            name, solution.values[symbol], unknowns, state.posed.sign * float(output_rates[0])
+        )
 
 
-def without_derivative(frame: Frame, points: Points, found: Found, moves: Moving) -> Iterator[str]:
+def describe_missing_derivatives(
+    state: SolverState,
+    line_values: LineValues,
+    solution: UnivariateSolution,
+    derivatives: AnswerDerivatives,
+) -> Iterator[str]:
     """A line that names the givens by which the answer has no derivative."""
-    if found.best.kind in ("plateau", "sampled"):
+    if solution.best.kind in ("plateau", "sampled"):
         return
-    lacking = {n: s for n, s, _ in _movers(frame, points) if moves.with_(s) is None}
-    names = [name for name in lacking if name in frame.posed.givens]
+    without_derivative = {
+        n: s
+        for n, s, _ in _symbols_with_partials(state, line_values)
+        if derivatives.by_symbol(s) is None
+    }
+    names = [name for name in without_derivative if name in state.posed.givens]
     if names:
-        why = "conditions that move apart coincide there"
-        if moves.untied & set(lacking.values()):
-            why = "another choice is as good"
-        yield f"no derivative by {', '.join(names)} at {frame.unknown.name} = {found.best.at:.6g}: {why}"
+        reason = "conditions that move apart coincide there"
+        if derivatives.untied & set(without_derivative.values()):
+            reason = "another choice is as good"
+        yield f"no derivative by {', '.join(names)} at {state.unknown.name} = {solution.best.point:.6g}: {reason}"
 
 
-def _movers(frame: Frame, points: Points) -> Iterator[tuple[str, sp.Symbol, Array]]:
+def _symbols_with_partials(
+    state: SolverState, line_values: LineValues
+) -> Iterator[tuple[str, sp.Symbol, Array]]:
     """The givens and settings that may move an answer, and the derivatives of the formulas by each,
     the unknown being fixed."""
-    for name, symbol in frame.posed.names.items():
-        if symbol in frame.along.others:
-            yield name, symbol, points.by_others[:, frame.along.others.index(symbol), 0]
-        elif any(symbol in limit.free_symbols for _, limit in frame.unknown.bounds):
-            yield name, symbol, np.zeros(len(points.values))
+    for name, symbol in state.posed.names.items():
+        if symbol in state.functions.others:
+            yield name, symbol, line_values.by_others[:, state.functions.others.index(symbol), 0]
+        elif any(symbol in limit.free_symbols for _, limit in state.unknown.bounds):
+            yield name, symbol, np.zeros(len(line_values.values))
 
 
-def response(frame: Frame, found: Found) -> Iterator[Response]:
+def response_curve(state: SolverState, solution: UnivariateSolution) -> Iterator[Response]:
     """The goal and the constraints at some values of the unknown, the answer among them."""
-    x = _steps(found.whole, found.best.at)
-    points = frame.along.exactly_at(x, found.values)
-    half = frame.noise.half_widths(points.by_parameters[0], found.level)
-    others = [unknown.name for unknown in frame.followers]
-    for n, at in enumerate(x):
-        value = float(points.values[0, n])
+    x = _response_grid(solution.domain, solution.best.point)
+    line_values = state.functions.evaluate_exactly(x, solution.values)
+    half = state.noise.half_widths(line_values.by_parameters[0], solution.level)
+    others = [unknown.name for unknown in state.followers]
+    for n, point in enumerate(x):
+        value = float(line_values.values[0, n])
         if not math.isfinite(value):
             continue
-        value = frame.posed.sign * value + 0.0  # no -0
-        follow = points.values[frame.along.count :, n]
+        value = state.posed.sign * value + 0.0  # no -0
+        follow = line_values.values[state.functions.count :, n]
         named = {
-            frame.unknown.name: float(at),
+            state.unknown.name: float(point),
             **dict(zip(others, map(float, follow), strict=True)),
         }
         margins = {
-            c.text: 0.0 if _is_on(i, at, found) else float(points.values[2 + i, n])
-            for i, c in enumerate(frame.conditions)
+            c.text: 0.0
+            if _is_active_at(i, point, solution)
+            else float(line_values.values[2 + i, n])
+            for i, c in enumerate(state.conditions)
             if not c.law and not c.equality
         }
-        ends = None if _has_kink(frame, found, at) else interval(value, float(half[n]))
+        ends = None if _has_kink(state, solution, point) else interval(value, float(half[n]))
         yield Response(named, value, ends, margins)
 
 
-def _has_kink(frame: Frame, found: Found, at: float) -> bool:
+def _has_kink(state: SolverState, solution: UnivariateSolution, point: float) -> bool:
     """Whether the goal has a kink at a value of the unknown, and no slope by the fits."""
-    turns = frame.kinks.at(at, found.values, NEAR * abs(at)) if frame.kinks else []
-    return any(0 in turn.owners for turn in turns)
+    kinks = (
+        state.kinks.near(point, solution.values, COINCIDENCE_RTOL * abs(point))
+        if state.kinks
+        else []
+    )
+    return any(0 in kink.owners for kink in kinks)
 
 
-def _is_on(i: int, at: float, found: Found) -> bool:
+def _is_active_at(i: int, point: float, solution: UnivariateSolution) -> bool:
     """Whether a value of the unknown is the answer, and lies on a constraint."""
-    return bool(at == found.best.at and i in found.best.which)
+    return bool(point == solution.best.point and i in solution.best.constraints)
 
 
-def _steps(whole: Range, best: float) -> NDArray[np.float64]:
+def _response_grid(domain: UnknownRange, best: float) -> NDArray[np.float64]:
     """Round values of the unknown over its range, and the answer."""
-    low, high = whole.low, whole.high
+    low, high = domain.low, domain.high
     if math.isinf(low) or math.isinf(high):
         if best > 0 and low >= 0:
             x = best * np.array([0.1, 0.2, 0.4, 0.6, 0.8, 1.25, 1.7, 2.5, 5.0, 10.0])
         else:
-            x = best + np.linspace(-1, 1, STEPS) * max(abs(best), 1.0)
+            x = best + np.linspace(-1, 1, RESPONSE_STEPS) * max(abs(best), 1.0)
         x = np.array([float(f"{v:.2g}") for v in x])
     else:
-        x = low + (high - low) * np.linspace(0, 1, STEPS + 2)
+        x = low + (high - low) * np.linspace(0, 1, RESPONSE_STEPS + 2)
         x = np.array([float(f"{v:.4g}") for v in x])
     x = x[(x >= low) & (x <= high)]
-    x = x[(x > low) | (not whole.low_open)]
-    x = x[(x < high) | (not whole.high_open)]
-    found: NDArray[np.float64] = np.unique(np.append(x, best))
-    return found
+    x = x[(x > low) | (not domain.low_open)]
+    x = x[(x < high) | (not domain.high_open)]
+    grid: NDArray[np.float64] = np.unique(np.append(x, best))
+    return grid

@@ -1,4 +1,4 @@
-"""A question whose unknowns have nothing to do with each other: each is answered by itself."""
+"""Questions that separate: goal and constraints without coupled unknowns -> one Answer."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import sympy as sp
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.result import STATUSES, Answer, Goal
-from lawdsl.solving.univariate.solver import Single
+from lawdsl.solving.univariate.solver import UnivariateSolver
 
 
-def separated(problem: ReducedProblem) -> list[ReducedProblem] | None:
-    """A problem for each unknown; None where the goal or a constraint has two in one term."""
+def separate(problem: ReducedProblem) -> list[ReducedProblem] | None:
+    """A problem for each unknown; None where a term of the goal or a constraint
+    has two unknowns."""
     parts: dict[sp.Symbol, list[sp.Expr]] = {u.symbol: [] for u in problem.unknowns}
     rest = sp.S.Zero
     for term in sp.Add.make_args(sp.expand_mul(problem.goal)):
-        own = term.free_symbols & set(parts)
-        if len(own) > 1:
+        unknowns = term.free_symbols & set(parts)
+        if len(unknowns) > 1:
             return None
-        if own:
-            parts[own.pop()].append(term)
+        if unknowns:
+            parts[unknowns.pop()].append(term)
         else:
             rest += term
     if any(len(c.margin.free_symbols & set(parts)) > 1 for c in problem.conditions):
@@ -37,49 +38,54 @@ def separated(problem: ReducedProblem) -> list[ReducedProblem] | None:
     ]
 
 
-class Apart:
-    """A question that falls into questions with one unknown each."""
+class SeparableSolver:
+    """A question that separates into questions with one unknown each.
+
+    Args:
+        posed: the question.
+        problems: it for each unknown.
+    """
 
     def __init__(self, posed: FormulatedQuestion, problems: Sequence[ReducedProblem]) -> None:
         self.posed = posed
-        self.ways = [Single(posed, problem) for problem in problems]
+        self.solvers = [UnivariateSolver(posed, problem) for problem in problems]
 
     def answer(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, *, proofs: bool
     ) -> Answer:
         """The answers for values of all other symbols, as one."""
-        found = [way.answer(values, level, seed, proofs=proofs) for way in self.ways]
-        worst = max((a.status for a in found), key=STATUSES.index)
-        infeasible = [a for a in found if a.status == "infeasible" and a.certain]
-        worst = "infeasible" if infeasible else worst
-        names = [way.unknown.name for way in self.ways]
-        goals = [a.goal for a in found if a.goal is not None]
+        answers = [solver.answer(values, level, seed, proofs=proofs) for solver in self.solvers]
+        status = max((a.status for a in answers), key=STATUSES.index)
+        infeasible = [a for a in answers if a.status == "infeasible" and a.certain]
+        status = "infeasible" if infeasible else status
+        names = [solver.unknown.name for solver in self.solvers]
+        goals = [a.goal for a in answers if a.goal is not None]
         total: Goal | None = None
-        if len(goals) == len(found):
+        if len(goals) == len(answers):
             total = replace(goals[0], value=sum(g.value for g in goals), ends=None)
-        pairs = list(zip(names, found, strict=True))
+        pairs = list(zip(names, answers, strict=True))
         return replace(
-            found[0],
-            status=worst,
-            unknowns=tuple(u for a in found for u in a.unknowns),
+            answers[0],
+            status=status,
+            unknowns=tuple(u for a in answers for u in a.unknowns),
             goal=total,
-            where=_where(pairs),
-            method="; ".join(dict.fromkeys(a.method for a in found if a.method)),
+            where=_joint_description(pairs),
+            method="; ".join(dict.fromkeys(a.method for a in answers if a.method)),
             proof=tuple(f"{name}: {line}" for name, a in pairs for line in a.proof),
-            certain=bool(infeasible) or all(a.certain for a in found),
-            kept=tuple(k for a in found for k in a.kept),
+            certain=bool(infeasible) or all(a.certain for a in answers),
+            kept=tuple(k for a in answers for k in a.kept),
             sensitivities=(),
-            thresholds=tuple(t for a in found for t in a.thresholds),
-            conflicts=tuple(c for a in found for c in a.conflicts),
-            relaxations=tuple(r for a in found for r in a.relaxations),
+            thresholds=tuple(t for a in answers for t in a.thresholds),
+            conflicts=tuple(c for a in answers for c in a.conflicts),
+            relaxations=tuple(r for a in answers for r in a.relaxations),
             response=(),
-            diagnostics=tuple(dict.fromkeys(d for a in found for d in a.diagnostics)),
+            diagnostics=tuple(dict.fromkeys(d for a in answers for d in a.diagnostics)),
         )
 
 
-def _where(pairs: Sequence[tuple[str, Answer]]) -> str:
-    """Where the answers lie: once, if all alike."""
-    places = dict.fromkeys(a.where or a.status for _, a in pairs)
-    if len(places) == 1:
-        return f"each {next(iter(places))}"
+def _joint_description(pairs: Sequence[tuple[str, Answer]]) -> str:
+    """Where the answers lie, in one phrase where all lie alike."""
+    locations = dict.fromkeys(a.where or a.status for _, a in pairs)
+    if len(locations) == 1:
+        return f"each {next(iter(locations))}"
     return "; ".join(f"{name} {a.where or a.status}" for name, a in pairs)

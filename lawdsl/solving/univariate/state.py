@@ -1,4 +1,4 @@
-"""A question with one unknown, and what was found: what all that is said of an answer rests on."""
+"""Records of the univariate solver: a question with one unknown, and its solution at some values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import sympy as sp
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
 from lawdsl.solving.uncertainty import FitUncertainty
 from lawdsl.solving.univariate.kinks import Kinks
-from lawdsl.solving.univariate.line_functions import Along
-from lawdsl.solving.univariate.line_minimum import Candidate, Line
+from lawdsl.solving.univariate.line_functions import LineFunctions
+from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum
 from lawdsl.solving.univariate.piecewise import KINKED
-from lawdsl.solving.univariate.roots import Range
+from lawdsl.solving.univariate.roots import UnknownRange
 
 Values = Mapping[sp.Symbol, float]
 
 
 @dataclass(frozen=True)
-class Frame:
+class SolverState:
     """A question with one unknown.
 
     Attributes:
@@ -28,7 +28,7 @@ class Frame:
         unknown: the one that is left.
         follow: the others, as formulas of it.
         conditions: what it is subject to.
-        along: goal, slope and conditions along it.
+        functions: goal, slope and conditions as functions of it.
         noise: of the fits.
     """
 
@@ -36,40 +36,42 @@ class Frame:
     unknown: Unknown
     follow: Mapping[sp.Symbol, sp.Expr]
     conditions: Sequence[AlgebraicConstraint]
-    along: Along
+    functions: LineFunctions
     noise: FitUncertainty
 
     @cached_property
     def kinks(self) -> Kinks | None:
         """The kinks of goal, conditions and followers; None where these are smooth."""
-        return Kinks(self.along) if any(f.has(*KINKED) for f in self.along.outputs) else None
+        return (
+            Kinks(self.functions) if any(f.has(*KINKED) for f in self.functions.outputs) else None
+        )
 
     @cached_property
     def followers(self) -> list[Unknown]:
         """The unknowns that follow, in the order of their formulas."""
-        own = {unknown.symbol: unknown for unknown in self.posed.unknowns}
-        return [own[symbol] for symbol in self.follow]
+        unknown_of_symbol = {unknown.symbol: unknown for unknown in self.posed.unknowns}
+        return [unknown_of_symbol[symbol] for symbol in self.follow]
 
 
 @dataclass(frozen=True)
-class Found:
+class UnivariateSolution:
     """What was found, and for which values.
 
     Attributes:
-        line: the goal on what the constraints allow.
+        minimum: the goal on what the constraints allow.
         best: where it is smallest.
         bounding: numbers of the constraints that do not hold everywhere.
         values: of all symbols but the unknown.
-        whole: the range of the unknown.
+        domain: the range of the unknown.
         level: of the intervals.
         seed: of the draws.
     """
 
-    line: Line
+    minimum: LineMinimum
     best: Candidate
     bounding: tuple[int, ...]
     values: Values
-    whole: Range
+    domain: UnknownRange
     level: float
     seed: int
 
@@ -77,6 +79,6 @@ class Found:
     def active(self) -> int | None:
         """The number of the formula that is 0 at the answer: 1 for the slope, 2 on for the
         constraints; None where the answer is an end of the range."""
-        if self.best.which:
-            return 2 + self.best.which[0]
+        if self.best.constraints:
+            return 2 + self.best.constraints[0]
         return 1 if self.best.kind == "stationary" else None
