@@ -117,7 +117,7 @@ def test_the_normalizer_is_the_integral_of_the_density(objective, tau):
     )
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", ["huber", "squared"])
 def test_rows_compute_with_numbers_of_many_digits(name):
     row, delta = LOSSES[name], mpmath.mpf("0.05")
     parameters = (delta,) * len(row.parameters)
