@@ -50,6 +50,7 @@ UNRELATED += [
 UNRELATED += ["test_on_ray", "test_parallel", "test_real_sweeps", "test_recipes", "test_schedules"]
 UNRELATED += ["test_sweep", "test_plan", "test_validation", "test_weights_and_runs", "test_wheel"]
 UNRELATED += ["test_locks", "test_points", "test_layers", "test_startup", "test_readme"]
+UNRELATED += ["test_rooms", "test_contributing"]
 
 BUDGET = 60.0  # CPU seconds of tests for one mutation, as recorded
 MEMORY = 6 << 30
