@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.records import read
 from lawdsl.data.averaging import Means, means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.evaluations import rounded
@@ -40,6 +41,24 @@ class Measured:
     def to_json(self) -> dict[str, Any]:
         points = {name: [dict(point) for point in at] for name, at in self.points.items()}
         return {"values": {n: dict(by) for n, by in self.values.items()}, "points": points}
+
+    @classmethod
+    def of_json(cls, content: Any) -> Measured:
+        """What `to_json` made this of; the warnings are those of the table that was read.
+
+        Raises:
+            ValueError: it made no such data.
+        """
+        stored = read(_StoredMeasured, content)
+        return cls(stored.values, stored.points)
+
+
+@dataclass(frozen=True)
+class _StoredMeasured:
+    """What a file has of what was measured."""
+
+    values: Mapping[str, Mapping[str, float]]
+    points: Mapping[str, tuple[Mapping[str, float], ...]]
 
 
 def measured(

@@ -1,15 +1,12 @@
-"""Inflection ratios in fits: what is said of a prediction below one, and how they are read again."""
+"""Inflection ratios and shares -> warnings of predictions below them."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.data.trends.result import Crossing, Inflection
+from lawdsl.data.trends.result import Inflection
 
 
 def below(found: Inflection, values: NDArray[np.float64]) -> list[Diagnostic]:
@@ -28,43 +25,3 @@ def below(found: Inflection, values: NDArray[np.float64]) -> list[Diagnostic]:
     notes = (f"measured below it, {found.trend}, which this law cannot follow",)
     help = f"rely on predictions from {found.share} = {found.high:.3g} on, or measure nearer to it"
     return [Diagnostic("F0127", message, "warning", notes=notes, help=help)]
-
-
-def read(content: Mapping[str, Any]) -> Inflection:
-    """The record that this plain data was made of.
-
-    Raises:
-        ValueError, TypeError, LookupError, AttributeError: it is of no such record.
-    """
-    return Inflection(
-        share=str(content["share"]),
-        of=str(content["of"]),
-        by=str(content["by"]),
-        rises=bool(content["rises"]),
-        estimate=_share(content["estimate"]),
-        low=_share(content["low"]),
-        high=_share(content["high"]),
-        level=float(content["level"]),
-        noise=str(content["noise"]),
-        places=tuple(map(_crossing, content["places"])),
-    )
-
-
-def _crossing(content: Mapping[str, Any]) -> Crossing:
-    return Crossing(
-        at=str(content["at"]),
-        estimate=_share(content["estimate"]),
-        low=_share(content["low"]),
-        high=_share(content["high"]),
-        why=str(content["why"]),
-        fails=bool(content["fails"]),
-    )
-
-
-def _share(value: Any) -> float | None:
-    if value is None:
-        return None
-    number = float(value)
-    if isinstance(value, (str, bool)) or not 0 <= number <= 1:
-        raise ValueError(f"{value!r} is not a share")
-    return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.files import plain
+from lawdsl.core.records import MAY_BE_ABSENT, OneOf, read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.build_problem import problem_of
-from lawdsl.fitting.fields import SCHEMA, SEVERAL, fields
 from lawdsl.fitting.inflection_warnings import below
 from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.options import check_level
@@ -34,7 +33,17 @@ from lawdsl.fitting.result_parts import (
     Optimality,
     Parameter,
 )
-from lawdsl.fitting.storage import altered, load, read_again, save
+from lawdsl.fitting.storage import (
+    READERS,
+    SCHEMA,
+    SEVERAL,
+    VERDICTS,
+    altered,
+    check_schema,
+    load,
+    read_again,
+    save,
+)
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
@@ -75,7 +84,7 @@ class Fit:
     agreement: Agreement
     converged: bool
     stopped: str
-    verdict: str
+    verdict: str = field(metadata={"stored": (OneOf(*VERDICTS),)})
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     law: FittedLaw = field(repr=False)
     data: FittedData = field(repr=False)
@@ -84,7 +93,7 @@ class Fit:
     held: Mapping[str, Held] = field(default_factory=dict)
     optimality: Optimality = Optimality(math.nan, math.nan)
     intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
-    spread: Spread | None = field(default=None, repr=False)
+    spread: Spread | None = field(default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)})
 
     @property
     def values(self) -> dict[str, float]:
@@ -225,24 +234,24 @@ class Fit:
         content = {
             "schema": SCHEMA,
             "verdict": self.verdict,
-            "parameters": {name: asdict(p) for name, p in self.parameters.items()},
-            "held": {name: asdict(h) for name, h in self.held.items()},
-            "intervals": asdict(self.intervals),
-            "objective": asdict(self.objective),
-            "metrics": asdict(self.metrics),
-            "agreement": asdict(self.agreement),
-            "optimality": asdict(self.optimality),
+            "parameters": self.parameters,
+            "held": self.held,
+            "intervals": self.intervals,
+            "objective": self.objective,
+            "metrics": self.metrics,
+            "agreement": self.agreement,
+            "optimality": self.optimality,
             "converged": self.converged,
             "stopped": self.stopped,
             "diagnostics": [d.to_json() for d in self.diagnostics],
-            "claims": [{**asdict(c), "witness": dict(c.witness)} for c in self.claims],
-            "data": asdict(self.data),
-            "law": asdict(self.law),
+            "claims": self.claims,
+            "data": self.data,
+            "law": self.law,
             "seed": self.seed,
             "spread": self.spread and self.spread.to_json(),
         }
-        found: dict[str, Any] = plain(content)
-        return found
+        document: dict[str, Any] = to_plain(content)
+        return document
 
     def save(self, path: str | Path) -> None:
         """Write the fit as JSON, whole or not at all.
@@ -273,7 +282,8 @@ class Fit:
             message = "these are the fits of a law with index sets, one for each label"
             help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
             raise LawdslError(Diagnostic("F0108", message, help=help))
-        return cls(**fields(content))
+        check_schema(content, SCHEMA)
+        return read(cls, content, READERS)
 
 
 def _read(fitted: FittedLaw) -> Law:

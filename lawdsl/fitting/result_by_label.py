@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.core.files import plain
+from lawdsl.core.records import read, to_plain
 from lawdsl.data.measured_variables import Measured
-from lawdsl.fitting.fields import SEVERAL, VERDICTS, fields_of_several
 from lawdsl.fitting.findings_by_label import gathered, label_of
 from lawdsl.fitting.options import check_level
 from lawdsl.fitting.predict_by_label import predicted
 from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FittedLaw, Held, Parameter
-from lawdsl.fitting.storage import altered, load, read_again, save
+from lawdsl.fitting.storage import (
+    READERS,
+    SEVERAL,
+    VERDICTS,
+    altered,
+    check_schema,
+    load,
+    read_again,
+    save,
+)
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.law.law import Law
 
@@ -194,10 +202,10 @@ class Fits:
             "measured": self.measured and self.measured.to_json(),
             "rests": {name: list(ends) for name, ends in self.rests.items()},
             "parts": [part.to_json() for part in self.parts],
-            "law": asdict(self.law),
+            "law": self.law,
         }
-        found: dict[str, Any] = plain(content)
-        return found
+        document: dict[str, Any] = to_plain(content)
+        return document
 
     def save(self, path: str | Path) -> None:
         """Write the fits as JSON, whole or not at all.
@@ -223,10 +231,10 @@ class Fits:
         Raises:
             ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
         """
-        parts = tuple(Fit.of_json(part) for part in content["parts"])
-        if not parts:
+        check_schema(content, SEVERAL)
+        if not content["parts"]:
             raise ValueError("no parts")
-        return cls(**fields_of_several(content), parts=parts)
+        return read(cls, content, READERS | {Fit: Fit.of_json})
 
 
 def load_fit(path: str | Path) -> Fit | Fits:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
 from lawdsl.data.trends.result import Inflection
+from lawdsl.fitting.options import METHODS
 from lawdsl.language.instances.instance import Instance
 
 if TYPE_CHECKING:
     from lawdsl.law.law import Law
+
+# numbers for which a file has null
+OrNan = Annotated[float, Null(math.nan)]
+LowerEnd = Annotated[float, Null(-math.inf)]
+UpperEnd = Annotated[float, Null(math.inf)]
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class Parameter:
     """
 
     value: float
-    at_bound: str | None = None
+    at_bound: Annotated[str | None, OneOf("lower", "upper")] = None
     identified: bool = True
 
 
@@ -43,11 +51,11 @@ class Intervals:
         failed: how many of them did not end in a minimum.
     """
 
-    method: str
+    method: Annotated[str, OneOf(*METHODS)]
     level: float
-    by: str
+    by: Annotated[str, OneOf("rows", "runs")]
     errors: Mapping[str, float]
-    ends: Mapping[str, tuple[float, float]]
+    ends: Mapping[str, tuple[LowerEnd, UpperEnd]]
     resamples: int = 0
     failed: int = 0
 
@@ -63,8 +71,8 @@ class Optimality:
             minimum. Parameters on a bound are left out.
     """
 
-    gradient: float
-    curvature: float
+    gradient: OrNan
+    curvature: OrNan
 
 
 @dataclass(frozen=True)
@@ -84,8 +92,8 @@ class Held:
 class Loss:
     """A total over the rows, and the mean of it."""
 
-    sum: float
-    mean: float
+    sum: OrNan
+    mean: OrNan
 
 
 @dataclass(frozen=True)
@@ -101,8 +109,8 @@ class ObjectiveValue:
     """
 
     name: str
-    sum: float
-    mean: float
+    sum: OrNan
+    mean: OrNan
     log: Loss
     raw: Loss
 
@@ -116,9 +124,9 @@ class ObjectiveValue:
 class Metrics:
     """How well the fit describes its own data: R² of raw and of log values, mean absolute error."""
 
-    r2: float
-    r2_log: float
-    mae: float
+    r2: OrNan
+    r2_log: OrNan
+    mae: OrNan
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,7 @@ class FittedLaw:
     dropped: tuple[str, ...]
     added: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
-    instance: Instance | None = None
+    instance: Annotated[Instance | None, MAY_BE_ABSENT] = None
 
     @classmethod
     def of(cls, law: Law) -> FittedLaw:
@@ -179,7 +187,7 @@ class FittedData:
     weights: str | None = None
     runs: tuple[str, ...] = ()
     groups: int | None = None
-    inflections: tuple[Inflection, ...] = ()
+    inflections: Annotated[tuple[Inflection, ...], MAY_BE_ABSENT] = ()
 
 
 @dataclass(frozen=True)
@@ -196,8 +204,8 @@ class Certificate:
     """
 
     claim: str
-    verdict: str
+    verdict: Annotated[str, OneOf("certified", "refuted", "undecided")]
     failed: bool = False
     face: str | None = None
-    witness: tuple[tuple[str, str], ...] = ()
+    witness: Annotated[tuple[tuple[str, str], ...], Pairs()] = ()
     value: str | None = None

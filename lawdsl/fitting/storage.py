@@ -4,23 +4,73 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.core.files import write
-from lawdsl.fitting.fields import SCHEMA
+from lawdsl.core.records import OneOf
+from lawdsl.core.records import read as read_record
+from lawdsl.data.measured_variables import Measured
+from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.language.parser import parse
 from lawdsl.language.resolver import Declarations, resolve
 from lawdsl.law.law import Law
 
+SCHEMA = 2
+SEVERAL = "fits 1"  # the schema of a law with index sets
+VERDICTS = ("trusted", "caution", "not trusted")
 LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading content of another form ends in."""
 
 Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True)
+class StoredDiagnostic:
+    """A diagnostic as a file has it, without the text that it points into."""
+
+    code: str
+    message: str
+    severity: Annotated[str, OneOf("error", "warning")]
+    place: str | None
+    notes: tuple[str, ...]
+    help: str | None
+
+    @classmethod
+    def read(cls, content: Any) -> Diagnostic:
+        """The diagnostic that this plain data was made of."""
+        stored = read_record(cls, content)
+        return Diagnostic(
+            stored.code,
+            stored.message,
+            stored.severity,
+            place=stored.place or "",
+            notes=stored.notes,
+            help=stored.help,
+        )
+
+
+READERS: dict[Any, Callable[[Any], Any]] = {
+    Diagnostic: StoredDiagnostic.read,
+    Spread: Spread.of_json,
+    Measured: Measured.of_json,
+}
+"""How the records are read that are stored in a form of their own."""
+
+
+def check_schema(content: Any, schema: int | str) -> None:
+    """Refuse plain data of another schema.
+
+    Raises:
+        ValueError, TypeError, LookupError: it has another, or none.
+    """
+    found = content["schema"]
+    if type(found) is not type(schema) or found != schema:
+        raise ValueError(f"schema {found!r}")
 
 
 def read(path: Path) -> str:

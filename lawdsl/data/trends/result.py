@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
+from lawdsl.core.records import Between
+
+Share = Annotated[float, Between(0, 1, "a share")]
 
 GAIN = 3.0  # in log-likelihood: what gains less does not tell where exceptions are
 
@@ -121,9 +124,9 @@ class Crossing:
     """
 
     at: str
-    estimate: float | None
-    low: float | None
-    high: float | None
+    estimate: Share | None
+    low: Share | None
+    high: Share | None
     why: str = ""
     fails: bool = False
 
@@ -151,9 +154,9 @@ class Inflection:
     of: str
     by: str
     rises: bool
-    estimate: float | None
-    low: float | None
-    high: float | None
+    estimate: Share | None
+    low: Share | None
+    high: Share | None
     level: float
     noise: str
     places: tuple[Crossing, ...]

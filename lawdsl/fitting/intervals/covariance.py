@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import student_quantile
+from lawdsl.core.records import read
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
 from lawdsl.fitting.problem import Problem
 
@@ -119,7 +120,7 @@ class Spread:
         Raises:
             ValueError, TypeError, LookupError, AttributeError: it made no such data.
         """
-        names = tuple(map(str, content["names"]))
+        names = read(tuple[str, ...], content["names"])
         factor, unseen = (_matrix(content[key], len(names)) for key in ("factor", "unseen"))
         (scale,) = _matrix([content["scale"]], len(names))
         ((dof,),) = _matrix([[content["dof"]]], 1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Annotated
 
+from lawdsl.core.records import MAY_BE_ABSENT
 from lawdsl.language.symbols import Declarations
 
 
@@ -27,7 +29,7 @@ class Instance:
     at: Mapping[str, str] = field(default_factory=dict)
     by_row: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
-    open: tuple[str, ...] = ()
+    open: Annotated[tuple[str, ...], MAY_BE_ABSENT] = ()
 
     def of(self, declared: Declarations, index: str) -> tuple[str, ...]:
         """The labels that an index runs over."""
