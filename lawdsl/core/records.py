@@ -149,11 +149,15 @@ def _marked(kind: Any, marks: tuple[Any, ...], content: Any, readers: Readers) -
             return _one_of(
                 (*mark.texts, *((None,) if type(None) in get_args(kind) else ())), content
             )
-    value = _value(kind, content, readers)
-    for mark in marks:
-        if isinstance(mark, Between) and value is not None and not mark.low <= value <= mark.high:
-            raise ValueError(f"{content!r:.40} is not {mark.name}")
-    return value
+    limits = [mark for mark in marks if isinstance(mark, Between)]
+    try:
+        value = _value(kind, content, readers)
+        if value is None or all(mark.low <= value <= mark.high for mark in limits):
+            return value
+    except ValueError:
+        if not limits:
+            raise
+    raise ValueError(f"{content!r:.40} is not {limits[0].name}")
 
 
 def _tuple(kinds: tuple[Any, ...], content: Any, readers: Readers) -> tuple[Any, ...]:
