@@ -29,7 +29,7 @@ def test_unknowns_without_ends_cancel_exactly():
     assert is_farkas_certificate(one, [0, 1], np.array([0.3, 0.1]))
     assert is_farkas_certificate(one, [0, 1], np.array([0.3 + 1e-10, 0.1]))
     found = minimise(one)
-    assert not found.feasible and found.excluded
+    assert not found.feasible and found.proved_infeasible
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_system_with_a_point_is_never_excluded(seed: int):
     for _ in range(5):
         assert not is_farkas_certificate(one, range(5), rng.exponential(size=5))
     if seed < 6:
-        assert not minimise(one).excluded
+        assert not minimise(one).proved_infeasible
 
 
 def test_a_bound_that_follows_is_not_lost_beside_a_large_one():
@@ -117,7 +117,7 @@ def test_a_box_beyond_the_scale_of_a_linear_programme_ends_in_no_fault():
         NlpProblem((x - 3) ** 2 + y**2, box, [NlpConstraint(str(m), m) for m in margins])
     )
 
-    assert found.feasible or not found.excluded
+    assert found.feasible or not found.proved_infeasible
 
 
 LOST = (10**9 + x) ** 2 - 2 * 10**9 * x - 10**18  # x^2, which float64 does not see

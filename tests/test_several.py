@@ -194,7 +194,7 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def by_name(found: NlpSolution) -> dict[tuple[str, str], float]:
-    return {(r.name, r.kind): r.by for r in found.shortfalls}
+    return {(r.name, r.kind): r.amount for r in found.shortfalls}
 
 
 def test_caps_that_leave_too_little_say_by_how_much():

@@ -15,9 +15,8 @@ from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy, merge_powers
 
 MAX_DEPTH = 30  # operations around an unknown that are turned round
-MAX_COEFFICIENT_BITS = (
-    1000  # of a number in a formula; a larger one is no closed form that anybody reads
-)
+# Of a number in a formula; a larger one is no closed form that anybody reads.
+MAX_COEFFICIENT_BITS = 1000
 ALGEBRA_TIME_LIMIT = 1.0  # of CPU time, for one formula
 
 Result = TypeVar("Result")

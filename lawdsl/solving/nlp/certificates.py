@@ -46,15 +46,17 @@ def certain_violations(problem: NlpProblem, x: Array) -> Array:
         problem: the problem, in any units.
         x: the unknowns, shape (n,), in the units of the expressions.
     """
-    whole = problem.original or problem
-    tape = whole.functions.tape
+    unscaled = problem.original or problem
+    tape = unscaled.functions.tape
     with precision(BITS):
-        results = evaluate(tape, _point_intervals(whole, x))
-        found = [results[k] for k in tape.outputs[1:]]
+        results = evaluate(tape, _point_intervals(unscaled, x))
+        constraint_values = [results[k] for k in tape.outputs[1:]]
         return np.array(
             [
-                _violation(own, equality)
-                for own, equality in zip(found, whole.equality.tolist(), strict=True)
+                _violation(value, equality)
+                for value, equality in zip(
+                    constraint_values, unscaled.equality.tolist(), strict=True
+                )
             ],
             dtype=np.float64,
         )
@@ -75,10 +77,10 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
     Returns:
         None where there is no finite bound.
     """
-    whole = problem.original or problem
-    tape = whole.functions.tape
+    unscaled = problem.original or problem
+    tape = unscaled.functions.tape
     with precision(BITS):
-        inputs = _point_intervals(whole, x)
+        inputs = _point_intervals(unscaled, x)
         results = evaluate(tape, inputs)
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
         try:
@@ -90,13 +92,15 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
             slopes = _reverse_slopes(tape, results, weights, len(x))
         except NoInterval:
             return None
-        low, high = _widened_box(whole)
+        low, high = _widened_box(unscaled)
         bound = ZERO
-        for own in terms:
-            bound = add(bound, own)
-        for slope, at, a, b in zip(slopes, inputs, low, high, strict=False):
-            way = Interval((arb(a) - at.low).lower(), (arb(b) - at.low).upper())
-            bound = add(bound, multiply(slope, way))
+        for term in terms:
+            bound = add(bound, term)
+        for slope, coordinate, a, b in zip(slopes, inputs, low, high, strict=False):
+            displacement = Interval(
+                (arb(a) - coordinate.low).lower(), (arb(b) - coordinate.low).upper()
+            )
+            bound = add(bound, multiply(slope, displacement))
         value = _require(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
         return max(float(gap), 0.0) if gap.is_finite() else None
@@ -121,7 +125,7 @@ def affine_rows(
         float64's precision at that point, as where a part has a kink.
     """
     slopes: dict[int, dict[int, Interval]] = {}
-    found: list[tuple[Array, float] | None] = []
+    affine: list[tuple[Array, float] | None] = []
     with precision(BITS):
         exact = [Interval(arb(value), arb(value)) for value in inputs]
         results = evaluate(tape, exact)
@@ -134,20 +138,20 @@ def affine_rows(
                     )
                     slopes[i] = {k: slope for k, slope in slopes[i].items() if k < count}
                 values = [_require(results[i]) for i in parts]
-                found.append(_rounded_row(values, slopes[output], exact, count))
+                affine.append(_rounded_row(values, slopes[output], exact, count))
             except NoInterval:
-                found.append(None)
-    return found
+                affine.append(None)
+    return affine
 
 
 def _ancestors(tape: Tape, output: int) -> list[int]:
     """The instructions on which one depends, and itself, in the order of the tape."""
-    found, waiting = {output}, [output]
+    ancestors, waiting = {output}, [output]
     while waiting:
-        new = set(tape.instructions[waiting.pop()].arguments) - found
-        found |= new
+        new = set(tape.instructions[waiting.pop()].arguments) - ancestors
+        ancestors |= new
         waiting += new
-    return sorted(found)
+    return sorted(ancestors)
 
 
 def _forward_slopes(
@@ -163,38 +167,40 @@ def _forward_slopes(
     """
     if step.op == "input":
         return {int(step.value): ONE}  # type: ignore[arg-type]
-    found: dict[int, Interval] = {}
-    for place, k in enumerate(step.arguments):
+    by_input: dict[int, Interval] = {}
+    for position, k in enumerate(step.arguments):
         if not slopes[k]:
             continue
         if step.op in KINKED and _at_kink(step.op, [_require(results[j]) for j in step.arguments]):
             raise NoInterval
-        own = _partial(step, place, results, result)
+        partial = _partial(step, position, results, result)
         for number, slope in slopes[k].items():
-            found[number] = add(found.get(number, ZERO), multiply(own, slope))
-    return found
+            by_input[number] = add(by_input.get(number, ZERO), multiply(partial, slope))
+    return by_input
 
 
 def _rounded_row(
-    parts: Sequence[Interval], slopes: Mapping[int, Interval], at: Sequence[Interval], count: int
+    parts: Sequence[Interval], slopes: Mapping[int, Interval], point: Sequence[Interval], count: int
 ) -> tuple[Array, float] | None:
     """Slopes and offset of an affine function; None of wide intervals.
 
     Args:
         parts: values at a point, the last of them that of the function.
         slopes: those that are not 0.
-        at: the point.
+        point: the point.
         count: of the unknowns.
     """
-    found, value = np.zeros(count), parts[-1]
+    coefficients, value = np.zeros(count), parts[-1]
     for k, slope in slopes.items():
-        value = add(value, _negative(multiply(slope, at[k])))
-        found[k] = _rounded(slope)
+        value = add(value, _negative(multiply(slope, point[k])))
+        coefficients[k] = _rounded(slope)
     offset = _rounded(value)
     if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
         size = max(abs(end) for part in parts for end in part if end.is_finite())
         offset = 0.0 if value.high - value.low <= size * arb(2) ** -PRECISION_BITS else float("nan")
-    return (found, offset) if np.isfinite(found).all() and np.isfinite(offset) else None
+    return (
+        (coefficients, offset) if np.isfinite(coefficients).all() and np.isfinite(offset) else None
+    )
 
 
 def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
@@ -219,8 +225,8 @@ def _rounded(x: Interval) -> float:
 
 
 def _point_intervals(problem: NlpProblem, x: Array) -> list[Interval]:
-    own = [*x.tolist(), *problem.values.values()]
-    return [Interval(arb(value), arb(value)) for value in own]
+    numbers = [*x.tolist(), *problem.values.values()]
+    return [Interval(arb(value), arb(value)) for value in numbers]
 
 
 def _widened_box(problem: NlpProblem) -> tuple[list[float], list[float]]:
@@ -257,37 +263,37 @@ def _reverse_slopes(
     Raises:
         NoInterval: an operation without a certain slope.
     """
-    pulls = [ZERO] * len(tape.instructions)
+    adjoints = [ZERO] * len(tape.instructions)
     for weight, k in zip(weights, tape.outputs, strict=True):
-        pulls[k] = add(pulls[k], weight)
+        adjoints[k] = add(adjoints[k], weight)
     slopes = [ZERO] * count
     moving = _depends_on_unknowns(tape, count)
     for i in range(len(tape.instructions) - 1, -1, -1):
-        step, pull = tape.instructions[i], pulls[i]
-        if pull == ZERO or not moving[i]:
+        step, adjoint = tape.instructions[i], adjoints[i]
+        if adjoint == ZERO or not moving[i]:
             continue
         if step.op == "input":
             number = int(step.value)  # type: ignore[arg-type]
-            slopes[number] = add(slopes[number], pull)
+            slopes[number] = add(slopes[number], adjoint)
             continue
-        for place, k in enumerate(step.arguments):
+        for position, k in enumerate(step.arguments):
             if moving[k]:
-                own = _partial(step, place, results, _require(results[i]))
-                pulls[k] = add(pulls[k], multiply(pull, own))
+                partial = _partial(step, position, results, _require(results[i]))
+                adjoints[k] = add(adjoints[k], multiply(adjoint, partial))
     return slopes
 
 
 def _depends_on_unknowns(tape: Tape, count: int) -> list[bool]:
     """For each instruction whether it depends on one of the first inputs."""
-    found: list[bool] = []
+    depends: list[bool] = []
     for step in tape.instructions:
-        own = step.op == "input" and int(step.value) < count  # type: ignore[arg-type]
-        found.append(own or any(found[k] for k in step.arguments))
-    return found
+        is_unknown = step.op == "input" and int(step.value) < count  # type: ignore[arg-type]
+        depends.append(is_unknown or any(depends[k] for k in step.arguments))
+    return depends
 
 
 def _partial(
-    step: Instruction, place: int, results: list[Interval | None], result: Interval
+    step: Instruction, position: int, results: list[Interval | None], result: Interval
 ) -> Interval:
     """The derivative of an operation by one of its arguments."""
     if step.op == "add":
@@ -296,16 +302,16 @@ def _partial(
     if step.op == "multiply":
         product = ONE
         for k, factor in enumerate(arguments):
-            product = multiply(product, factor) if k != place else product
+            product = multiply(product, factor) if k != position else product
         return product
     if step.op == "power":
         base, exponent = arguments
-        if place == 0:
+        if position == 0:
             less = add(exponent, Interval(arb(-1), arb(-1)))
             return multiply(exponent, OPERATIONS["power"](base, less))
         return multiply(result, OPERATIONS["log"](base))
     if step.op in ("min", "max"):
-        return ONE if place == _certain_extremum(step.op, arguments) else ZERO
+        return ONE if position == _certain_extremum(step.op, arguments) else ZERO
     if step.op in PARTIALS:
         return PARTIALS[step.op](arguments[0], result)
     raise NoInterval
@@ -313,10 +319,14 @@ def _partial(
 
 def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
     """The first argument that is the minimum or the maximum, for certain."""
-    for k, own in enumerate(arguments):
-        if op == "max" and all(own.low >= other.high for other in arguments if other is not own):
+    for k, argument in enumerate(arguments):
+        if op == "max" and all(
+            argument.low >= other.high for other in arguments if other is not argument
+        ):
             return k
-        if op == "min" and all(own.high <= other.low for other in arguments if other is not own):
+        if op == "min" and all(
+            argument.high <= other.low for other in arguments if other is not argument
+        ):
             return k
     raise NoInterval
 

@@ -46,7 +46,8 @@ def curvatures(
         LawdslError: an expression without a real value, or a symbol without a value.
     """
     return [
-        _curvature_name(known) for known in _all_curvatures(expressions, unknowns, values or {})
+        _curvature_name(curvature)
+        for curvature in _all_curvatures(expressions, unknowns, values or {})
     ]
 
 
@@ -60,22 +61,22 @@ def ranges(
 
     The arguments are those of `curvatures`.
     """
-    return [known.range for known in _all_curvatures(expressions, unknowns, values)]
+    return [curvature.range for curvature in _all_curvatures(expressions, unknowns, values)]
 
 
 def _all_curvatures(
     expressions: Sequence[sp.Expr],
     unknowns: Mapping[sp.Symbol, tuple[float, float]],
-    given: Mapping[sp.Symbol, float],
+    constants: Mapping[sp.Symbol, float],
 ) -> list[Curvature]:
-    tape = _compiled(tuple(expressions), (*unknowns, *given))
+    tape = _compiled(tuple(expressions), (*unknowns, *constants))
     with precision(BITS):
         boxes = [Interval(arb(low), arb(high)) for low, high in unknowns.values()]
-        boxes += [Interval(arb(value), arb(value)) for value in given.values()]
-        found: list[Curvature] = []
+        boxes += [Interval(arb(value), arb(value)) for value in constants.values()]
+        per_step: list[Curvature] = []
         for step in tape.instructions:
-            found.append(_step_curvature(step, boxes, [found[k] for k in step.arguments]))
-    return [found[k] for k in tape.outputs]
+            per_step.append(_step_curvature(step, boxes, [per_step[k] for k in step.arguments]))
+    return [per_step[k] for k in tape.outputs]
 
 
 @lru_cache(maxsize=32)
@@ -83,10 +84,10 @@ def _compiled(expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -
     return compile_tape(expressions, inputs)
 
 
-def _curvature_name(found: Curvature) -> CurvatureName | None:
-    if found.affine:
+def _curvature_name(curvature: Curvature) -> CurvatureName | None:
+    if curvature.affine:
         return "affine"
-    return "convex" if found.convex else "concave" if found.concave else None
+    return "convex" if curvature.convex else "concave" if curvature.concave else None
 
 
 def _step_curvature(
@@ -96,19 +97,21 @@ def _step_curvature(
         return _input_curvature(boxes[step.value])  # type: ignore[index]
     if step.op == "constant":
         return _constant_curvature(constant(step.value))
-    within = apply(step.op, [x.range for x in arguments])
-    if within is None:
+    value_range = apply(step.op, [x.range for x in arguments])
+    if value_range is None:
         return Curvature(None)
-    if within.low == within.high or all(x.fixed for x in arguments):
-        return _constant_curvature(within)
-    return RULES[step.op](within, arguments)
+    if value_range.low == value_range.high or all(x.fixed for x in arguments):
+        return _constant_curvature(value_range)
+    return RULES[step.op](value_range, arguments)
 
 
-def _input_curvature(within: Interval) -> Curvature:
-    if within.low == within.high:
-        return _constant_curvature(within)
-    return Curvature(within, convex=True, concave=True)
+def _input_curvature(value_range: Interval) -> Curvature:
+    if value_range.low == value_range.high:
+        return _constant_curvature(value_range)
+    return Curvature(value_range, convex=True, concave=True)
 
 
-def _constant_curvature(within: Interval) -> Curvature:
-    return Curvature(within, convex=True, concave=True, log_convex=bool(within.low > 0), fixed=True)
+def _constant_curvature(value_range: Interval) -> Curvature:
+    return Curvature(
+        value_range, convex=True, concave=True, log_convex=bool(value_range.low > 0), fixed=True
+    )

@@ -53,26 +53,26 @@ RISING_CONVEX, FALLING_CONVEX = Shape(convex=True, sense=1), Shape(convex=True, 
 RISING_CONCAVE, FALLING_CONCAVE = Shape(concave=True, sense=1), Shape(concave=True, sense=-1)
 
 
-def _sum_rule(within: Interval, terms: list[Curvature]) -> Curvature:
+def _sum_rule(value_range: Interval, terms: list[Curvature]) -> Curvature:
     return Curvature(
-        within,
+        value_range,
         convex=all(t.convex for t in terms),
         concave=all(t.concave for t in terms),
         log_convex=all(t.log_convex for t in terms),
     )
 
 
-def _product_rule(within: Interval, factors: list[Curvature]) -> Curvature:
+def _product_rule(value_range: Interval, factors: list[Curvature]) -> Curvature:
     """Factors that do not change turn the rest by their sign; log-convex ones make a convex one."""
     fixed = [f.range for f in factors if f.fixed and f.range is not None]
     moving = [f for f in factors if not f.fixed]
     sign = _sign(fixed)
     rest = moving[0] if len(moving) == 1 else _nonconstant_product(moving)
     if sign > 0:
-        return Curvature(within, rest.convex, rest.concave, rest.log_convex)
+        return Curvature(value_range, rest.convex, rest.concave, rest.log_convex)
     if sign < 0:
-        return Curvature(within, convex=rest.concave, concave=rest.convex)
-    return Curvature(within, convex=rest.affine, concave=rest.affine)
+        return Curvature(value_range, convex=rest.concave, concave=rest.convex)
+    return Curvature(value_range, convex=rest.affine, concave=rest.affine)
 
 
 def _nonconstant_product(factors: list[Curvature]) -> Curvature:
@@ -88,20 +88,20 @@ def _sign(ranges: list[Interval]) -> int:
     return sign
 
 
-def _power_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+def _power_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
     base, exponent = arguments
     assert base.range is not None and exponent.range is not None
     if exponent.fixed:
-        found = _compose(_power_shape(base.range, exponent.range), base, within)
+        composition = _compose(_power_shape(base.range, exponent.range), base, value_range)
         up = bool(exponent.range.low >= 0) and base.log_convex
         down = bool(exponent.range.high <= 0 and base.range.low >= 0) and base.concave
         logs = up or down
     elif base.fixed and base.range.low > 0:
-        found = _compose(_exponential_shape(base.range), exponent, within)
-        logs = found.convex
+        composition = _compose(_exponential_shape(base.range), exponent, value_range)
+        logs = composition.convex
     else:
-        return Curvature(within)
-    return Curvature(within, found.convex or logs, found.concave, logs)
+        return Curvature(value_range)
+    return Curvature(value_range, composition.convex or logs, composition.concave, logs)
 
 
 def _exponential_shape(base: Interval) -> Shape:
@@ -129,59 +129,59 @@ def _power_shape(base: Interval, exponent: Interval) -> Shape:
     return Shape(convex=even, concave=not even, sense=1 if rises else -1)
 
 
-def _compose(shape: Shape, inner: Curvature, within: Interval) -> Curvature:
+def _compose(shape: Shape, inner: Curvature, value_range: Interval) -> Curvature:
     with_convex = inner.affine or (inner.convex and shape.sense > 0)
     with_convex = with_convex or (inner.concave and shape.sense < 0)
     with_concave = inner.affine or (inner.concave and shape.sense > 0)
     with_concave = with_concave or (inner.convex and shape.sense < 0)
-    return Curvature(within, shape.convex and with_convex, shape.concave and with_concave)
+    return Curvature(value_range, shape.convex and with_convex, shape.concave and with_concave)
 
 
-def _exp_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
-    found = _compose(RISING_CONVEX, arguments[0], within)
-    return Curvature(within, found.convex, log_convex=found.convex)
+def _exp_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
+    composition = _compose(RISING_CONVEX, arguments[0], value_range)
+    return Curvature(value_range, composition.convex, log_convex=composition.convex)
 
 
-def _log_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
-    found = _compose(RISING_CONCAVE, arguments[0], within)
-    return Curvature(within, arguments[0].log_convex, found.concave)
+def _log_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
+    composition = _compose(RISING_CONCAVE, arguments[0], value_range)
+    return Curvature(value_range, arguments[0].log_convex, composition.concave)
 
 
-def _sigmoid_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+def _sigmoid_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
     """atan and tanh rise, convex below 0 and concave above."""
     inner = arguments[0].range
     assert inner is not None
     shape = (
         RISING_CONCAVE if inner.low >= 0 else RISING_CONVEX if inner.high <= 0 else UNKNOWN_SHAPE
     )
-    return _compose(shape, arguments[0], within)
+    return _compose(shape, arguments[0], value_range)
 
 
-def _abs_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+def _abs_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
     """It is its argument or the negative of that, where the sign is known."""
     inner = arguments[0]
     assert inner.range is not None
     if inner.range.low >= 0:
-        return Curvature(within, inner.convex, inner.concave, inner.log_convex)
+        return Curvature(value_range, inner.convex, inner.concave, inner.log_convex)
     if inner.range.high <= 0:
-        return Curvature(within, convex=inner.concave, concave=inner.convex)
-    return Curvature(within, convex=inner.affine)
+        return Curvature(value_range, convex=inner.concave, concave=inner.convex)
+    return Curvature(value_range, convex=inner.affine)
 
 
-def _max_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
+def _max_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
     return Curvature(
-        within,
+        value_range,
         convex=all(x.convex for x in arguments),
         log_convex=all(x.log_convex for x in arguments),
     )
 
 
-def _min_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
-    return Curvature(within, concave=all(x.concave for x in arguments))
+def _min_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
+    return Curvature(value_range, concave=all(x.concave for x in arguments))
 
 
-def _unknown_rule(within: Interval, arguments: list[Curvature]) -> Curvature:
-    return Curvature(within)
+def _unknown_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
+    return Curvature(value_range)
 
 
 RULES: dict[str, Rule] = {

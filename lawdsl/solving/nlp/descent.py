@@ -54,10 +54,10 @@ class _SearchCoordinates:
     def slopes(self, x: Array) -> Array:
         """How x changes with u."""
         up, down, both = self._open
-        found = np.where(self.logs, x, self.spans)
-        found = np.where(up, self.spans + np.where(up, x - self.low, 0.0), found)
-        found = np.where(down, self.spans + np.where(down, self.high - x, 0.0), found)
-        return np.where(both, np.hypot(self.spans, x), found)
+        derivatives = np.where(self.logs, x, self.spans)
+        derivatives = np.where(up, self.spans + np.where(up, x - self.low, 0.0), derivatives)
+        derivatives = np.where(down, self.spans + np.where(down, self.high - x, 0.0), derivatives)
+        return np.where(both, np.hypot(self.spans, x), derivatives)
 
 
 class _EvaluationLimit(Exception):
@@ -102,9 +102,9 @@ def sqp_search(
         trials += 1
         if trials > EVALUATIONS_PER_STEP * length:
             raise _EvaluationLimit
-        there = to.back(u)
-        values, slopes = problem.functions.at(there)
-        return float(values[0]) / scale, slopes[0] * to.slopes(there) / scale
+        x_at_u = to.back(u)
+        values, slopes = problem.functions.at(x_at_u)
+        return float(values[0]) / scale, slopes[0] * to.slopes(x_at_u) / scale
 
     rows = [_usable_scale(float(np.max(row))) for row in lengths[1:]]
 
@@ -137,11 +137,11 @@ def _scipy_constraints(
     problem: NlpProblem, to: _SearchCoordinates, scales: Array
 ) -> list[dict[str, Any]]:
     """The constraints that are no bounds, as SciPy takes them."""
-    kept = np.ones(len(problem.constraints), dtype=bool)
-    kept[problem.polytope.rows[~problem.polytope.several]] = False
-    found = []
+    is_constraint = np.ones(len(problem.constraints), dtype=bool)
+    is_constraint[problem.polytope.rows[~problem.polytope.several]] = False
+    constraints = []
     for kind, sign, rows in (("eq", 1, problem.equality), ("ineq", -1, ~problem.equality)):
-        number = np.flatnonzero(rows & kept)
+        number = np.flatnonzero(rows & is_constraint)
         if len(number):
             factor = sign / scales[number]
 
@@ -152,5 +152,5 @@ def _scipy_constraints(
                 x = to.back(u)
                 return factor[:, None] * problem.functions.at(x)[1][1 + number] * to.slopes(x)
 
-            found.append({"type": kind, "fun": values, "jac": slopes})
-    return found
+            constraints.append({"type": kind, "fun": values, "jac": slopes})
+    return constraints

@@ -47,15 +47,15 @@ def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
 
 def _violates_constraint(problem: NlpProblem, box: Box) -> bool:
     every = [term for terms in problem.terms for term in terms]
-    found = iter(ranges(every, box, problem.values))
+    term_ranges = iter(ranges(every, box, problem.values))
     for constraint, terms in zip(problem.constraints, problem.terms, strict=True):
-        own = [next(found) for _ in terms]
-        known = [within for within in own if within is not None]
-        if len(known) < len(own):
+        of_constraint = [next(term_ranges) for _ in terms]
+        finite_ranges = [term_range for term_range in of_constraint if term_range is not None]
+        if len(finite_ranges) < len(of_constraint):
             continue
         with precision(BITS):
-            least = sum((x.low - TERM_RTOL * abs(x.low) for x in known), arb(0))
-            most = sum((x.high + TERM_RTOL * abs(x.high) for x in known), arb(0))
+            least = sum((x.low - TERM_RTOL * abs(x.low) for x in finite_ranges), arb(0))
+            most = sum((x.high + TERM_RTOL * abs(x.high) for x in finite_ranges), arb(0))
         if least > 0 or (constraint.equality and most < 0):
             return True
     return False

@@ -68,13 +68,13 @@ def _slopes(
     problem: NlpProblem, number: int, unknowns: Sequence[sp.Symbol]
 ) -> list[Fraction | None]:
     """The coefficients of an affine constraint; None of one that is no fraction."""
-    given = {s: sp.Rational(v) for s, v in problem.values.items() if np.isfinite(v)}
+    constants = {s: sp.Rational(v) for s, v in problem.values.items() if np.isfinite(v)}
     expression = problem.constraints[number].expression
-    found: list[Fraction | None] = []
+    coefficients: list[Fraction | None] = []
     for unknown in unknowns:
-        slope = sp.expand(sp.diff(expression, unknown).xreplace(given))
-        found.append(Fraction(int(slope.p), int(slope.q)) if slope.is_Rational else None)
-    return found
+        slope = sp.expand(sp.diff(expression, unknown).xreplace(constants))
+        coefficients.append(Fraction(int(slope.p), int(slope.q)) if slope.is_Rational else None)
+    return coefficients
 
 
 def _cancel_unbounded(
@@ -90,24 +90,24 @@ def _cancel_unbounded(
         endless += more
         system = sp.Matrix([[_rational(row[i]) for row in matrix] for i in endless])
         reduced, pivots = system.rref()
-        moved = list(weights)
-        for place, pivot in enumerate(pivots):
+        adjusted = list(weights)
+        for row_number, pivot in enumerate(pivots):
             free = (k for k in range(len(weights)) if k not in pivots)
-            moved[pivot] = -sum(
-                (_fraction(reduced[place, k]) * weights[k] for k in free), Fraction(0)
+            adjusted[pivot] = -sum(
+                (_fraction(reduced[row_number, k]) * weights[k] for k in free), Fraction(0)
             )
-        weights = moved
+        weights = adjusted
     return None
 
 
 def _unbounded(matrix: list[list[Fraction]], weights: list[Fraction], ends: Bounds) -> list[int]:
     """The unknowns along which the weighted sum has no lower bound."""
-    found = []
+    unbounded = []
     for i, (low, high) in enumerate(ends):
         slope = sum((w * row[i] for w, row in zip(weights, matrix, strict=True)), Fraction(0))
         if (slope > 0 and np.isinf(low)) or (slope < 0 and np.isinf(high)):
-            found.append(i)
-    return found
+            unbounded.append(i)
+    return unbounded
 
 
 def _lower_bound(
@@ -127,17 +127,17 @@ def _lower_bound(
     with precision(BITS):
         results = evaluate(tape, [as_interval(value) for value in inputs])
         total: Any = arb(0)
-        for weight, place in zip(weights, tape.outputs, strict=True):
-            value = results[place]
+        for weight, output in zip(weights, tape.outputs, strict=True):
+            value = results[output]
             if value is None:
                 return arb(-1)
-            own = as_interval(weight)
-            total += _product_lower_bound(own, value)
+            factor = as_interval(weight)
+            total += _product_lower_bound(factor, value)
         for i, (low, high) in enumerate(ends):
             slope = sum((w * row[i] for w, row in zip(weights, matrix, strict=True)), Fraction(0))
             if slope:
-                way = Fraction(low if slope > 0 else high) - start[i]
-                total += as_interval(slope * way).low
+                distance = Fraction(low if slope > 0 else high) - start[i]
+                total += as_interval(slope * distance).low
         return total.lower()
 
 

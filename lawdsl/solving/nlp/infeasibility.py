@@ -25,12 +25,10 @@ from lawdsl.solving.nlp.starts import point_cloud, repair
 Array = NDArray[np.float64]
 BestFeasible = Callable[..., NlpSolution | None]
 VIOLATION_RTOL = 1e-9  # of the size of a constraint: a smaller violation is none
-INFEASIBLE_STARTS = (
-    4  # searches for the nearest point of conditions that exclude each other for certain
-)
-ConflictMember = tuple[
-    str, int
-]  # constraint, low or high, and the number of the constraint or unknown
+# Searches for the nearest point of conditions that exclude each other for certain.
+INFEASIBLE_STARTS = 4
+# "constraint", "low" or "high", and the number of the constraint or of the unknown.
+ConflictMember = tuple[str, int]
 
 
 def explain_infeasibility(problem: NlpProblem, best: BestFeasible, seed: int = 0) -> NlpSolution:
@@ -53,17 +51,25 @@ def _infeasible_solution(
     problem: NlpProblem,
     x: Array,
     conflict: list[ConflictMember],
-    found: list[Shortfall],
-    by: float,
-    excluded: bool,
+    shortfalls: list[Shortfall],
+    violation: float,
+    proved_infeasible: bool,
     gap: float | None = None,
 ) -> NlpSolution:
     n, m = len(x), len(problem.constraints)
     value = float(problem.functions.at(x)[0][0])
     nothing = np.zeros(m), np.zeros(n), np.zeros(n)
     names = tuple(dict.fromkeys(_name(problem, c) for c in conflict))
-    solution = NlpSolution(False, x, value, *nothing, violation=by, conflict=names, residual=np.inf)
-    return replace(solution, shortfalls=tuple(found), agreed=0, excluded=excluded, gap=gap)
+    solution = NlpSolution(
+        False, x, value, *nothing, violation=violation, conflict=names, residual=np.inf
+    )
+    return replace(
+        solution,
+        shortfalls=tuple(shortfalls),
+        agreed=0,
+        proved_infeasible=proved_infeasible,
+        gap=gap,
+    )
 
 
 def _name(problem: NlpProblem, condition: ConflictMember) -> str:
@@ -74,11 +80,11 @@ def _name(problem: NlpProblem, condition: ConflictMember) -> str:
     return f"{symbol.name} >= {low:.6g}" if kind == "low" else f"{symbol.name} <= {high:.6g}"
 
 
-def _shortfall(problem: NlpProblem, condition: ConflictMember, by: float) -> Shortfall:
+def _shortfall(problem: NlpProblem, condition: ConflictMember, amount: float) -> Shortfall:
     kind, number = condition
     symbols = list(problem.unknowns)
     name = problem.constraints[number].name if kind == "constraint" else symbols[number].name
-    return Shortfall(name, kind, by)
+    return Shortfall(name, kind, amount)
 
 
 def _crossed_bounds(problem: NlpProblem, crossed: NDArray[np.int64]) -> NlpSolution:
@@ -87,9 +93,9 @@ def _crossed_bounds(problem: NlpProblem, crossed: NDArray[np.int64]) -> NlpSolut
     conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
     alone = conflict if len(crossed) == 1 else []
     signs = {"low": -1.0, "high": 1.0}
-    found = [_shortfall(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
+    shortfalls = [_shortfall(problem, c, signs[c[0]] * float(gaps[c[1]])) for c in alone]
     x = box_midpoint(np.minimum(problem.low, problem.high), np.maximum(problem.low, problem.high))
-    return _infeasible_solution(problem, x, conflict, found, float(np.max(gaps)), True, 0.0)
+    return _infeasible_solution(problem, x, conflict, shortfalls, float(np.max(gaps)), True, 0.0)
 
 
 def _explain_affine(problem: NlpProblem) -> NlpSolution:
@@ -103,34 +109,34 @@ def _explain_affine(problem: NlpProblem) -> NlpSolution:
     conflict = [("constraint", int(polytope.rows[k])) for k in rows] + [
         (e, int(i)) for e, i in ends
     ]
-    found = [
-        _shortfall(problem, ("constraint", int(polytope.rows[k])), by)
+    shortfalls = [
+        _shortfall(problem, ("constraint", int(polytope.rows[k])), amount)
         for k in rows
-        for by in _row_shortfall(polytope, int(k))
+        for amount in _row_shortfall(polytope, int(k))
     ]
-    found += [
-        _shortfall(problem, (kind, i), by)
+    shortfalls += [
+        _shortfall(problem, (kind, i), amount)
         for kind, i in ends
-        for by in _bound_shortfall(polytope, kind, i)
+        for amount in _bound_shortfall(polytope, kind, i)
     ]
-    there = problem.in_units_at(x)
-    assert there.units is not None
-    least = float(np.max(violations(there, x / there.units.unknowns)[polytope.rows], initial=0.0))
+    scaled = problem.in_units_at(x)
+    assert scaled.units is not None
+    least = float(np.max(violations(scaled, x / scaled.units.unknowns)[polytope.rows], initial=0.0))
     numbers = polytope.rows.tolist()
-    excluded = least > VIOLATION_RTOL and is_farkas_certificate(
+    proved_infeasible = least > VIOLATION_RTOL and is_farkas_certificate(
         problem, numbers, weights, polytope.sizes
     )
     return _infeasible_solution(
-        problem, x, conflict, found, _largest_violation(problem, x), excluded, 0.0
+        problem, x, conflict, shortfalls, _largest_violation(problem, x), proved_infeasible, 0.0
     )
 
 
 def _unexplained(problem: NlpProblem) -> NlpSolution:
     """Affine conditions for which the linear programme of the least violation has no solution."""
     x = box_midpoint(*problem.polytope.tightened)
-    by = _largest_violation(problem, x)
+    violation = _largest_violation(problem, x)
     return _infeasible_solution(
-        problem, x, [], [], by if np.isfinite(by) else 0.0, is_infeasible(problem)
+        problem, x, [], [], violation if np.isfinite(violation) else 0.0, is_infeasible(problem)
     )
 
 
@@ -150,16 +156,16 @@ def _bound_shortfall(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
     """By how much a bound moves until the other conditions are met."""
     sign = 1.0 if kind == "high" else -1.0
     rest = polytope.without(high=i) if kind == "high" else polytope.without(low=i)
-    found = rest.linprog(sign * np.eye(len(polytope.low))[i])
-    if found.status == 0:
+    programme = rest.linprog(sign * np.eye(len(polytope.low))[i])
+    if programme.status == 0:
         bound = polytope.high[i] if kind == "high" else polytope.low[i]
-        yield float(sign * found.fun - bound)
+        yield float(sign * programme.fun - bound)
 
 
 def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> NlpSolution:
     """Conditions that are not all affine: the least violation is a problem of its own."""
     x, size = _least_violating_point(problem, seed)
-    excluded = is_infeasible(problem)
+    proved_infeasible = is_infeasible(problem)
     t = sp.Dummy("t", nonnegative=True)
     loose = []
     for number, c in enumerate(problem.constraints):
@@ -170,35 +176,37 @@ def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> Nl
     violated = NlpProblem(t, wider, [c for _, c in loose], problem.values)
     start = np.append(x, 2 * _relative_violation(problem, x, size))
     starts = (
-        INFEASIBLE_STARTS if excluded else None
+        INFEASIBLE_STARTS if proved_infeasible else None
     )  # it is known that none is feasible: only how near one comes
-    also = [start] if np.isfinite(start).all() else []
-    found = best(violated, starts, seed, also)
-    if found is None:
-        by = _largest_violation(problem, x)
-        return _infeasible_solution(problem, x, [], [], by if np.isfinite(by) else 0.0, excluded)
-    x = found.x[:-1]
-    if found.value <= VIOLATION_RTOL and not excluded:  # a violation of 0 is none
-        again = best(problem, seed=seed, also=[x])
-        if again is not None:
-            return again
-    shares = found.multipliers * size[[k for k, _ in loose]]
-    held = np.flatnonzero(shares > ZERO_MULTIPLIER)
+    extra_starts = [start] if np.isfinite(start).all() else []
+    nearest = best(violated, starts, seed, extra_starts)
+    if nearest is None:
+        violation = _largest_violation(problem, x)
+        return _infeasible_solution(
+            problem, x, [], [], violation if np.isfinite(violation) else 0.0, proved_infeasible
+        )
+    x = nearest.x[:-1]
+    if nearest.value <= VIOLATION_RTOL and not proved_infeasible:  # a violation of 0 is none
+        feasible = best(problem, seed=seed, extra_starts=[x])
+        if feasible is not None:
+            return feasible
+    shares = nearest.multipliers * size[[k for k, _ in loose]]
+    in_conflict = np.flatnonzero(shares > ZERO_MULTIPLIER)
     conflict: list[ConflictMember] = [
-        ("constraint", k) for k in sorted({loose[j][0] for j in held})
+        ("constraint", k) for k in sorted({loose[j][0] for j in in_conflict})
     ]
     lengths = problem.lengths(x)
     conflict += [
-        ("low", int(i)) for i in np.flatnonzero(found.low[:-1] * lengths > ZERO_MULTIPLIER)
+        ("low", int(i)) for i in np.flatnonzero(nearest.low[:-1] * lengths > ZERO_MULTIPLIER)
     ]
     conflict += [
-        ("high", int(i)) for i in np.flatnonzero(found.high[:-1] * lengths > ZERO_MULTIPLIER)
+        ("high", int(i)) for i in np.flatnonzero(nearest.high[:-1] * lengths > ZERO_MULTIPLIER)
     ]
     relaxed = [r for c in conflict for r in _shortfall_of(problem, c, best, starts)]
-    excluded |= found.gap is not None and found.value - found.gap > VIOLATION_RTOL
-    share = found.gap / found.value if found.gap is not None and found.value > 0 else None
+    proved_infeasible |= nearest.gap is not None and nearest.value - nearest.gap > VIOLATION_RTOL
+    share = nearest.gap / nearest.value if nearest.gap is not None and nearest.value > 0 else None
     return _infeasible_solution(
-        problem, x, conflict, relaxed, _largest_violation(problem, x), excluded, share
+        problem, x, conflict, relaxed, _largest_violation(problem, x), proved_infeasible, share
     )
 
 
@@ -211,10 +219,10 @@ def _least_violating_point(problem: NlpProblem, seed: int) -> tuple[Array, Array
     """A point that violates the constraints little, and the sizes of these there."""
     points = point_cloud(problem, seed)
     x = repair(problem, points.points[:, points.order()[0]])
-    there = problem.in_units_at(x)
-    assert there.units is not None
-    size = constraint_sizes(there, x / there.units.unknowns) * there.units.constraints
-    return x, np.where(np.isfinite(size) & (size > 0), size, there.units.constraints)
+    scaled = problem.in_units_at(x)
+    assert scaled.units is not None
+    size = constraint_sizes(scaled, x / scaled.units.unknowns) * scaled.units.constraints
+    return x, np.where(np.isfinite(size) & (size > 0), size, scaled.units.constraints)
 
 
 def _relative_violation(problem: NlpProblem, x: Array, size: Array) -> float:
@@ -228,20 +236,20 @@ def _shortfall_of(
     kind, number = condition
     symbol, (low, high) = list(problem.unknowns.items())[number if kind != "constraint" else 0]
     if kind == "constraint":
-        wanted = problem.constraints[number]
+        constraint = problem.constraints[number]
         others = [c for k, c in enumerate(problem.constraints) if k != number]
-        signs = (1, -1) if wanted.equality else (1,)
-        tried = [
-            NlpProblem(s * wanted.expression, problem.unknowns, others, problem.values)
+        signs = (1, -1) if constraint.equality else (1,)
+        relaxed_problems = [
+            NlpProblem(s * constraint.expression, problem.unknowns, others, problem.values)
             for s in signs
         ]
     else:
         wider = (-np.inf, high) if kind == "low" else (low, np.inf)
         goal, signs = (symbol - high, (1,)) if kind == "high" else (low - symbol, (-1,))
         unknowns = {**problem.unknowns, symbol: wider}
-        tried = [NlpProblem(goal, unknowns, problem.constraints, problem.values)]
-    for sign, other in zip(signs, tried, strict=True):
-        found = best(other, starts)
-        if found is not None and found.value > 0:
-            yield _shortfall(problem, condition, sign * found.value)
+        relaxed_problems = [NlpProblem(goal, unknowns, problem.constraints, problem.values)]
+    for sign, other in zip(signs, relaxed_problems, strict=True):
+        solution = best(other, starts)
+        if solution is not None and solution.value > 0:
+            yield _shortfall(problem, condition, sign * solution.value)
             return

@@ -19,9 +19,8 @@ Mask = NDArray[np.bool_]
 ACTIVE_RTOL = 1e-8  # of the terms of a condition: so near it is active
 NEGLIGIBLE_GAP = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
 WEAK_MULTIPLIER = 1e-10  # a multiplier so small, in units that suit the place, is rounding
-MIN_RELATIVE_UNKNOWN = (
-    1e-7  # of its length: a smaller unknown is not known to as many digits as others
-)
+# Of its length: a smaller unknown is not known to as many digits as others.
+MIN_RELATIVE_UNKNOWN = 1e-7
 AT_BOUND_RTOL = 1e-12  # of what an unknown may go: so near to a bound it is there
 
 
@@ -112,14 +111,14 @@ def at_bounds(problem: NlpProblem, x: Array) -> tuple[Mask, Mask]:
     return x - low <= near_low, high - x <= near_high
 
 
-def kkt_point(problem: NlpProblem, x: Array, apart: Mask | None = None) -> KktPoint:
+def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> KktPoint:
     """A point with the multipliers that fit best, of the conditions that are active there; the
     slopes by unknowns that stand apart are not looked at."""
     values, slopes = problem.functions.at(x)
     active = ~problem.equality & (values[1:] >= -ACTIVE_RTOL * constraint_sizes(problem, x))
     at_low, at_high = at_bounds(problem, x)
     walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
-    used = ~walled if apart is None else ~(walled | apart)
+    used = ~walled if ignored is None else ~(walled | ignored)
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
         lengths = problem.lengths(x)[used]
@@ -149,63 +148,69 @@ def _fit_multipliers(
     goal, rows = slopes[0], slopes[1:]
     eye, free = np.eye(len(goal)), rows[equality]
     signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])
-    found = np.zeros(len(signed))
+    signed_multipliers = np.zeros(len(signed))
     room = scipy.linalg.null_space(free) if len(free) else eye
     if len(signed) and room.shape[1]:
         size = np.maximum(np.linalg.norm(signed, axis=1), 1e-300)
-        found = scipy.optimize.nnls(room.T @ (signed / size[:, None]).T, -(room.T @ goal))[0] / size
-    left = goal + found @ signed
+        signed_multipliers = (
+            scipy.optimize.nnls(room.T @ (signed / size[:, None]).T, -(room.T @ goal))[0] / size
+        )
+    remainder = goal + signed_multipliers @ signed
     m, low, high = np.zeros(len(rows)), np.zeros(len(goal)), np.zeros(len(goal))
     if len(free):
-        m[equality] = np.linalg.lstsq(free.T, -left, rcond=None)[0]
-        left = left + m[equality] @ free
-    m[active], low[at_low], high[at_high] = np.split(found, np.cumsum([active.sum(), at_low.sum()]))
-    return m, low, high, float(np.max(np.abs(left), initial=0.0))
+        m[equality] = np.linalg.lstsq(free.T, -remainder, rcond=None)[0]
+        remainder = remainder + m[equality] @ free
+    m[active], low[at_low], high[at_high] = np.split(
+        signed_multipliers, np.cumsum([active.sum(), at_low.sum()])
+    )
+    return m, low, high, float(np.max(np.abs(remainder), initial=0.0))
 
 
-def active_set(problem: NlpProblem, here: KktPoint) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def active_set(
+    problem: NlpProblem, at_point: KktPoint
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Numbers of the constraints that hold, and of the unknowns that are not at a bound."""
-    rows = np.flatnonzero(problem.equality | (here.multipliers > WEAK_MULTIPLIER))
-    at_low, at_high = at_bounds(problem, here.x)
+    rows = np.flatnonzero(problem.equality | (at_point.multipliers > WEAK_MULTIPLIER))
+    at_low, at_high = at_bounds(problem, at_point.x)
     return rows, np.flatnonzero(~(at_low | at_high))
 
 
-def duality_gap(problem: NlpProblem, here: KktPoint) -> float | None:
+def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
     """By how much at most the value of a point exceeds the least one, for certain, if the problem
     is convex; None where no bound is known.
 
     The bound holds for any multipliers of the right signs; those of the problem with all functions
     replaced by their tangents are tried too.
     """
-    if not (np.isfinite(here.values).all() and np.isfinite(here.slopes).all()):
+    if not (np.isfinite(at_point.values).all() and np.isfinite(at_point.slopes).all()):
         return None
-    found = _duality_gap(problem, here, here.multipliers)
-    if found is None or found > NEGLIGIBLE_GAP:
-        other = _duality_gap(problem, here, _linear_multipliers(problem, here))
-        found = min((g for g in (found, other) if g is not None), default=None)
-    return found
+    smallest_gap = _duality_gap(problem, at_point, at_point.multipliers)
+    if smallest_gap is None or smallest_gap > NEGLIGIBLE_GAP:
+        other = _duality_gap(problem, at_point, _linear_multipliers(problem, at_point))
+        smallest_gap = min((g for g in (smallest_gap, other) if g is not None), default=None)
+    return smallest_gap
 
 
-def _duality_gap(problem: NlpProblem, here: KktPoint, multipliers: Array) -> float | None:
+def _duality_gap(problem: NlpProblem, at_point: KktPoint, multipliers: Array) -> float | None:
     """The certain gap, in the units of the problem."""
     units = problem.units
     signed = np.where(problem.equality, multipliers, np.maximum(multipliers, 0.0))
     if units is None:
-        return certain_gap(problem, here.x, signed)
-    own = signed * units.goal / units.constraints
-    found = certain_gap(problem, here.x * units.unknowns, own)
-    return None if found is None else found / units.goal
+        return certain_gap(problem, at_point.x, signed)
+    unscaled = signed * units.goal / units.constraints
+    unscaled_gap = certain_gap(problem, at_point.x * units.unknowns, unscaled)
+    return None if unscaled_gap is None else unscaled_gap / units.goal
 
 
-def _linear_multipliers(problem: NlpProblem, here: KktPoint) -> Array:
+def _linear_multipliers(problem: NlpProblem, at_point: KktPoint) -> Array:
     """Multipliers of the problem with all functions replaced by their tangents."""
     low, high = problem.polytope.tightened
-    offsets = here.values[1:] - here.slopes[1:] @ here.x
+    offsets = at_point.values[1:] - at_point.slopes[1:] @ at_point.x
     rows = np.arange(len(offsets))
-    tangents = Polytope(low, high, here.slopes[1:], offsets, problem.equality, rows)
-    found = tangents.linprog(here.slopes[0])
+    tangents = Polytope(low, high, at_point.slopes[1:], offsets, problem.equality, rows)
+    programme = tangents.linprog(at_point.slopes[0])
     multipliers = np.zeros(len(rows))
-    if found.status == 0:
-        multipliers[~problem.equality] = np.maximum(-found.ineqlin.marginals, 0.0)
-        multipliers[problem.equality] = -found.eqlin.marginals
+    if programme.status == 0:
+        multipliers[~problem.equality] = np.maximum(-programme.ineqlin.marginals, 0.0)
+        multipliers[problem.equality] = -programme.eqlin.marginals
     return multipliers

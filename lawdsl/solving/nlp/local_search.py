@@ -32,19 +32,16 @@ MAX_RESCALINGS, MAX_UNIT_EXPONENT_CHANGE = (
 )  # searches in other units, and powers of two that make no other unit
 FEASIBILITY_RTOL = 1e-9  # of the size of a constraint: rounding
 NEARLY_FEASIBLE_RTOL = 1e-6  # the same, of a search that is not polished yet
-CERTAIN_FEASIBILITY_RTOL = (
-    1e-7  # of what a constraint changes by over the unknowns' lengths, of what Arb says
-)
+# Of what a constraint changes by over the unknowns' lengths, of what Arb says.
+CERTAIN_FEASIBILITY_RTOL = 1e-7
 VALUE_RTOL = 1e-14  # relative to a value
 SAME_OPTIMUM_DISTANCE = 1e-4  # of the units of the unknowns: points so near are one place
-START_LENGTH_SHARE = (
-    1e-3  # of where a search started: points that are nearer by far are not told apart
-)
+# Of where a search started: points that are nearer by far are not told apart.
+START_LENGTH_SHARE = 1e-3
 AT_BOUND_SHARE = 1e-14  # of it: an unknown so near to its end, or to 0, is there
 ZERO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding
-CONVERGED_RESIDUAL = (
-    1e-7  # a residual above it is that of a kink, or of a search that has not arrived
-)
+# A residual above it is that of a kink, or of a search that has not arrived.
+CONVERGED_RESIDUAL = 1e-7
 BOUND_SNAP_DISTANCE = 1e-10  # of its way: so near to a bound an unknown is put there
 
 
@@ -54,12 +51,12 @@ class SearchEnd:
 
     Attributes:
         x: the unknowns.
-        usual: the lengths of the unknowns where it started.
+        start_lengths: the lengths of the unknowns where it started.
         value: the objective there.
     """
 
     x: Array
-    usual: Array
+    start_lengths: Array
     value: float
 
 
@@ -90,18 +87,18 @@ class LocalOptimum:
         """Where it is, in the units of the expressions; at a bound what is there to rounding."""
         problem, x = self.problem, self.point.x
         at_low, at_high = at_bounds(problem, x)
-        there = np.where(at_low, problem.low, np.where(at_high, problem.high, x))
-        return np.asarray(there * self.units.unknowns)
+        snapped = np.where(at_low, problem.low, np.where(at_high, problem.high, x))
+        return np.asarray(snapped * self.units.unknowns)
 
     @property
     def value(self) -> float:
         """The objective there, in its unit."""
         return float(self.point.values[0]) * self.units.goal
 
-    def is_at(self, x: Array, usual: Array) -> bool:
+    def is_at(self, x: Array, start_lengths: Array) -> bool:
         """Whether another point, to which a search with these lengths has led, is this place."""
-        usual = START_LENGTH_SHARE * np.minimum(usual, self.end.usual)
-        lengths = np.maximum(self.units.unknowns, usual)
+        start_lengths = START_LENGTH_SHARE * np.minimum(start_lengths, self.end.start_lengths)
+        lengths = np.maximum(self.units.unknowns, start_lengths)
         return bool(np.max(np.abs(x - self.x) / lengths, initial=0.0) <= SAME_OPTIMUM_DISTANCE)
 
 
@@ -111,25 +108,30 @@ def search(
     """Where a search leads; it goes on in other units where unknowns, or the variation of the
     objective, have become much smaller or larger on the way. It moves unknowns from 0 upwards by
     factors if told to."""
-    x, found = start, None
+    x, end = start, None
     units: Units | None = None
-    usual: Array | None = None
+    start_lengths: Array | None = None
     for _ in range(MAX_RESCALINGS):
-        own = distance_from_bounds(x, *problem.polytope.tightened)
-        there = problem.in_units_at(x, usual if usual is None else np.where(own > 0, own, usual))
-        assert there.units is not None
-        before, units = units, there.units
+        distances = distance_from_bounds(x, *problem.polytope.tightened)
+        scaled = problem.in_units_at(
+            x,
+            start_lengths
+            if start_lengths is None
+            else np.where(distances > 0, distances, start_lengths),
+        )
+        assert scaled.units is not None
+        before, units = units, scaled.units
         if before is not None and not _units_differ(before, units):
             break
-        usual = units.unknowns
-        moved = sqp_search(there, x / usual, length, by_factors=by_factors)
-        if moved is None:
+        start_lengths = units.unknowns
+        reached = sqp_search(scaled, x / start_lengths, length, by_factors=by_factors)
+        if reached is None:
             break
-        x, given_up = moved[0] * usual, moved[1]
-        found = SearchEnd(x, usual, float(problem.functions.at(x)[0][0]))
+        x, given_up = reached[0] * start_lengths, reached[1]
+        end = SearchEnd(x, start_lengths, float(problem.functions.at(x)[0][0]))
         if given_up:
             break
-    return found
+    return end
 
 
 def _units_differ(before: Units, after: Units) -> bool:
@@ -149,24 +151,24 @@ def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
 
 def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
     """Whether a point is nearly feasible, in units that suit it."""
-    there = problem.in_units_at(x)
-    assert there.units is not None
-    x = x / there.units.unknowns
-    values = there.functions.at(x)[0]
-    met = np.max(violations(there, x), initial=0.0) <= NEARLY_FEASIBLE_RTOL
+    scaled = problem.in_units_at(x)
+    assert scaled.units is not None
+    x = x / scaled.units.unknowns
+    values = scaled.functions.at(x)[0]
+    met = np.max(violations(scaled, x), initial=0.0) <= NEARLY_FEASIBLE_RTOL
     return bool(np.isfinite(values).all() and met)
 
 
 def is_feasible(problem: NlpProblem, x: Array) -> bool:
     """Whether all constraints are met, in units that suit the point, for certain."""
-    there = problem.in_units_at(x)
-    assert there.units is not None
-    x = x / there.units.unknowns
-    kept = (
-        relative_violations(violations_for_certain(there, x), first_order_changes(there, x))
+    scaled = problem.in_units_at(x)
+    assert scaled.units is not None
+    x = x / scaled.units.unknowns
+    is_met = (
+        relative_violations(violations_for_certain(scaled, x), first_order_changes(scaled, x))
         <= CERTAIN_FEASIBILITY_RTOL
     )
-    return bool(np.all(kept)) and nearly_feasible(problem, x * there.units.unknowns)
+    return bool(np.all(is_met)) and nearly_feasible(problem, x * scaled.units.unknowns)
 
 
 def violations_for_certain(problem: NlpProblem, x: Array) -> Array:
@@ -181,27 +183,27 @@ def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) 
     Newton's method may lead to where other units suit: slopes that vanished in the old ones need
     not do so there, and the search goes on.
     """
-    place = _optimum_in_units(problem, end, descend=descend)
+    optimum = _optimum_in_units(problem, end, descend=descend)
     for _ in range(MAX_RESCALINGS):
-        own = distance_from_bounds(place.x, *problem.polytope.tightened)
-        usual = np.where(own > 0, own, place.units.unknowns)
-        there = problem.in_units_at(place.x, usual)
-        assert there.units is not None
-        if not _units_differ(place.units, there.units) or _diverges(
-            problem, place.units, there.units
+        distances = distance_from_bounds(optimum.x, *problem.polytope.tightened)
+        start_lengths = np.where(distances > 0, distances, optimum.units.unknowns)
+        rescaled = problem.in_units_at(optimum.x, start_lengths)
+        assert rescaled.units is not None
+        if not _units_differ(optimum.units, rescaled.units) or _diverges(
+            problem, optimum.units, rescaled.units
         ):
             break
-        lower = search(problem, place.x, SHORT_SEARCH_LENGTH)
-        if lower is None or not -np.inf < lower.value < place.value:
-            lower = SearchEnd(place.x, usual, place.value)
+        lower = search(problem, optimum.x, SHORT_SEARCH_LENGTH)
+        if lower is None or not -np.inf < lower.value < optimum.value:
+            lower = SearchEnd(optimum.x, start_lengths, optimum.value)
         further = _optimum_in_units(problem, lower, descend=descend)
-        rounding = VALUE_RTOL * (there.units.goal + abs(place.value))
+        rounding = VALUE_RTOL * (rescaled.units.goal + abs(optimum.value))
         if not np.isfinite(further.value) or further.point.violation > FEASIBILITY_RTOL:
             break
-        if further.value > place.value + rounding:
+        if further.value > optimum.value + rounding:
             break
-        place = further
-    return place
+        optimum = further
+    return optimum
 
 
 def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> LocalOptimum:
@@ -211,52 +213,59 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
     or has a best value of another magnitude: both are tried.
     """
     low, high = problem.polytope.tightened
-    own = distance_from_bounds(end.x, low, high)
+    distances = distance_from_bounds(end.x, low, high)
     small = (
         np.isinf(high - low)
-        & (own > AT_BOUND_SHARE * end.usual)
-        & (own < NEAR_BOUND_SHARE * end.usual)
+        & (distances > AT_BOUND_SHARE * end.start_lengths)
+        & (distances < NEAR_BOUND_SHARE * end.start_lengths)
     )
-    lengths = [end.usual]
+    lengths = [end.start_lengths]
     if small.any():
-        lengths.append(np.where(small, own, end.usual))
-    found = [_polish_at_bounds(problem, replace(end, usual=usual)) for usual in lengths]
-    found += [
-        _polish_at_bounds(problem, pushed)
-        for place in found
-        for pushed in _moved_to_bounds(problem, place)
+        lengths.append(np.where(small, distances, end.start_lengths))
+    optima = [
+        _polish_at_bounds(problem, replace(end, start_lengths=start_lengths))
+        for start_lengths in lengths
     ]
-    one = np.maximum(end.usual, 1.0)
-    near = np.isinf(high - low) & (own > 0) & (own < NEAR_BOUND_SHARE * one)
+    optima += [
+        _polish_at_bounds(problem, pushed)
+        for optimum in optima
+        for pushed in _moved_to_bounds(problem, optimum)
+    ]
+    one = np.maximum(end.start_lengths, 1.0)
+    near = np.isinf(high - low) & (distances > 0) & (distances < NEAR_BOUND_SHARE * one)
     near &= np.isfinite(low) | np.isfinite(high)
     if near.any():
         at_end = np.where(near, np.where(np.isfinite(low), low, high), end.x)
-        found.append(
-            _polish_at_bounds(problem, SearchEnd(at_end, np.where(near, one, end.usual), end.value))
+        optima.append(
+            _polish_at_bounds(
+                problem, SearchEnd(at_end, np.where(near, one, end.start_lengths), end.value)
+            )
         )
-    kept = [place for place in found if place.point.violation <= FEASIBILITY_RTOL] or found
-    kept = [place for place in kept if nearly_feasible(problem, place.x)] or kept
-    least = min(kept, key=lambda place: place.value)
+    feasible = [
+        optimum for optimum in optima if optimum.point.violation <= FEASIBILITY_RTOL
+    ] or optima
+    feasible = [optimum for optimum in feasible if nearly_feasible(problem, optimum.x)] or feasible
+    least = min(feasible, key=lambda optimum: optimum.value)
     rounding = VALUE_RTOL * (least.units.goal + abs(least.value))
-    alike = (place for place in reversed(kept) if place.value <= least.value + rounding)
+    alike = (optimum for optimum in reversed(feasible) if optimum.value <= least.value + rounding)
     chosen = next(alike, least)  # nothing is alike where the value is infinite
     if chosen.point.residual <= CONVERGED_RESIDUAL or not descend:
         return chosen
     return replace(chosen, point=descend_nearby(chosen.problem, chosen.point, CONVERGED_RESIDUAL))
 
 
-def _moved_to_bounds(problem: NlpProblem, place: LocalOptimum) -> Iterator[SearchEnd]:
+def _moved_to_bounds(problem: NlpProblem, optimum: LocalOptimum) -> Iterator[SearchEnd]:
     """Where unknowns are put at the bounds towards which the Lagrangian falls; nothing where it has
     no slope."""
-    here, scaled = place.point, place.problem
-    slope = here.weights @ here.slopes
-    if not ZERO_SLOPE < here.residual < np.inf or not np.isfinite(slope).all():
+    at_point, scaled = optimum.point, optimum.problem
+    slope = at_point.weights @ at_point.slopes
+    if not ZERO_SLOPE < at_point.residual < np.inf or not np.isfinite(slope).all():
         return
     down = (slope > ZERO_SLOPE) & np.isfinite(scaled.low) & ~scaled.steep[0]
     up = (slope < -ZERO_SLOPE) & np.isfinite(scaled.high) & ~scaled.steep[1]
     if down.any() or up.any():
-        x = np.where(down, problem.low, np.where(up, problem.high, place.x))
-        yield replace(place.end, x=x)
+        x = np.where(down, problem.low, np.where(up, problem.high, optimum.x))
+        yield replace(optimum.end, x=x)
 
 
 def _polish_at_bounds(problem: NlpProblem, end: SearchEnd) -> LocalOptimum:
@@ -265,7 +274,7 @@ def _polish_at_bounds(problem: NlpProblem, end: SearchEnd) -> LocalOptimum:
     A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
     bound is seen by the slope of the Lagrangian as near to it as numbers go.
     """
-    problem = problem.in_units_at(end.x, end.usual)
+    problem = problem.in_units_at(end.x, end.start_lengths)
     assert problem.units is not None
     x = end.x / problem.units.unknowns
     spans, (low, high) = problem.spans, problem.inner

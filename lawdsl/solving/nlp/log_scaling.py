@@ -49,19 +49,21 @@ class UnknownScale:
             return self.low, self.high
         return (math.log(self.low) if self.low > 0 else LOWEST_LOGARITHM), HIGHEST_LOGARITHM
 
-    def value(self, moved: float) -> float:
+    def value(self, variable_value: float) -> float:
         """The unknown."""
-        return math.exp(moved) if self.logarithmic else moved
+        return math.exp(variable_value) if self.logarithmic else variable_value
 
-    def slope(self, moved: float) -> float:
+    def slope(self, variable_value: float) -> float:
         """How the unknown changes with what is moved."""
-        return self.value(moved) if self.logarithmic else 1.0
+        return self.value(variable_value) if self.logarithmic else 1.0
 
-    def is_endless(self, moved: float) -> bool:
+    def is_endless(self, variable_value: float) -> bool:
         """Whether the search has ended where nothing but it has an end."""
         reach = 1e-3 * (HIGHEST_LOGARITHM - LOWEST_LOGARITHM)
-        above = moved > HIGHEST_LOGARITHM - reach
-        return self.logarithmic and (above or (self.low == 0 and moved < LOWEST_LOGARITHM + reach))
+        above = variable_value > HIGHEST_LOGARITHM - reach
+        return self.logarithmic and (
+            above or (self.low == 0 and variable_value < LOWEST_LOGARITHM + reach)
+        )
 
 
 def choose_scale(unknown: sp.Symbol, low: float, high: float, *, positive: bool) -> UnknownScale:
@@ -71,11 +73,13 @@ def choose_scale(unknown: sp.Symbol, low: float, high: float, *, positive: bool)
     return UnknownScale(unknown, unknown, low, high)
 
 
-def substitute_logarithms(expression: sp.Expr, places: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+def substitute_logarithms(
+    expression: sp.Expr, substitution: Mapping[sp.Symbol, sp.Expr]
+) -> sp.Expr:
     """An expression in what is moved, powers of one base merged."""
-    if not expression.free_symbols & set(places):
+    if not expression.free_symbols & set(substitution):
         return expression
-    return sp.expand_log(flatten_powers(expression.xreplace(dict(places))))
+    return sp.expand_log(flatten_powers(expression.xreplace(dict(substitution))))
 
 
 Ratio = tuple[sp.Expr, sp.Expr]
@@ -111,21 +115,21 @@ def scale_question(
     goal: sp.Expr, conditions: Sequence[AlgebraicConstraint], scales: Sequence[UnknownScale]
 ) -> ScaledQuestion:
     """A question in what is moved."""
-    places = {s.unknown: sp.exp(s.variable) for s in scales if s.logarithmic}
-    if not places:
+    substitution = {s.unknown: sp.exp(s.variable) for s in scales if s.logarithmic}
+    if not substitution:
         return ScaledQuestion(
             goal, tuple(c.margin for c in conditions), False, (None,) * len(conditions)
         )
     ratios = tuple(map(positive_ratio, conditions))
     margins = [
         substitute_logarithms(
-            c.margin if ratio is None else _log(ratio[0]) - _log(ratio[1]), places
+            c.margin if ratio is None else _log(ratio[0]) - _log(ratio[1]), substitution
         )
         for c, ratio in zip(conditions, ratios, strict=True)
     ]
     product = bool(goal.is_positive) and not goal.is_Add
     return ScaledQuestion(
-        substitute_logarithms(_log(goal) if product else goal, places),
+        substitute_logarithms(_log(goal) if product else goal, substitution),
         tuple(margins),
         product,
         ratios,

@@ -47,12 +47,10 @@ SEARCH_LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not
 DEFAULT_STARTS = 24  # where the problem is not known to be convex
 PRESOLVE_BOXES = 8  # on which it is looked whether a point can be feasible at all
 CLOSED_GAP = 1e-9  # of the unit of the objective: a gap so small is one of rounding
-EQUAL_VALUE_TOLERANCE = (
-    1e-8  # of the unit of the objective: optima that differ by no more are equally good
-)
-RIVAL_VALUE_TOLERANCE = (
-    1e-2  # of the unit of the objective: so near to the best value searches are finished
-)
+# Of the unit of the objective: optima that differ by no more are equally good.
+EQUAL_VALUE_TOLERANCE = 1e-8
+# Of the unit of the objective: so near to the best value searches are finished.
+RIVAL_VALUE_TOLERANCE = 1e-2
 MAX_LOCAL_OPTIMA = 12  # that are told apart
 MAX_SADDLE_ESCAPES = 6  # from a saddle to the next
 DETERMINED_RTOL = 1e-12  # relative: bounds so near to each other leave one value
@@ -81,22 +79,26 @@ def minimise(problem: NlpProblem, starts: int | None = None, seed: int = 0) -> N
         )
     if is_infeasible(problem, PRESOLVE_BOXES):
         return explain_infeasibility(problem, best_feasible, seed)
-    found = best_feasible(problem, starts, seed)
-    if found is None:
-        way = find_unbounded_path(problem, box_midpoint(problem.low, problem.high), np.inf, seed)
-        if way is not None:
-            return _unbounded_solution(problem, way)
-        found = explain_infeasibility(problem, best_feasible, seed)
-    if not found.feasible or is_proved_optimal(found):
-        return found
-    return replace(found, fall=find_unbounded_path(problem, found.x, found.value, seed))
+    solution = best_feasible(problem, starts, seed)
+    if solution is None:
+        path = find_unbounded_path(problem, box_midpoint(problem.low, problem.high), np.inf, seed)
+        if path is not None:
+            return _unbounded_solution(problem, path)
+        solution = explain_infeasibility(problem, best_feasible, seed)
+    if not solution.feasible or is_proved_optimal(solution):
+        return solution
+    return replace(
+        solution, unbounded_path=find_unbounded_path(problem, solution.x, solution.value, seed)
+    )
 
 
-def _unbounded_solution(problem: NlpProblem, way: UnboundedPath) -> NlpSolution:
+def _unbounded_solution(problem: NlpProblem, path: UnboundedPath) -> NlpSolution:
     """A solution that is nothing but points further and further out."""
-    nothing = np.zeros(len(problem.constraints)), np.zeros(len(way.points[0]))
-    x, value = way.points[0], float(way.values[0])
-    return NlpSolution(True, x, value, *nothing, nothing[1], residual=np.inf, agreed=0, fall=way)
+    nothing = np.zeros(len(problem.constraints)), np.zeros(len(path.points[0]))
+    x, value = path.points[0], float(path.values[0])
+    return NlpSolution(
+        True, x, value, *nothing, nothing[1], residual=np.inf, agreed=0, unbounded_path=path
+    )
 
 
 def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
@@ -107,10 +109,10 @@ def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
     room = np.maximum(DETERMINED_RTOL * size, problem.polytope.rounding)
     alike[alike] = np.abs(high - low)[alike] <= room[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
-    found = {symbol: value for symbol, value, fixed in ends if fixed}
-    if len(found) == len(problem.unknowns):
-        del found[max(found, key=lambda symbol: abs(found[symbol]))]
-    return found
+    determined = {symbol: value for symbol, value, fixed in ends if fixed}
+    if len(determined) == len(problem.unknowns):
+        del determined[max(determined, key=lambda symbol: abs(determined[symbol]))]
+    return determined
 
 
 def substitute_unknowns(problem: NlpProblem, fixed: Mapping[sp.Symbol, float]) -> NlpProblem:
@@ -120,35 +122,42 @@ def substitute_unknowns(problem: NlpProblem, fixed: Mapping[sp.Symbol, float]) -
 
 
 def _with_unknowns(
-    problem: NlpProblem, fixed: Mapping[sp.Symbol, float], found: NlpSolution
+    problem: NlpProblem, fixed: Mapping[sp.Symbol, float], solution: NlpSolution
 ) -> NlpSolution:
     """A solution with the unknowns that were settled, which are at both of their bounds."""
-    kept = np.array([symbol not in fixed for symbol in problem.unknowns])
+    is_free = np.array([symbol not in fixed for symbol in problem.unknowns])
     values = np.array([fixed.get(symbol, 0.0) for symbol in problem.unknowns])
 
-    def whole(x: Array, rest: Array) -> Array:
+    def filled_in(x: Array, rest: Array) -> Array:
         filled = np.broadcast_to(rest, (*x.shape[:-1], len(rest))).copy()
-        filled[..., kept] = x
+        filled[..., is_free] = x
         return filled
 
     names = [s.name for s in problem.unknowns if s in fixed]
-    nothing = np.zeros(len(kept))
-    way = found.fall
+    nothing = np.zeros(len(is_free))
+    path = solution.unbounded_path
     return replace(
-        found,
-        x=whole(found.x, values),
-        low=whole(found.low, nothing),
-        high=whole(found.high, nothing),
-        at_low=(*found.at_low, *names),
-        others=tuple(whole(x, values) for x in found.others),
-        flat=None if found.flat is None else whole(found.flat, values),
-        usual=None if found.usual is None else whole(found.usual, np.ones(len(kept))),
-        fall=None if way is None else replace(way, points=whole(way.points, values)),
+        solution,
+        x=filled_in(solution.x, values),
+        low=filled_in(solution.low, nothing),
+        high=filled_in(solution.high, nothing),
+        at_low=(*solution.at_low, *names),
+        others=tuple(filled_in(x, values) for x in solution.others),
+        flat=None if solution.flat is None else filled_in(solution.flat, values),
+        start_lengths=None
+        if solution.start_lengths is None
+        else filled_in(solution.start_lengths, np.ones(len(is_free))),
+        unbounded_path=None
+        if path is None
+        else replace(path, points=filled_in(path.points, values)),
     )
 
 
 def best_feasible(
-    problem: NlpProblem, starts: int | None = None, seed: int = 0, also: Sequence[Array] = ()
+    problem: NlpProblem,
+    starts: int | None = None,
+    seed: int = 0,
+    extra_starts: Sequence[Array] = (),
 ) -> NlpSolution | None:
     """The best feasible point; None where none was found.
 
@@ -156,15 +165,15 @@ def best_feasible(
         problem: the problem.
         starts: how many searches; as many as it takes if not given.
         seed: of the draws of the starts.
-        also: further points to start at.
+        extra_starts: further points to start at.
     """
     if starts is None and problem.convex:
         for length in SEARCH_LENGTHS:  # Newton's steps at the end are quicker than a long search
-            found = _multistart(problem, 1, seed, length, (), descend=False)
-            if found is not None and is_proved_optimal(found):
-                return found
-        return _multistart(problem, DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, also)
-    return _multistart(problem, starts or DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, also)
+            solution = _multistart(problem, 1, seed, length, (), descend=False)
+            if solution is not None and is_proved_optimal(solution):
+                return solution
+        return _multistart(problem, DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, extra_starts)
+    return _multistart(problem, starts or DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, extra_starts)
 
 
 def is_proved_optimal(solution: NlpSolution) -> bool:
@@ -178,7 +187,7 @@ def _multistart(
     starts: int,
     seed: int,
     length: int,
-    also: Sequence[Array],
+    extra_starts: Sequence[Array],
     *,
     descend: bool = True,
 ) -> NlpSolution | None:
@@ -186,40 +195,42 @@ def _multistart(
     centre = problem.polytope.centre
     if centre is None:
         return None
-    begun = [*choose_starts(problem, centre, starts, seed), *also]
+    starting_points = [*choose_starts(problem, centre, starts, seed), *extra_starts]
     # products of unknowns from 0 upwards are best searched by factors, sums by differences
-    searched = [search(problem, x, length, by_factors=k % 2 == 1) for k, x in enumerate(begun)]
-    met = [met for end in searched if end is not None for met in _feasible_ends(problem, end)]
-    places = _local_optima(problem, met, descend=descend)
-    if not places:
+    ends = [
+        search(problem, x, length, by_factors=k % 2 == 1) for k, x in enumerate(starting_points)
+    ]
+    met = [met for end in ends if end is not None for met in _feasible_ends(problem, end)]
+    optima = _local_optima(problem, met, descend=descend)
+    if not optima:
         return None
     if starts > 1 or not problem.convex:
-        places = _escape_saddles(problem, places, length, seed)
-    limit = min(place.value for place in places) + _value_tolerance(places)
-    alike = [place for place in places if place.value <= limit]
-    lowest = min(alike, key=lambda place: float(np.linalg.norm(place.x)))
-    more = [place.x for place in alike if place is not lowest]
-    found = _as_solution(lowest.problem, lowest.point)
-    if not (descend or is_proved_optimal(found)):
-        return found  # a longer search follows
+        optima = _escape_saddles(problem, optima, length, seed)
+    limit = min(optimum.value for optimum in optima) + _value_tolerance(optima)
+    alike = [optimum for optimum in optima if optimum.value <= limit]
+    lowest = min(alike, key=lambda optimum: float(np.linalg.norm(optimum.x)))
+    more = [optimum.x for optimum in alike if optimum is not lowest]
+    solution = _as_solution(lowest.problem, lowest.point)
+    if not (descend or is_proved_optimal(solution)):
+        return solution  # a longer search follows
     steps = LONG_STEP_LENGTHS if problem.convex else STEP_LENGTHS
     flat = explore_neighbourhood(lowest.problem, lowest.point, seed, steps=steps).alike
     return replace(
-        found,
-        starts=len(searched),
+        solution,
+        starts=len(ends),
         agreed=lowest.count,
-        equal=sum(place.count for place in alike),
+        equal=sum(optimum.count for optimum in alike),
         others=tuple(more),
         flat=None if flat is None else flat * lowest.units.unknowns,
-        usual=lowest.end.usual,
+        start_lengths=lowest.end.start_lengths,
     )
 
 
-def _value_tolerance(places: Sequence[LocalOptimum]) -> float:
+def _value_tolerance(optima: Sequence[LocalOptimum]) -> float:
     """By how much the values of equal optima may differ, beside the least of the units of the
     objective, which are large where unknowns are or may be, and beside the values themselves."""
-    unit = min(place.units.goal for place in places)
-    least = min(places, key=lambda place: place.value)
+    unit = min(optimum.units.goal for optimum in optima)
+    least = min(optima, key=lambda optimum: optimum.value)
     return EQUAL_VALUE_TOLERANCE * min(
         unit, max(abs(least.value), least.units.goal)
     ) + VALUE_RTOL * (unit + abs(least.value))
@@ -230,37 +241,37 @@ def _local_optima(
 ) -> list[LocalOptimum]:
     """The feasible optima at which searches have ended, the lowest first; those that are far from
     the lowest are left out."""
-    found: list[LocalOptimum] = []
+    optima: list[LocalOptimum] = []
     for end in sorted(ends, key=lambda end: end.value):
-        same = [k for k, place in enumerate(found) if place.is_at(end.x, end.usual)]
+        same = [k for k, optimum in enumerate(optima) if optimum.is_at(end.x, end.start_lengths)]
         if same:
-            found[same[0]] = replace(found[same[0]], count=found[same[0]].count + 1)
+            optima[same[0]] = replace(optima[same[0]], count=optima[same[0]].count + 1)
             continue
-        least = min((place.value for place in found), default=np.inf)
+        least = min((optimum.value for optimum in optima), default=np.inf)
         near = [
-            place
-            for place in found
-            if end.value <= least + RIVAL_VALUE_TOLERANCE * place.units.goal
+            optimum
+            for optimum in optima
+            if end.value <= least + RIVAL_VALUE_TOLERANCE * optimum.units.goal
         ]
-        if found and (not near or len(found) >= MAX_LOCAL_OPTIMA):
+        if optima and (not near or len(optima) >= MAX_LOCAL_OPTIMA):
             continue
-        place = local_optimum(problem, end, descend=descend)
-        if place.point.violation > FEASIBILITY_RTOL or not is_feasible(problem, place.x):
+        optimum = local_optimum(problem, end, descend=descend)
+        if optimum.point.violation > FEASIBILITY_RTOL or not is_feasible(problem, optimum.x):
             continue
-        same = [k for k, other in enumerate(found) if other.is_at(place.x, end.usual)]
+        same = [k for k, other in enumerate(optima) if other.is_at(optimum.x, end.start_lengths)]
         if same:
-            found[same[0]] = replace(found[same[0]], count=found[same[0]].count + 1)
+            optima[same[0]] = replace(optima[same[0]], count=optima[same[0]].count + 1)
         else:
-            found.append(place)
-    return sorted(found, key=lambda place: place.value)
+            optima.append(optimum)
+    return sorted(optima, key=lambda optimum: optimum.value)
 
 
 def _escape_saddles(
-    problem: NlpProblem, places: list[LocalOptimum], length: int, seed: int
+    problem: NlpProblem, optima: list[LocalOptimum], length: int, seed: int
 ) -> list[LocalOptimum]:
     """The optima, and those to which searches lead from lower points around the best of them."""
     for _ in range(MAX_SADDLE_ESCAPES):
-        lowest = min(places, key=lambda place: place.value)
+        lowest = min(optima, key=lambda optimum: optimum.value)
         lower = explore_neighbourhood(lowest.problem, lowest.point, seed).lowest
         lower = search_axes(lowest.problem, lowest.point) if lower is None else lower
         if lower is None:
@@ -268,16 +279,16 @@ def _escape_saddles(
         start = lower * lowest.units.unknowns
         end = search(problem, start, length)
         value = float(problem.functions.at(start)[0][0])
-        ends = [SearchEnd(start, lowest.end.usual, value)]
+        ends = [SearchEnd(start, lowest.end.start_lengths, value)]
         ends += _feasible_ends(problem, end) if end is not None else []
-        reached = [place for end in ends for place in _local_optima(problem, [end])]
-        if not reached or min(p.value for p in reached) >= lowest.value - _value_tolerance(places):
+        reached = [optimum for end in ends for optimum in _local_optima(problem, [end])]
+        if not reached or min(p.value for p in reached) >= lowest.value - _value_tolerance(optima):
             break
-        places = sorted([*places, *reached], key=lambda place: place.value)
+        optima = sorted([*optima, *reached], key=lambda optimum: optimum.value)
     distinct: list[LocalOptimum] = []
-    for place in places:
-        if not any(other.is_at(place.x, place.end.usual) for other in distinct):
-            distinct.append(place)
+    for optimum in optima:
+        if not any(other.is_at(optimum.x, optimum.end.start_lengths) for other in distinct):
+            distinct.append(optimum)
     return distinct
 
 
@@ -296,7 +307,7 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
     room = duality_gap(problem, replace(end, x=x)) if problem.convex else None
     room = None if room is None else room * units.goal
     names = np.array([s.name for s in problem.unknowns])
-    held = [c.name for c in problem.constraints]
+    constraint_names = [c.name for c in problem.constraints]
     active = (end.multipliers > WEAK_MULTIPLIER) & ~problem.equality
     return NlpSolution(
         feasible=True,
@@ -305,7 +316,7 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
         multipliers=end.multipliers * units.goal / units.constraints,
         low=end.low * units.goal / units.unknowns,
         high=end.high * units.goal / units.unknowns,
-        active=tuple(name for name, holds in zip(held, active, strict=True) if holds),
+        active=tuple(name for name, holds in zip(constraint_names, active, strict=True) if holds),
         at_low=tuple(names[at_low].tolist()),
         at_high=tuple(names[at_high].tolist()),
         violation=float(
@@ -330,4 +341,4 @@ def _feasible_ends(problem: NlpProblem, end: SearchEnd) -> Iterator[SearchEnd]:
         return
     x = repair(problem, end.x)
     if nearly_feasible(problem, x):
-        yield SearchEnd(x, end.usual, float(problem.functions.at(x)[0][0]))
+        yield SearchEnd(x, end.start_lengths, float(problem.functions.at(x)[0][0]))

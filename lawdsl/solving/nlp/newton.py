@@ -10,18 +10,14 @@ from lawdsl.solving.nlp.problem import NlpFunctions, NlpProblem
 
 Array = NDArray[np.float64]
 
-DIFFERENCE_STEP = (
-    1e-5  # of central differences, relative to a number and to its way to the next bound
-)
+# Of central differences, relative to a number and to its way to the next bound.
+DIFFERENCE_STEP = 1e-5
 MAX_NEWTON_STEPS = 60  # of Newton's method at most
 MAX_LOG_STEP = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
-STEEP_REGION_SHARE = (
-    1e-3  # of its way: so near to a bound the way of a steep unknown changes by factors
-)
-MAX_IDLE_STEPS = (
-    4,
-    25,
-)  # steps that bring nothing: usually; on the way to a bound with an infinite slope
+# Of its way: so near to a bound the way of a steep unknown changes by factors.
+STEEP_REGION_SHARE = 1e-3
+# Steps that bring nothing: usually; on the way to a bound with an infinite slope.
+MAX_IDLE_STEPS = 4, 25
 MAX_OBJECTIVE_RISE = 1e-6  # of the objective's unit: by so much a step may raise the value, as it meets the constraints
 STEEP_STEP_ROUNDS = 6  # of a step in which unknowns turn out to go too far
 CONSTRAINT_RTOL = 1e-12  # of the terms of a constraint
@@ -37,29 +33,29 @@ def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:
         problem: in units that suit x.
         x: where it starts.
     """
-    best = here = kkt_point(problem, x)
+    best = at_point = kkt_point(problem, x)
     limit = best.values[0] + MAX_OBJECTIVE_RISE + CONSTRAINT_RTOL * abs(best.values[0])  # no saddle
     idle, patience = 0, MAX_IDLE_STEPS[int(np.any(problem.steep))]
     for _ in range(MAX_NEWTON_STEPS):
-        if best.wrong <= CONVERGED_ERROR or idle > patience or not np.isfinite(here.wrong):
+        if best.wrong <= CONVERGED_ERROR or idle > patience or not np.isfinite(at_point.wrong):
             break
-        here = kkt_point(problem, _newton_step(problem, here))
-        idle = 0 if here.wrong < best.wrong / 2 else idle + 1
-        met = here.violation <= max(best.violation, CONSTRAINT_RTOL)
-        lower = here.values[0] <= limit
-        best = here if met and lower and here.wrong < best.wrong else best
+        at_point = kkt_point(problem, _newton_step(problem, at_point))
+        idle = 0 if at_point.wrong < best.wrong / 2 else idle + 1
+        met = at_point.violation <= max(best.violation, CONSTRAINT_RTOL)
+        lower = at_point.values[0] <= limit
+        best = at_point if met and lower and at_point.wrong < best.wrong else best
     return best
 
 
 def lagrangian_hessian(
-    problem: NlpProblem, functions: NlpFunctions, here: KktPoint, free: NDArray[np.int64]
+    problem: NlpProblem, functions: NlpFunctions, at_point: KktPoint, free: NDArray[np.int64]
 ) -> Array:
     """How the slopes of the Lagrangian by all that `functions` derives by change with some of the
     unknowns, by central differences of exact slopes: shape (by, free)."""
-    x = here.x
-    way = np.minimum(x - problem.low, problem.high - x)[free]
+    x = at_point.x
+    room = np.minimum(x - problem.low, problem.high - x)[free]
     h = DIFFERENCE_STEP * np.minimum(
-        way, np.where(np.isfinite(way), problem.spans[free], 1 + np.abs(x[free]))
+        room, np.where(np.isfinite(room), problem.spans[free], 1 + np.abs(x[free]))
     )
     points = np.repeat(x[:, None], 2 * len(free), axis=1)
     columns = np.arange(len(free))
@@ -67,8 +63,8 @@ def lagrangian_hessian(
     points[free, columns + len(free)] -= h
     width = points[free, columns] - points[free, columns + len(free)]
     slopes = functions.on(points)[1]
-    used = np.flatnonzero(here.weights)
-    ahead = np.einsum("k,kbp->bp", here.weights[used], slopes[used])
+    used = np.flatnonzero(at_point.weights)
+    ahead = np.einsum("k,kbp->bp", at_point.weights[used], slopes[used])
     return (ahead[:, : len(free)] - ahead[:, len(free) :]) / width
 
 
@@ -83,66 +79,73 @@ def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -
     matrix = np.block([[(second + second.T) / 2, first.T], [first, np.zeros((rows, rows))]])
     balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1, initial=0.0), 1e-300))
     right = (-np.concatenate([slope, values]).T * balance).T
-    found = np.linalg.lstsq(matrix * balance * balance[:, None], right, rcond=1e-14)[0]
-    return np.asarray((found.T * balance).T)
+    scaled_solution = np.linalg.lstsq(matrix * balance * balance[:, None], right, rcond=1e-14)[0]
+    return np.asarray((scaled_solution.T * balance).T)
 
 
-def _newton_step(problem: NlpProblem, here: KktPoint) -> Array:
+def _newton_step(problem: NlpProblem, at_point: KktPoint) -> Array:
     """One step of Newton's method in the unknowns that are not at a bound. The steep ones among them
     that would go too far go as far as they may, and the others make up for it."""
-    rows, free = active_set(problem, here)
+    rows, free = active_set(problem, at_point)
     if not len(free):
-        return here.x
-    lengths = problem.lengths(here.x)[free]
+        return at_point.x
+    lengths = problem.lengths(at_point.x)[free]
     second = (
-        lagrangian_hessian(problem, problem.functions, here, free)[free]
+        lagrangian_hessian(problem, problem.functions, at_point, free)[free]
         * lengths
         * lengths[:, None]
     )
-    first = here.slopes[1:][rows][:, free] * lengths
-    slope = (here.weights @ here.slopes)[free] * lengths
+    first = at_point.slopes[1:][rows][:, free] * lengths
+    slope = (at_point.weights @ at_point.slopes)[free] * lengths
     if not all(np.isfinite(x).all() for x in (second, first, slope)):
-        return here.x
-    left, step = np.ones(len(free), dtype=bool), np.zeros(len(free))
+        return at_point.x
+    is_unlimited, step = np.ones(len(free), dtype=bool), np.zeros(len(free))
     for _ in range(STEEP_STEP_ROUNDS):
-        right = slope + second @ step, here.values[1:][rows] + first @ step
-        found = solve_kkt_system(
-            second[np.ix_(left, left)], first[:, left], right[0][left], right[1]
+        right = slope + second @ step, at_point.values[1:][rows] + first @ step
+        solution = solve_kkt_system(
+            second[np.ix_(is_unlimited, is_unlimited)],
+            first[:, is_unlimited],
+            right[0][is_unlimited],
+            right[1],
         )
-        step[left] = found[: left.sum()]
-        whole = np.zeros(len(here.x))
-        whole[free] = step * lengths
-        kept = _limit_steep_steps(problem, here.x, whole)
-        far = (kept != whole)[free] & left
-        step[far] = (kept[free] / lengths)[far]
-        left = left & ~far
+        step[is_unlimited] = solution[: is_unlimited.sum()]
+        full_step = np.zeros(len(at_point.x))
+        full_step[free] = step * lengths
+        limited_step = _limit_steep_steps(problem, at_point.x, full_step)
+        far = (limited_step != full_step)[free] & is_unlimited
+        step[far] = (limited_step[free] / lengths)[far]
+        is_unlimited = is_unlimited & ~far
         if not far.any():
             break
-        step[left] = 0.0
-    return _truncate_at_bounds(problem, here.x, kept)
+        step[is_unlimited] = 0.0
+    return _truncate_at_bounds(problem, at_point.x, limited_step)
 
 
-def _limit_steep_steps(problem: NlpProblem, x: Array, by: Array) -> Array:
+def _limit_steep_steps(problem: NlpProblem, x: Array, step: Array) -> Array:
     """A step, in which the way of a steep unknown to its bound changes by no more than a factor."""
-    for steep, way, sign in zip(
+    for steep, distance, sign in zip(
         problem.steep, (x - problem.low, problem.high - x), (1, -1), strict=True
     ):
-        factor = np.exp(np.clip(sign * by / way, -MAX_LOG_STEP, MAX_LOG_STEP))
-        small = steep & (way < STEEP_REGION_SHARE * problem.spans)
-        by = np.where(small & (np.abs(by) > 0.5 * way), sign * way * (factor - 1), by)
-    return by
+        factor = np.exp(np.clip(sign * step / distance, -MAX_LOG_STEP, MAX_LOG_STEP))
+        small = steep & (distance < STEEP_REGION_SHARE * problem.spans)
+        step = np.where(
+            small & (np.abs(step) > 0.5 * distance), sign * distance * (factor - 1), step
+        )
+    return step
 
 
-def _truncate_at_bounds(problem: NlpProblem, x: Array, by: Array) -> Array:
+def _truncate_at_bounds(problem: NlpProblem, x: Array, step: Array) -> Array:
     """Where a step leads, which ends at the first bound that it meets."""
     low, high = problem.inner
-    room = np.where(by < 0, (low - x) / by, np.where(by > 0, (high - x) / by, np.inf))
-    shrinks = problem.steep[0] & (x - problem.low < STEEP_REGION_SHARE * problem.spans) & (by < 0)
-    shrinks |= problem.steep[1] & (problem.high - x < STEEP_REGION_SHARE * problem.spans) & (by > 0)
+    room = np.where(step < 0, (low - x) / step, np.where(step > 0, (high - x) / step, np.inf))
+    shrinks = problem.steep[0] & (x - problem.low < STEEP_REGION_SHARE * problem.spans) & (step < 0)
+    shrinks |= (
+        problem.steep[1] & (problem.high - x < STEEP_REGION_SHARE * problem.spans) & (step > 0)
+    )
     room = np.where(shrinks, np.inf, room)
-    steep = (problem.steep[0] & (by < 0)) | (problem.steep[1] & (by > 0))
+    steep = (problem.steep[0] & (step < 0)) | (problem.steep[1] & (step > 0))
     room = np.where(steep, 0.9 * room, room)  # its bound is not reached by a straight step
     share = min(1.0, float(np.min(room)))
-    moved = np.clip(x + share * by, low, high)
+    destination = np.clip(x + share * step, low, high)
     stopped = (room <= share) & ~steep
-    return np.where(stopped & (by < 0), low, np.where(stopped & (by > 0), high, moved))
+    return np.where(stopped & (step < 0), low, np.where(stopped & (step > 0), high, destination))

@@ -22,24 +22,20 @@ Mask = NDArray[np.bool_]
 
 RANDOM_DIRECTIONS = 24  # random ones, each both ways
 STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the place
-LONG_STEP_LENGTHS: Array = STEP_LENGTHS[
-    STEP_LENGTHS >= 0.125
-]  # where it is only asked whether points as good lie far away;
-# of a convex problem, a point further away is as good only if all before it are
+# Where the question is only whether points as good lie far away: of a convex problem, a point
+# further away is as good only if all before it are.
+LONG_STEP_LENGTHS: Array = STEP_LENGTHS[STEP_LENGTHS >= 0.125]
 MIN_DECREASE = 1e-9  # of the objective's unit: so much lower is no rounding
 EQUAL_OBJECTIVE = 1e-11  # of it: so little higher is as good
-MAX_EQUALITY_ROUNDING = (
-    1e-8  # of it: where rounding is more, equal values are no sign of equal optima
-)
-DISTINCT_POINT_DISTANCE = (
-    0.1  # in units of the unknowns: so far away a point as good is another one
-)
+# Of it: where rounding is more, equal values are no sign of equal optima.
+MAX_EQUALITY_ROUNDING = 1e-8
+# In units of the unknowns: so far away a point as good is another one.
+DISTINCT_POINT_DISTANCE = 0.1
 AXIS_MAGNITUDES = 10.0 ** np.arange(-12, 13, 0.0625)  # in the question's units
 AXIS_SHARES = np.linspace(0.0, 4.0, len(AXIS_MAGNITUDES))  # of where an unknown is
 MAX_DESCENT_ROUNDS = 40  # of going on to the lowest point around
-NEARBY_FEASIBILITY_RTOL = (
-    1e-10  # of the terms of a constraint: by so much it may be violated around
-)
+# Of the terms of a constraint: by so much it may be violated around.
+NEARBY_FEASIBILITY_RTOL = 1e-10
 FLOAT_EPS = float(np.finfo(float).eps)
 
 
@@ -58,7 +54,7 @@ class Neighbourhood:
 
 def explore_neighbourhood(
     problem: NlpProblem,
-    here: KktPoint,
+    at_point: KktPoint,
     seed: int = 0,
     least: float = MIN_DECREASE,
     steps: Array = STEP_LENGTHS,
@@ -67,20 +63,22 @@ def explore_neighbourhood(
 
     Args:
         problem: in units that suit the point.
-        here: the point.
+        at_point: the point.
         seed: of the directions.
         least: by so much a point has to be lower, in the objective's unit.
         steps: lengths of the steps in each direction, in units that suit the point.
     """
-    ways = _directions(problem, here, np.random.default_rng(seed))
-    moved = (ways[:, :, None] * steps).reshape(len(here.x), -1)
-    points = np.clip(here.x[:, None] + moved, problem.low[:, None], problem.high[:, None])
-    base = float(here.values[0])
+    directions = _directions(problem, at_point, np.random.default_rng(seed))
+    displacements = (directions[:, :, None] * steps).reshape(len(at_point.x), -1)
+    points = np.clip(
+        at_point.x[:, None] + displacements, problem.low[:, None], problem.high[:, None]
+    )
+    base = float(at_point.values[0])
     rounding = 4 * FLOAT_EPS * abs(base)
     goal = _objective(problem, points, base + EQUAL_OBJECTIVE + rounding)
     best = int(np.argmin(goal))
     lowest = points[:, best] if goal[best] < base - least - rounding else None
-    away = np.max(np.abs(points - here.x[:, None]), axis=0)
+    away = np.max(np.abs(points - at_point.x[:, None]), axis=0)
     alike = (
         (goal <= base + EQUAL_OBJECTIVE + rounding)
         & (away >= DISTINCT_POINT_DISTANCE)
@@ -90,7 +88,7 @@ def explore_neighbourhood(
     return Neighbourhood(lowest, points[:, furthest] if alike.any() else None)
 
 
-def search_axes(problem: NlpProblem, here: KktPoint) -> Array | None:
+def search_axes(problem: NlpProblem, at_point: KktPoint) -> Array | None:
     """The lowest feasible point at which one unknown is anywhere in its range and the others are
     where they are; None where none is lower.
 
@@ -99,24 +97,24 @@ def search_axes(problem: NlpProblem, here: KktPoint) -> Array | None:
 
     Args:
         problem: in units that suit the point.
-        here: the point.
+        at_point: the point.
     """
-    n, each = len(here.x), 2 * len(AXIS_MAGNITUDES)
-    points = np.repeat(here.x[:, None], n * each, axis=1)
+    n, each = len(at_point.x), 2 * len(AXIS_MAGNITUDES)
+    points = np.repeat(at_point.x[:, None], n * each, axis=1)
     ends = zip(problem.low.tolist(), problem.high.tolist(), strict=True)
     assert problem.units is not None
     for i, (low, high) in enumerate(ends):
         far = AXIS_MAGNITUDES / problem.units.unknowns[i]
         if np.isfinite(low) and np.isfinite(high):
-            own = np.linspace(low, high, each)
+            coordinates = np.linspace(low, high, each)
         elif np.isfinite(low):
-            own = low + np.concatenate([far, here.x[i] * AXIS_SHARES])
+            coordinates = low + np.concatenate([far, at_point.x[i] * AXIS_SHARES])
         elif np.isfinite(high):
-            own = high - np.concatenate([far, here.x[i] * AXIS_SHARES])
+            coordinates = high - np.concatenate([far, at_point.x[i] * AXIS_SHARES])
         else:
-            own = np.concatenate([far, -far])
-        points[i, i * each : (i + 1) * each] = np.clip(own, low, high)
-    base = float(here.values[0])
+            coordinates = np.concatenate([far, -far])
+        points[i, i * each : (i + 1) * each] = np.clip(coordinates, low, high)
+    base = float(at_point.values[0])
     goal = _objective(problem, points, base)
     best = int(np.argmin(goal))
     return points[:, best] if goal[best] < base - MIN_DECREASE - 4 * FLOAT_EPS * abs(base) else None
@@ -130,8 +128,8 @@ def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
     feasible = np.full(len(goal), np.inf)
     if len(low):
         values, slopes = problem.functions.on(points[:, low])
-        kept = _are_feasible(problem, points[:, low], values, slopes)
-        feasible[low[kept]] = values[0, kept]
+        is_feasible = _are_feasible(problem, points[:, low], values, slopes)
+        feasible[low[is_feasible]] = values[0, is_feasible]
     return feasible
 
 
@@ -150,51 +148,51 @@ def _zero_if_infinite(x: Array) -> Array:
     return np.where(np.isfinite(x), x, 0.0)
 
 
-def _directions(problem: NlpProblem, here: KktPoint, rng: np.random.Generator) -> Array:
+def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generator) -> Array:
     """Directions that keep the equations and what is active, or leave it inwards: shape (n, ways)."""
-    n = len(here.x)
+    n = len(at_point.x)
     drawn = rng.normal(size=(n, RANDOM_DIRECTIONS))
     drawn /= np.linalg.norm(drawn, axis=0)
-    free = np.hstack([np.eye(n), drawn, _negative_curvature_directions(problem, here)])
-    equations = _zero_if_infinite(here.slopes[1:][problem.equality])
-    active = _zero_if_infinite(here.slopes[1:][problem.equality | (here.multipliers > 0)])
-    found = [_project_on_null_space(free, equations)]
+    free = np.hstack([np.eye(n), drawn, _negative_curvature_directions(problem, at_point)])
+    equations = _zero_if_infinite(at_point.slopes[1:][problem.equality])
+    active = _zero_if_infinite(at_point.slopes[1:][problem.equality | (at_point.multipliers > 0)])
+    projected = [_project_on_null_space(free, equations)]
     if len(active) > len(equations):
-        found.append(_project_on_null_space(free, active))
-    both = np.hstack(found)
+        projected.append(_project_on_null_space(free, active))
+    both = np.hstack(projected)
     return np.hstack([both, -both])
 
 
-def _project_on_null_space(ways: Array, rows: Array) -> Array:
+def _project_on_null_space(directions: Array, rows: Array) -> Array:
     """Directions made to change none of the functions with these slopes."""
     if not len(rows):
-        return ways
+        return directions
     room = scipy.linalg.null_space(rows)
-    found: Array = room @ (room.T @ ways)
-    return found
+    projected: Array = room @ (room.T @ directions)
+    return projected
 
 
-def _negative_curvature_directions(problem: NlpProblem, here: KktPoint) -> Array:
+def _negative_curvature_directions(problem: NlpProblem, at_point: KktPoint) -> Array:
     """Directions in which the Lagrangian curves down, within what is active: shape (n, ways)."""
-    rows, free = active_set(problem, here)
-    n = len(here.x)
+    rows, free = active_set(problem, at_point)
+    n = len(at_point.x)
     if not len(free):
         return np.zeros((n, 0))
-    second = lagrangian_hessian(problem, problem.functions, here, free)[free]
+    second = lagrangian_hessian(problem, problem.functions, at_point, free)[free]
     if not np.isfinite(second).all():
         return np.zeros((n, 0))
-    room = scipy.linalg.null_space(_zero_if_infinite(here.slopes[1:][rows][:, free]))
+    room = scipy.linalg.null_space(_zero_if_infinite(at_point.slopes[1:][rows][:, free]))
     room = room if len(rows) else np.eye(len(free))
     if not room.shape[1]:
         return np.zeros((n, 0))
-    sizes_of, ways = np.linalg.eigh(room.T @ ((second + second.T) / 2) @ room)
-    found = np.zeros((n, int(np.sum(sizes_of < 0))))
-    found[free] = room @ ways[:, sizes_of < 0]
-    return found
+    eigenvalues, eigenvectors = np.linalg.eigh(room.T @ ((second + second.T) / 2) @ room)
+    directions = np.zeros((n, int(np.sum(eigenvalues < 0))))
+    directions[free] = room @ eigenvectors[:, eigenvalues < 0]
+    return directions
 
 
 def descend_nearby(
-    problem: NlpProblem, here: KktPoint, converged: float, seed: int = 0
+    problem: NlpProblem, at_point: KktPoint, converged: float, seed: int = 0
 ) -> KktPoint:
     """The point to which going on to the lowest point around leads, in the problem's units.
 
@@ -203,18 +201,18 @@ def descend_nearby(
 
     Args:
         problem: in units that suit the point.
-        here: a feasible point.
+        at_point: a feasible point.
         converged: the largest residual at which Newton's method has converged.
         seed: of the directions.
     """
     for k in range(MAX_DESCENT_ROUNDS):
-        lowest = explore_neighbourhood(problem, here, seed + k, least=0.0).lowest
+        lowest = explore_neighbourhood(problem, at_point, seed + k, least=0.0).lowest
         if lowest is None:
             break
-        here = kkt_point(problem, lowest)
+        at_point = kkt_point(problem, lowest)
         if k & (k + 1) == 0:
             last = newton_polish(problem, lowest)
-            kept = last.violation <= max(here.violation, NEARBY_FEASIBILITY_RTOL)
-            if kept and last.residual <= converged and last.values[0] <= here.values[0]:
+            is_feasible = last.violation <= max(at_point.violation, NEARBY_FEASIBILITY_RTOL)
+            if is_feasible and last.residual <= converged and last.values[0] <= at_point.values[0]:
                 return last
-    return here
+    return at_point

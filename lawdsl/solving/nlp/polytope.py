@@ -21,13 +21,11 @@ TIGHTENING_ROUNDS = 3  # of tightening bounds by constraints
 ZERO_MULTIPLIER = 1e-9  # a multiplier below it is rounding
 INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme's ends
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-MAX_SEPARATE_TERMS = (
-    64  # terms of a row, each of which is bounded by a sum of its own of the others
-)
+# Terms of a row, each of which is bounded by a sum of its own of the others.
+MAX_SEPARATE_TERMS = 64
 FLOAT_EPS = float(np.finfo(float).eps)
-ROUNDING_FACTOR = (
-    16  # times the room of one bound: what bounds that follow from each other add up to
-)
+# Times the room of one bound: what bounds that follow from each other add up to.
+ROUNDING_FACTOR = 16
 CROSSED_BOUNDS_RTOL = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
 
 
@@ -57,12 +55,12 @@ class Polytope:
             columns: the units of the unknowns, shape (n,).
             rows: those of all constraints of the problem, shape (constraints,).
         """
-        own = rows[self.rows]
+        row_units = rows[self.rows]
         return Polytope(
             self.low / columns,
             self.high / columns,
-            self.slopes * columns / own[:, None],
-            self.offsets / own,
+            self.slopes * columns / row_units[:, None],
+            self.offsets / row_units,
             self.equality,
             self.rows,
         )
@@ -96,8 +94,8 @@ class Polytope:
         to them."""
         ends = np.maximum(np.abs(self.low), np.abs(self.high))
         ends = np.where(np.isfinite(ends), ends, self.natural[0])
-        found = np.abs(self.offsets) + np.abs(self.slopes) @ ends
-        return np.where((found > 0) & np.isfinite(found), found, 1.0)
+        magnitudes = np.abs(self.offsets) + np.abs(self.slopes) @ ends
+        return np.where((magnitudes > 0) & np.isfinite(magnitudes), magnitudes, 1.0)
 
     @cached_property
     def several(self) -> Mask:
@@ -136,14 +134,14 @@ class Polytope:
         size = float(power_of_two(np.array([np.max(np.abs(cost), initial=0.0)]))[0])
         le, eq = ~self.equality, self.equality
         bounds = bounds / columns[:, None]
-        found = _linear_programme(cost / size, a[le], b[le], a[eq], b[eq], bounds)
-        if found.status == 0:
-            found.x, found.fun = found.x * columns, found.fun * size
-            found.ineqlin.marginals = found.ineqlin.marginals * size / rows[le]
-            found.eqlin.marginals = found.eqlin.marginals * size / rows[eq]
-            found.lower.marginals = found.lower.marginals * size / columns
-            found.upper.marginals = found.upper.marginals * size / columns
-        return found
+        programme = _linear_programme(cost / size, a[le], b[le], a[eq], b[eq], bounds)
+        if programme.status == 0:
+            programme.x, programme.fun = programme.x * columns, programme.fun * size
+            programme.ineqlin.marginals = programme.ineqlin.marginals * size / rows[le]
+            programme.eqlin.marginals = programme.eqlin.marginals * size / rows[eq]
+            programme.lower.marginals = programme.lower.marginals * size / columns
+            programme.upper.marginals = programme.upper.marginals * size / columns
+        return programme
 
     @cached_property
     def centre(self) -> Array | None:
@@ -175,10 +173,10 @@ class Polytope:
         equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
         bounds = np.array([(-np.inf, np.inf)] * n + [(0.0, 0.5)])
         cost = np.append(np.zeros(n), -1.0)
-        found = _linear_programme(cost, matrix, right, equal, b[self.equality], bounds)
-        if found.status in (INFEASIBLE, UNBOUNDED):
+        programme = _linear_programme(cost, matrix, right, equal, b[self.equality], bounds)
+        if programme.status in (INFEASIBLE, UNBOUNDED):
             return None
-        x = found.x[:n] if found.status == 0 else _point_between_bounds(low, high)
+        x = programme.x[:n] if programme.status == 0 else _point_between_bounds(low, high)
         return np.asarray(np.clip(x, low, np.maximum(low, high)) * columns)
 
     @cached_property
@@ -191,21 +189,26 @@ class Polytope:
         """Corners in random directions."""
         low, high = self.tightened
         inside = Polytope(low, high, self.slopes, self.offsets, self.equality, self.rows)
-        found = (inside.linprog(rng.normal(size=len(low))) for _ in range(count))
-        return [f.x for f in found if f.status == 0]
+        programmes = (inside.linprog(rng.normal(size=len(low))) for _ in range(count))
+        return [f.x for f in programmes if f.status == 0]
 
     def without(
         self, row: int | None = None, low: int | None = None, high: int | None = None
     ) -> Polytope:
         """The polytope without one of its rows, or without a bound of one unknown."""
-        kept = np.arange(len(self.rows)) != row
+        is_kept = np.arange(len(self.rows)) != row
         lows, highs = self.low.copy(), self.high.copy()
         if low is not None:
             lows[low] = -np.inf
         if high is not None:
             highs[high] = np.inf
-        left = self.slopes[kept], self.offsets[kept], self.equality[kept], self.rows[kept]
-        return Polytope(lows, highs, *left)
+        remaining = (
+            self.slopes[is_kept],
+            self.offsets[is_kept],
+            self.equality[is_kept],
+            self.rows[is_kept],
+        )
+        return Polytope(lows, highs, *remaining)
 
 
 def _linear_programme(
@@ -275,19 +278,19 @@ def least_violation(
     a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
     b = np.concatenate([polytope.offsets, -polytope.offsets[equal]])
     rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])
-    turn = np.concatenate([np.ones(len(equal)), -np.ones(int(equal.sum()))])
+    signs = np.concatenate([np.ones(len(equal)), -np.ones(int(equal.sum()))])
     loose = Polytope(polytope.low, polytope.high, a, b, np.zeros(len(b), dtype=bool), rows)
     cost = np.append(np.zeros(len(polytope.low)), 1.0)
     sizes = polytope.sizes[rows]
-    found = loose.linprog(cost, -sizes)
-    if found.status != 0:
+    programme = loose.linprog(cost, -sizes)
+    if programme.status != 0:
         return None
-    marginals = np.abs(found.ineqlin.marginals)
+    marginals = np.abs(programme.ineqlin.marginals)
     shares = np.bincount(rows, marginals * sizes, len(equal)).astype(np.float64)
-    weights = np.bincount(rows, marginals * turn, len(equal)).astype(np.float64)
+    weights = np.bincount(rows, marginals * signs, len(equal)).astype(np.float64)
     width = np.where(np.isfinite(polytope.high - polytope.low), polytope.high - polytope.low, 1.0)
-    lower = np.abs(found.lower.marginals[:-1]) * width
-    upper = np.abs(found.upper.marginals[:-1]) * width
+    lower = np.abs(programme.lower.marginals[:-1]) * width
+    upper = np.abs(programme.upper.marginals[:-1]) * width
     ends = [("low", int(i)) for i in np.flatnonzero(lower > ZERO_MULTIPLIER)]
     ends += [("high", int(i)) for i in np.flatnonzero(upper > ZERO_MULTIPLIER)]
-    return found.x[:-1], shares, weights, ends
+    return programme.x[:-1], shares, weights, ends

@@ -62,14 +62,14 @@ class NlpProblem:
             usual: the length of an unknown without two ends that is at its end, or at 0, or very
                 near; if not given, 1 for one that is just there.
         """
-        whole = self.original or self
-        low, high = whole.polytope.tightened
-        lengths = lengths_at(x, low, high, whole.decades, usual)
-        varied, values = whole._variation(x, lengths)
+        unscaled = self.original or self
+        low, high = unscaled.polytope.tightened
+        lengths = lengths_at(x, low, high, unscaled.decades, usual)
+        varied, values = unscaled._variation(x, lengths)
         # a constraint that is violated and does not vary here is violated by 1
         sizes = power_of_two(np.where(varied > 0, varied, np.abs(values)))
         units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
-        return replace(self, units=units, original=whole)
+        return replace(self, units=units, original=unscaled)
 
     def goal_scale(self, x: Array, lengths: Array) -> float:
         """By how much the objective varies near a point, in the units of the expressions.
@@ -116,13 +116,13 @@ class NlpProblem:
     def terms_on(self, points: Array) -> Array:
         """The sum of the absolute terms of each constraint, shape (constraints, points), at points
         of shape (n, points)."""
-        whole = self.original or self
-        own = points if self.units is None else points * self.units.unknowns[:, None]
-        given = np.array(list(self.values.values()), dtype=np.float64)[:, None]
-        given = np.broadcast_to(given, (len(given), points.shape[1]))
-        found = np.abs(computed(whole._terms_tape, np.concatenate([own, given])))
-        parts = np.split(found, np.cumsum([len(terms) for terms in whole.terms])[:-1])
-        sums = np.array([part.sum(axis=0) for part in parts[: len(whole.terms)]])
+        unscaled = self.original or self
+        unknowns = points if self.units is None else points * self.units.unknowns[:, None]
+        constants = np.array(list(self.values.values()), dtype=np.float64)[:, None]
+        constants = np.broadcast_to(constants, (len(constants), points.shape[1]))
+        magnitudes = np.abs(computed(unscaled._terms_tape, np.concatenate([unknowns, constants])))
+        parts = np.split(magnitudes, np.cumsum([len(terms) for terms in unscaled.terms])[:-1])
+        sums = np.array([part.sum(axis=0) for part in parts[: len(unscaled.terms)]])
         sums = sums.reshape(-1, points.shape[1])
         return sums if self.units is None else sums / self.units.constraints[:, None]
 
@@ -155,14 +155,20 @@ class NlpProblem:
             units = self.units
             return self.original.polytope.in_units(units.unknowns, units.constraints)
         affine = [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"]
-        found = self._rows(affine, np.minimum(np.maximum(0.0, self.low), self.high))
-        if None in found:  # a kink, or an end at which a part has no value
+        affine_rows_at = self._rows(affine, np.minimum(np.maximum(0.0, self.low), self.high))
+        if None in affine_rows_at:  # a kink, or an end at which a part has no value
             inside = self._rows(affine, box_midpoint(self.low, self.high))
-            found = [one or other for one, other in zip(found, inside, strict=True)]
-        known = [(k, row) for k, row in zip(affine, found, strict=True) if row is not None]
-        rows = np.array([k for k, _ in known], dtype=int)
-        slopes = np.array([slopes for _, (slopes, _) in known]).reshape(-1, len(self.unknowns))
-        offsets = np.array([offset for _, (_, offset) in known], dtype=np.float64)
+            affine_rows_at = [
+                one or other for one, other in zip(affine_rows_at, inside, strict=True)
+            ]
+        certain_rows = [
+            (k, row) for k, row in zip(affine, affine_rows_at, strict=True) if row is not None
+        ]
+        rows = np.array([k for k, _ in certain_rows], dtype=int)
+        slopes = np.array([slopes for _, (slopes, _) in certain_rows]).reshape(
+            -1, len(self.unknowns)
+        )
+        offsets = np.array([offset for _, (_, offset) in certain_rows], dtype=np.float64)
         return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
 
     def _rows(self, numbers: Sequence[int], x: Array) -> list[tuple[Array, float] | None]:
@@ -217,9 +223,9 @@ class NlpProblem:
     @cached_property
     def inner(self) -> tuple[Array, Array]:
         """The bounds, but the next numbers inside where an unknown is steep."""
-        way = STEEP_BOUND_INSET * self.spans
-        low = np.maximum(np.nextafter(self.low, np.inf), self.low + way)
-        high = np.minimum(np.nextafter(self.high, -np.inf), self.high - way)
+        inset = STEEP_BOUND_INSET * self.spans
+        low = np.maximum(np.nextafter(self.low, np.inf), self.low + inset)
+        high = np.minimum(np.nextafter(self.high, -np.inf), self.high - inset)
         steep_low, steep_high = self.steep
         return np.where(steep_low, low, self.low), np.where(steep_high, high, self.high)
 
@@ -258,16 +264,18 @@ class NlpFunctions:
         by: unknowns and other symbols to derive by.
     """
 
-    def __init__(self, problem: NlpProblem, by: Sequence[sp.Symbol]) -> None:
+    def __init__(self, problem: NlpProblem, variables: Sequence[sp.Symbol]) -> None:
         inputs = [*problem.unknowns, *problem.values]
         number = {symbol: k for k, symbol in enumerate(inputs)}
-        places = tuple(number[s] for s in by)
-        self._slopes = _compile_slopes(tuple(problem.expressions), tuple(inputs), places)
+        positions = tuple(number[s] for s in variables)
+        self._slopes = _compile_slopes(tuple(problem.expressions), tuple(inputs), positions)
         self._given = np.array(list(problem.values.values()), dtype=np.float64)
         self._units = problem.units
         if problem.units is not None:
-            own = dict(zip(problem.unknowns, problem.units.unknowns.tolist(), strict=True))
-            self._by = np.array([own.get(symbol, 1.0) for symbol in by])
+            unknown_units = dict(
+                zip(problem.unknowns, problem.units.unknowns.tolist(), strict=True)
+            )
+            self._by = np.array([unknown_units.get(symbol, 1.0) for symbol in variables])
         self._last: tuple[bytes, tuple[Array, Array]] | None = None
 
     @property
@@ -299,15 +307,15 @@ class NlpFunctions:
 
     def _inputs(self, points: Array) -> Array:
         """Unknowns in their own units, and then the values, shape (inputs, points)."""
-        given = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
-        own = points if self._units is None else points * self._units.unknowns[:, None]
-        return np.concatenate([own, given])
+        constants = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
+        unknowns = points if self._units is None else points * self._units.unknowns[:, None]
+        return np.concatenate([unknowns, constants])
 
 
 def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr]:
     """The terms of a sum, a factor without unknowns multiplied into each."""
-    factor, own = expression.as_independent(*unknowns, as_Add=False)
-    return [factor * term for term in sp.Add.make_args(own)]
+    factor, remainder = expression.as_independent(*unknowns, as_Add=False)
+    return [factor * term for term in sp.Add.make_args(remainder)]
 
 
 @lru_cache(maxsize=32)
@@ -318,10 +326,10 @@ def _compile_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) ->
 
 @lru_cache(maxsize=32)
 def _compile_slopes(
-    expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], by: tuple[int, ...]
+    expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], variables: tuple[int, ...]
 ) -> Slopes:
     """Once for all values of the inputs."""
-    return Slopes(compile_tape(expressions, inputs), by)
+    return Slopes(compile_tape(expressions, inputs), variables)
 
 
 def box_midpoint(low: Array, high: Array) -> Array:
@@ -356,12 +364,12 @@ class Shortfall:
     Attributes:
         name: of the constraint, or of the unknown whose bound it is.
         kind: constraint, low or high.
-        by: what an expression `<= 0` or `= 0` becomes then; how far a bound moves.
+        amount: what an expression `<= 0` or `= 0` becomes then; how far a bound moves.
     """
 
     name: str
     kind: str
-    by: float
+    amount: float
 
 
 @dataclass(frozen=True)
@@ -394,9 +402,9 @@ class NlpSolution:
         gap: the value exceeds the least one by no more than this; None where that is not known.
             Where nothing is feasible, that of the violation, relative to it.
         unit: by how much the objective varies near x: what small differences are compared with.
-        usual: the lengths of the unknowns where the search started, shape (n,); None for 1.
-        fall: feasible points along which the objective falls for ever; None where none were seen.
-        excluded: where nothing is feasible, whether that is certain.
+        start_lengths: the lengths of the unknowns where the search started, shape (n,); None for 1.
+        unbounded_path: feasible points along which the objective falls for ever; None where none were seen.
+        proved_infeasible: where nothing is feasible, whether that is certain.
         conflict: where nothing is feasible, names of the conditions that exclude each other.
         shortfalls: of those of them that could give way alone.
     """
@@ -420,8 +428,8 @@ class NlpSolution:
     convex: bool = False
     gap: float | None = None
     unit: float = 1.0
-    usual: Array | None = None
-    fall: UnboundedPath | None = None
-    excluded: bool = False
+    start_lengths: Array | None = None
+    unbounded_path: UnboundedPath | None = None
+    proved_infeasible: bool = False
     conflict: tuple[str, ...] = ()
     shortfalls: tuple[Shortfall, ...] = ()

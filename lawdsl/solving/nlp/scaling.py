@@ -17,12 +17,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 CURVATURE_STEP = 1e-3  # of a unit: how far apart the slopes are from which curvature is computed
-NEAR_BOUND_SHARE = (
-    1e-5  # of its usual length: an unknown so near to its bound has the usual length as unit
-)
-NEAR_END_SHARE = (
-    1e-3  # of the distance of two ends: an unknown so near to one has its own distance as unit
-)
+# Of its usual length: an unknown so near to its bound has the usual length as unit.
+NEAR_BOUND_SHARE = 1e-5
+# Of the distance of two ends: an unknown so near to one has its own distance as unit.
+NEAR_END_SHARE = 1e-3
 AT_END_SHARE = 1e-10  # of it: an unknown so near to an end is there, but for rounding
 SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
 
@@ -70,19 +68,19 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
     between = np.isfinite(high - low) & (high > low)
     ends = distance_from_bounds(x, low, high)
     least = 0.0 if usual is None else NEAR_BOUND_SHARE * usual
-    own = np.where(np.isfinite(ends) & (ends > least), ends, 1.0 if usual is None else usual)
+    distances = np.where(np.isfinite(ends) & (ends > least), ends, 1.0 if usual is None else usual)
     with np.errstate(invalid="ignore"):
         near = (ends > np.maximum(least, AT_END_SHARE * (high - low))) & (
             ends < NEAR_END_SHARE * (high - low)
         )
     between &= ~near
-    return np.where(decades, np.abs(x), np.where(between, high - low, own))
+    return np.where(decades, np.abs(x), np.where(between, high - low, distances))
 
 
 def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
     """How far unknowns are from the nearest end that they have, or from 0."""
-    found = np.minimum(x - low, high - x)
-    return np.where(np.isfinite(found), found, np.abs(x))
+    distances = np.minimum(x - low, high - x)
+    return np.where(np.isfinite(distances), distances, np.abs(x))
 
 
 def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Array:
@@ -100,5 +98,5 @@ def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Arr
     first = np.abs(slopes * lengths)
     second = np.abs((ahead - behind) * lengths) / (2 * CURVATURE_STEP)
     both = np.concatenate([first, second], axis=1)
-    found: Array = np.max(both, axis=1, initial=0.0, where=np.isfinite(both))
-    return found
+    largest: Array = np.max(both, axis=1, initial=0.0, where=np.isfinite(both))
+    return largest

@@ -34,24 +34,29 @@ def sensitivities(
     Returns:
         Symbol -> derivative of x, shape (n,), and of the value.
     """
-    problem = problem.in_units_at(solution.x, solution.usual)
+    problem = problem.in_units_at(solution.x, solution.start_lengths)
     assert problem.units is not None
     units = problem.units
-    here = kkt_point(problem, np.clip(solution.x / units.unknowns, *problem.inner))
-    n = len(here.x)
+    at_point = kkt_point(problem, np.clip(solution.x / units.unknowns, *problem.inner))
+    n = len(at_point.x)
     functions = NlpFunctions(problem, [*problem.unknowns, *symbols])
-    by_symbols = functions.at(here.x)[1][:, n:]
-    values = here.weights @ by_symbols
-    rows, free = active_set(problem, here)
-    moved = np.zeros((n, len(symbols)))
+    by_symbols = functions.at(at_point.x)[1][:, n:]
+    values = at_point.weights @ by_symbols
+    rows, free = active_set(problem, at_point)
+    derivatives = np.zeros((n, len(symbols)))
     if len(free):
-        lengths = problem.lengths(here.x)[free]
-        second = lagrangian_hessian(problem, functions, here, free)
-        own, mixed = second[:n][free] * lengths * lengths[:, None], second[n:].T * lengths[:, None]
-        first = here.slopes[1:][rows][:, free] * lengths
+        lengths = problem.lengths(at_point.x)[free]
+        second = lagrangian_hessian(problem, functions, at_point, free)
+        hessian, mixed = (
+            second[:n][free] * lengths * lengths[:, None],
+            second[n:].T * lengths[:, None],
+        )
+        first = at_point.slopes[1:][rows][:, free] * lengths
         right = by_symbols[1:][rows]
-        known = all(np.isfinite(part).all() for part in (own, mixed, first, right))
-        found = solve_kkt_system(own, first, mixed, right)[: len(free)] if known else np.nan
-        moved[free] = found * lengths[:, None]
-    moved, values = moved * units.unknowns[:, None], values * units.goal
-    return {s: (moved[:, k], float(values[k])) for k, s in enumerate(symbols)}
+        is_finite = all(np.isfinite(part).all() for part in (hessian, mixed, first, right))
+        scaled_derivatives = (
+            solve_kkt_system(hessian, first, mixed, right)[: len(free)] if is_finite else np.nan
+        )
+        derivatives[free] = scaled_derivatives * lengths[:, None]
+    derivatives, values = derivatives * units.unknowns[:, None], values * units.goal
+    return {s: (derivatives[:, k], float(values[k])) for k, s in enumerate(symbols)}

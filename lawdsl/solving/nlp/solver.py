@@ -65,9 +65,8 @@ ALL_CONSTRAINTS_KEPT = "every constraint is kept"
 CLOSED_VIOLATION_GAP = 1e-3  # a relative gap of the least violation that is left out
 KINK_RTOL = 1e-6  # relative: branches of a goal that differ by no more meet at an answer
 MAX_LISTED = 4  # other choices, and unknowns of each, that are written out
-UNBOUNDED_VALUE = (
-    1e35  # an unknown without an end that is as far out is no optimum but on its way to infinity
-)
+# An unknown without an end that is as far out is no optimum but on its way to infinity.
+UNBOUNDED_VALUE = 1e35
 MIN_AGREEING_STARTS = 2  # starts that agree, of an optimum that is not proved
 
 
@@ -84,7 +83,7 @@ class NlpSolver:
         self.goal = problem.goal
         free = {u.symbol for u in problem.unknowns}
         self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
-        self._searched: dict[frozenset[sp.Symbol], ScaledQuestion] = {}
+        self._scaled_questions: dict[frozenset[sp.Symbol], ScaledQuestion] = {}
 
     @cached_property
     def noise(self) -> FitUncertainty:
@@ -93,35 +92,48 @@ class NlpSolver:
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """The answer for values of all other symbols."""
-        scales, whole = self._whole(values)
-        fixed = determined_unknowns(whole)
-        problem = substitute_unknowns(whole, fixed) if fixed else whole
-        found = minimise(problem, seed=seed)
+        scales, full_problem = self._scaled_problem(values)
+        fixed = determined_unknowns(full_problem)
+        problem = substitute_unknowns(full_problem, fixed) if fixed else full_problem
+        solution = minimise(problem, seed=seed)
         base = self.posed.blank("answered", values, level)
-        if not found.feasible:
-            given = self._relaxations(found, values, self._in(scales))
-            status = "infeasible" if found.excluded else "undecided"
-            base = replace(base, status=status, relaxations=given, certain=found.excluded)
-            at = dict(zip(problem.unknowns, found.x.tolist(), strict=True))
-            return replace(base, proof=self._conflict(found, {**fixed, **at}, scales, values))
-        if found.fall is not None:
-            return replace(base, status="unbounded", proof=self._fallen(found.fall, scales, fixed))
-        moved = {**fixed, **dict(zip(problem.unknowns, found.x.tolist(), strict=True))}
-        far = self._far(found, scales, moved)
+        if not solution.feasible:
+            relaxations = self._relaxations(solution, values, self._scaled_question(scales))
+            status = "infeasible" if solution.proved_infeasible else "undecided"
+            base = replace(
+                base, status=status, relaxations=relaxations, certain=solution.proved_infeasible
+            )
+            closest_values = dict(zip(problem.unknowns, solution.x.tolist(), strict=True))
+            return replace(
+                base,
+                proof=self._infeasibility_lines(
+                    solution, {**fixed, **closest_values}, scales, values
+                ),
+            )
+        if solution.unbounded_path is not None:
+            return replace(
+                base,
+                status="unbounded",
+                proof=self._unbounded_lines(solution.unbounded_path, scales, fixed),
+            )
+        variable_values = {**fixed, **dict(zip(problem.unknowns, solution.x.tolist(), strict=True))}
+        far = self._divergence_lines(solution, scales, variable_values)
         if far:
             return replace(base, status="undecided", proof=far)
-        sought = self._in(scales)
-        answer = self._answered(
-            base, _SearchResult(problem, found, sought, scales, fixed, moved), values
+        sought = self._scaled_question(scales)
+        answer = self._describe_solution(
+            base, _SearchResult(problem, solution, sought, scales, fixed, variable_values), values
         )
-        return self._strictly(answer, whole, scales, moved, values, seed)
+        return self._check_strict_inequalities(
+            answer, full_problem, scales, variable_values, values, seed
+        )
 
-    def _strictly(
+    def _check_strict_inequalities(
         self,
         answer: Answer,
-        whole: NlpProblem,
+        full_problem: NlpProblem,
         scales: Sequence[UnknownScale],
-        moved: Values,
+        variable_values: Values,
         values: Values,
         seed: int,
     ) -> Answer:
@@ -133,8 +145,8 @@ class NlpSolver:
         )
         if answer.status not in ("answered", "undecided") or not strict.any():
             return answer
-        x = np.array([moved[s.variable] for s in scales])
-        equal = met_with_equality(whole, strict, x)
+        x = np.array([variable_values[s.variable] for s in scales])
+        equal = met_with_equality(full_problem, strict, x)
         if not equal.any():
             return answer
         names = [c.text for c, holds in zip(self.conditions, equal.rows, strict=True) if holds]
@@ -142,7 +154,7 @@ class NlpSolver:
             on = [s for s, holds in zip(scales, side, strict=True) if holds]
             names += [f"{s.unknown.name} {relation} {getattr(s, limits):.6g}" for s in on]
         which = f"{' and '.join(names)}: equality is left out"
-        if is_approached(whole, strict, x, seed):
+        if is_approached(full_problem, strict, x, seed):
             status = "approached" if answer.status == "answered" else answer.status
             line = f"{which}, so that the best is approached only"
             others = (
@@ -156,73 +168,78 @@ class NlpSolver:
         nothing = replace(answer, status="undecided", certain=False, unknowns=(), goal=None)
         return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
 
-    def _whole(self, values: Values) -> tuple[Sequence[UnknownScale], NlpProblem]:
+    def _scaled_problem(self, values: Values) -> tuple[Sequence[UnknownScale], NlpProblem]:
         """How each unknown is searched, and the problem in that: by logarithms, but where the
         question is convex as it stands and not in these."""
         boxes = [_bounds_and_positivity(u.bounds, values) for u in self.unknowns]
         pairs = list(zip(self.unknowns, boxes, strict=True))
         logs = [choose_scale(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
-        problem = self._problem(values, logs)
+        problem = self._build_problem(values, logs)
         if problem.convex or not any(s.logarithmic for s in logs):
             return logs, problem
         plain = [choose_scale(u.symbol, *box[:2], positive=False) for u, box in pairs]
-        as_it_stands = self._problem(values, plain)
+        as_it_stands = self._build_problem(values, plain)
         return (plain, as_it_stands) if as_it_stands.convex else (logs, problem)
 
-    def _problem(self, values: Values, scales: Sequence[UnknownScale]) -> NlpProblem:
-        sought = self._in(scales)
+    def _build_problem(self, values: Values, scales: Sequence[UnknownScale]) -> NlpProblem:
+        sought = self._scaled_question(scales)
         constraints = [
             NlpConstraint(str(i), margin if c.equality else -margin, c.equality)
             for i, (c, margin) in enumerate(zip(self.conditions, sought.margins, strict=True))
         ]
         unknowns = {s.variable: s.ends for s in scales}
         used = sought.goal.free_symbols.union(*(m.free_symbols for m in sought.margins))
-        known = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
-        return NlpProblem(sought.goal, unknowns, constraints, known)
+        constants = {s: values[s] for s in sorted(used - set(unknowns), key=str)}
+        return NlpProblem(sought.goal, unknowns, constraints, constants)
 
-    def _in(self, scales: Sequence[UnknownScale]) -> ScaledQuestion:
+    def _scaled_question(self, scales: Sequence[UnknownScale]) -> ScaledQuestion:
         """The goal and the conditions in what is moved."""
         key = frozenset(s.unknown for s in scales if s.logarithmic)
-        if key not in self._searched:
-            self._searched[key] = scale_question(self.goal, self.conditions, scales)
-        return self._searched[key]
+        if key not in self._scaled_questions:
+            self._scaled_questions[key] = scale_question(self.goal, self.conditions, scales)
+        return self._scaled_questions[key]
 
-    def _answered(self, base: Answer, found: _SearchResult, values: Values) -> Answer:
-        problem, solution = found.problem, found.solution
+    def _describe_solution(self, base: Answer, search: _SearchResult, values: Values) -> Answer:
+        problem, solution = search.problem, search.solution
         symbols = (*self.noise.symbols, *self.posed.names.values())
-        at = {**values, **{s.unknown: s.value(found.moved[s.variable]) for s in found.scales}}
-        goal = evaluated(self.goal, at)
-        slopes = self._slopes(found, [s for s in symbols if s in problem.values], goal)
-        endless = [s for s in found.scales if s.is_endless(found.moved[s.variable])]
+        all_values = {
+            **values,
+            **{s.unknown: s.value(search.variable_values[s.variable]) for s in search.scales},
+        }
+        goal = evaluated(self.goal, all_values)
+        slopes = self._slopes(search, [s for s in symbols if s in problem.values], goal)
+        endless = [s for s in search.scales if s.is_endless(search.variable_values[s.variable])]
         weak = not solution.convex and solution.equal < MIN_AGREEING_STARTS
         answer = replace(
             base,
             status="unbounded" if endless else "undecided" if weak else "answered",
-            unknowns=self._chosen(found, slopes, base.level),
-            goal=self._goal(found, goal, base.level, smooth=not self._on_kink(at)),
-            where=_location_text(self.conditions, found),
+            unknowns=self._solved_unknowns(search, slopes, base.level),
+            goal=self._solved_goal(search, goal, base.level, smooth=not self._on_kink(all_values)),
+            where=_location_text(self.conditions, search),
             method="convex optimisation"
             if solution.convex
             else f"best of {solution.starts} starts",
-            proof=_proof_lines(solution, found.per_goal(goal)),
+            proof=_proof_lines(solution, search.per_goal(goal)),
             certain=is_proved_optimal(solution),
-            kept=self._kept(found, at, goal),
-            sensitivities=() if found.fixed else self._sensitivities(slopes, values),
+            kept=self._solved_constraints(search, all_values, goal),
+            sensitivities=() if search.fixed else self._sensitivities(slopes, values),
         )
         if endless:
             text = self.posed.question.goal_text
             ends = ", ".join(
-                f"{s.unknown.name} -> {'oo' if found.moved[s.variable] > 0 else '0'}"
+                f"{s.unknown.name} -> {'oo' if search.variable_values[s.variable] > 0 else '0'}"
                 for s in endless
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
-        known = self.noise.known(self._by_parameters(slopes)) and not self._on_kink(at)
-        said = answer_warnings(self.posed, at, known)
-        others = [found.choice(x) for x in solution.others]
-        flat = [] if solution.flat is None else [found.choice(solution.flat)]
+        errors_known = self.noise.known(self._parameter_slopes(slopes)) and not self._on_kink(
+            all_values
+        )
+        diagnostics = answer_warnings(self.posed, all_values, errors_known)
+        others = [search.choice(x) for x in solution.others]
+        flat = [] if solution.flat is None else [search.choice(solution.flat)]
         if not (others or flat):
-            return replace(answer, diagnostics=said)
+            return replace(answer, diagnostics=diagnostics)
         lines = _alternative_lines(others, flat)
         message = f"{len(others) + 1} optima are equally good"
         message = message if others else "the best choice is not the only one"
@@ -233,178 +250,196 @@ class NlpSolver:
             answer,
             alternatives=(*others, *flat),
             proof=(*answer.proof, *lines),
-            diagnostics=(*said, warning),
+            diagnostics=(*diagnostics, warning),
         )
 
-    def _conflict(
-        self, found: NlpSolution, moved: Values, scales: Sequence[UnknownScale], values: Values
+    def _infeasibility_lines(
+        self,
+        solution: NlpSolution,
+        variable_values: Values,
+        scales: Sequence[UnknownScale],
+        values: Values,
     ) -> tuple[str, ...]:
         """What is said of a question without a feasible point."""
-        at = {**values, **{s.unknown: s.value(moved[s.variable]) for s in scales}}
-        margins = computed_at([c.margin for c in self.conditions], at)
+        all_values = {**values, **{s.unknown: s.value(variable_values[s.variable]) for s in scales}}
+        margins = computed_at([c.margin for c in self.conditions], all_values)
         short = [
             (abs(m) if c.equality else max(-m, 0.0), c)
             for c, m in zip(self.conditions, margins, strict=True)
             if math.isfinite(m)
         ]
-        named = {self.conditions[int(n)].text for n in found.conflict if n.isdigit()}
+        named = {self.conditions[int(n)].text for n in solution.conflict if n.isdigit()}
         worst = max(short, key=lambda s: (s[1].text in named, s[0]), default=None)
         nearest = ""
         if worst is not None and worst[0] > 0:
             nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
-        closed = found.gap is not None and found.gap <= CLOSED_VIOLATION_GAP
-        if found.excluded and closed and len(named) == 1:  # of several, one may be kept
+        closed = solution.gap is not None and solution.gap <= CLOSED_VIOLATION_GAP
+        if solution.proved_infeasible and closed and len(named) == 1:  # of several, one may be kept
             return (f"{nearest} at least",) if nearest else ()
         lines = ["that no choice keeps every constraint is proved"]
-        if not found.excluded:
+        if not solution.proved_infeasible:
             lines = ["no feasible point was found; that there is none is not proved"]
         return (*lines, f"at the nearest point found, {nearest}") if nearest else tuple(lines)
 
-    def _fallen(
-        self, way: UnboundedPath, scales: Sequence[UnknownScale], fixed: Values
+    def _unbounded_lines(
+        self, path: UnboundedPath, scales: Sequence[UnknownScale], fixed: Values
     ) -> tuple[str, ...]:
         """What is said of a goal without a best value: points further and further out."""
         text, sign = self.posed.question.goal_text, self.posed.sign
-        places = []
-        for x, value in zip(way.points, way.values.tolist(), strict=True):
+        point_texts = []
+        for x, value in zip(path.points, path.values.tolist(), strict=True):
             rest = iter(x.tolist())
-            moved = {s.variable: fixed.get(s.variable) for s in scales}
-            own = {s: next(rest) if m is None else m for s, m in moved.items()}
-            at = ", ".join(f"{s.unknown.name} = {s.value(own[s.variable]):.3g}" for s in scales)
-            places.append(f"{sign * value:.6g} at {at}")
+            determined = {s.variable: fixed.get(s.variable) for s in scales}
+            variable_values = {s: next(rest) if m is None else m for s, m in determined.items()}
+            coordinates = ", ".join(
+                f"{s.unknown.name} = {s.value(variable_values[s.variable]):.3g}" for s in scales
+            )
+            point_texts.append(f"{sign * value:.6g} at {coordinates}")
         grows = "falls" if sign > 0 else "rises"
-        if way.endless:
-            head = f"{text} {grows} without bound: {places[0]}"
+        if path.endless:
+            head = f"{text} {grows} without bound: {point_texts[0]}"
             tail = "each of these points is feasible; that it goes on so beyond them is not proved"
         else:
-            head = (
-                f"{text} {grows} as the unknowns grow, and no choice found is as good: {places[0]}"
-            )
+            head = f"{text} {grows} as the unknowns grow, and no choice found is as good: {point_texts[0]}"
             tail = "each of these points is feasible; that no choice is best is not proved"
-        return (head, *(f"  then {place}" for place in places[1:]), tail)
+        return (head, *(f"  then {point_text}" for point_text in point_texts[1:]), tail)
 
-    def _far(
-        self, found: NlpSolution, scales: Sequence[UnknownScale], moved: Values
+    def _divergence_lines(
+        self, solution: NlpSolution, scales: Sequence[UnknownScale], variable_values: Values
     ) -> tuple[str, ...]:
         """What is said of a search that went on without an end; nothing of one that has arrived."""
-        if is_proved_optimal(found):
+        if is_proved_optimal(solution):
             return ()
-        plain = [(s, moved[s.variable]) for s in scales if not s.logarithmic]
+        plain = [(s, variable_values[s.variable]) for s in scales if not s.logarithmic]
         far = [(s, x) for s, x in plain if abs(x) >= UNBOUNDED_VALUE]
         out = [(s.unknown.name, x) for s, x in far if math.isinf(s.high if x > 0 else s.low)]
         if not out:
             return ()
-        places = ", ".join(f"{name} = {x:.3g}" for name, x in out)
+        coordinates = ", ".join(f"{name} = {x:.3g}" for name, x in out)
         return (
-            f"{self.posed.question.goal_text} may be unbounded: the search went on to {places}",
+            f"{self.posed.question.goal_text} may be unbounded: the search went on to {coordinates}",
             "give these unknowns bounds to learn the best choice within them",
         )
 
-    def _slopes(self, found: _SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
+    def _slopes(self, search: _SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
         """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
-        per = found.per_goal(goal)
-        own = sensitivities(found.problem, found.solution, symbols)
-        place = {symbol: k for k, symbol in enumerate(found.problem.unknowns)}
-        turn = [s.slope(found.moved[s.variable]) for s in found.scales]
+        per = search.per_goal(goal)
+        derivatives = sensitivities(search.problem, search.solution, symbols)
+        positions = {symbol: k for k, symbol in enumerate(search.problem.unknowns)}
+        scale_slopes = [s.slope(search.variable_values[s.variable]) for s in search.scales]
         return {
             symbol: (
                 np.array(
                     [
-                        x[place[s.variable]] * by if s.variable in place else 0.0
-                        for s, by in zip(found.scales, turn, strict=True)
+                        x[positions[s.variable]] * scale_slope if s.variable in positions else 0.0
+                        for s, scale_slope in zip(search.scales, scale_slopes, strict=True)
                     ]
                 ),
                 value * per,
             )
-            for symbol, (x, value) in own.items()
+            for symbol, (x, value) in derivatives.items()
         }
 
-    def _by_parameters(self, slopes: Slopes) -> Array:
+    def _parameter_slopes(self, slopes: Slopes) -> Array:
         """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
         none = np.zeros(len(self.unknowns))
-        found = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
-        return found.reshape(len(self.noise.symbols), len(self.unknowns))
+        gradients = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
+        return gradients.reshape(len(self.noise.symbols), len(self.unknowns))
 
-    def _chosen(self, found: _SearchResult, slopes: Slopes, level: float) -> tuple[Chosen, ...]:
-        halves = self.noise.half_widths(self._by_parameters(slopes), level)
-        made = []
-        for u, scale, half in zip(self.unknowns, found.scales, halves.tolist(), strict=True):
-            x = scale.value(found.moved[scale.variable])
+    def _solved_unknowns(
+        self, search: _SearchResult, slopes: Slopes, level: float
+    ) -> tuple[Chosen, ...]:
+        halves = self.noise.half_widths(self._parameter_slopes(slopes), level)
+        chosen = []
+        for u, scale, half in zip(self.unknowns, search.scales, halves.tolist(), strict=True):
+            x = scale.value(search.variable_values[scale.variable])
             ends = interval(x, half)
             if ends is not None and scale.logarithmic:  # symmetric in the logarithm
                 ends = times_exp(x, -half / x), times_exp(x, half / x)
             ends = ends and (max(scale.low, ends[0]), min(scale.high, ends[1]))
-            place = "inside"
-            if scale.variable.name in found.solution.at_low:
-                place = "lower end"
-            elif scale.variable.name in found.solution.at_high:
-                place = "upper end"
-            made.append(Chosen(u.name, x, u.unit, u.doc, ends, None, place))
-        return tuple(made)
+            location = "inside"
+            if scale.variable.name in search.solution.at_low:
+                location = "lower end"
+            elif scale.variable.name in search.solution.at_high:
+                location = "upper end"
+            chosen.append(Chosen(u.name, x, u.unit, u.doc, ends, None, location))
+        return tuple(chosen)
 
-    def _on_kink(self, at: Values) -> bool:
+    def _on_kink(self, all_values: Values) -> bool:
         """Whether branches of a maximum, a minimum or a modulus of the goal meet at the answer:
         it has no derivative there, and the error of one branch is not that of the goal."""
         for kink in self.goal.atoms(sp.Max, sp.Min, sp.Abs):
             parts = kink.args if len(kink.args) > 1 else (kink.args[0], -kink.args[0])
-            values = sorted(computed_at(parts, at), reverse=not isinstance(kink, sp.Min))
+            values = sorted(computed_at(parts, all_values), reverse=not isinstance(kink, sp.Min))
             if abs(values[0] - values[1]) <= KINK_RTOL * (abs(values[0]) + abs(values[1])):
                 return True
         return False
 
-    def _goal(self, found: _SearchResult, goal: float, level: float, *, smooth: bool) -> Goal:
-        question, problem = self.posed.question, found.problem
+    def _solved_goal(
+        self, search: _SearchResult, goal: float, level: float, *, smooth: bool
+    ) -> Goal:
+        question, problem = self.posed.question, search.problem
         inside = [s for s in self.noise.symbols if s in problem.values]
-        slopes = NlpFunctions(problem, inside).at(found.solution.x)[1][0] if inside else np.zeros(0)
-        place = {s: k for k, s in enumerate(inside)}
-        gradient = [slopes[place[s]] if s in place else 0.0 for s in self.noise.symbols]
-        turned = np.array(gradient)[:, None] * found.per_goal(goal)
-        half = float(self.noise.half_widths(turned, level)[0])
+        slopes = (
+            NlpFunctions(problem, inside).at(search.solution.x)[1][0] if inside else np.zeros(0)
+        )
+        positions = {s: k for k, s in enumerate(inside)}
+        gradient = [slopes[positions[s]] if s in positions else 0.0 for s in self.noise.symbols]
+        by_parameters = np.array(gradient)[:, None] * search.per_goal(goal)
+        half = float(self.noise.half_widths(by_parameters, level)[0])
         value = self.posed.sign * goal
         ends = interval(value, half) if smooth else None
         return Goal(question.goal_text, question.maximize, value, ends)
 
-    def _kept(self, found: _SearchResult, at: Values, goal: float) -> tuple[Kept, ...]:
-        made = []
-        margins = computed_at([c.margin for c in self.conditions], at)
-        solution = found.solution
+    def _solved_constraints(
+        self, search: _SearchResult, all_values: Values, goal: float
+    ) -> tuple[Kept, ...]:
+        constraints = []
+        margins = computed_at([c.margin for c in self.conditions], all_values)
+        solution = search.solution
         for i, (condition, margin) in enumerate(zip(self.conditions, margins, strict=True)):
             active = str(i) in solution.active or condition.equality
             price = None
             if active:
-                turn = -1 if condition.equality else 1  # an equality is its margin, not -margin
-                ratio = found.sought.ratios[i]
-                per = found.per_goal(goal) / (1.0 if ratio is None else evaluated(ratio[0], at))
-                price = turn * self.posed.sign * float(solution.multipliers[i]) * per
+                sign = -1 if condition.equality else 1  # an equality is its margin, not -margin
+                ratio = search.question.ratios[i]
+                per = search.per_goal(goal) / (
+                    1.0 if ratio is None else evaluated(ratio[0], all_values)
+                )
+                price = sign * self.posed.sign * float(solution.multipliers[i]) * per
             margin = 0.0 if active else max(margin, 0.0)
-            kept = Kept(condition.text, condition.doc, margin, active, condition.law, price)
+            constraint = Kept(condition.text, condition.doc, margin, active, condition.law, price)
             if active or not condition.law:
-                made.append(kept)
-        return tuple(made)
+                constraints.append(constraint)
+        return tuple(constraints)
 
     def _sensitivities(self, slopes: Slopes, values: Values) -> tuple[Sensitivity, ...]:
-        made = []
+        derivatives = []
         for name, symbol in self.posed.names.items():
             if symbol in slopes:
-                moved, value = slopes[symbol]
-                by = {u.name: float(m) for u, m in zip(self.unknowns, moved, strict=True)}
-                made.append(Sensitivity(name, values[symbol], by, self.posed.sign * value))
-        return tuple(made)
+                unknown_slopes, value = slopes[symbol]
+                by_unknown = {
+                    u.name: float(m) for u, m in zip(self.unknowns, unknown_slopes, strict=True)
+                }
+                derivatives.append(
+                    Sensitivity(name, values[symbol], by_unknown, self.posed.sign * value)
+                )
+        return tuple(derivatives)
 
     def _relaxations(
-        self, found: NlpSolution, values: Values, sought: ScaledQuestion
+        self, solution: NlpSolution, values: Values, sought: ScaledQuestion
     ) -> tuple[Relaxation, ...]:
-        made = []
-        for relaxed in found.shortfalls:
+        relaxations = []
+        for relaxed in solution.shortfalls:
             if relaxed.kind != "constraint":
                 continue  # the domain of an unknown does not give way
             number = int(relaxed.name)
             condition = self.conditions[number]
             if not condition.law:
-                by = _relaxation_in_units(sought.ratios[number], abs(relaxed.by), values)
-                if math.isfinite(by):
-                    made.append(Relaxation(condition.text, condition.doc, by, {}, {}))
-        return tuple(made)
+                amount = _relaxation_in_units(sought.ratios[number], abs(relaxed.amount), values)
+                if math.isfinite(amount):
+                    relaxations.append(Relaxation(condition.text, condition.doc, amount, {}, {}))
+        return tuple(relaxations)
 
 
 def _bounds_and_positivity(
@@ -437,27 +472,30 @@ class _SearchResult:
     Attributes:
         problem: in what is moved, without what the constraints settle.
         solution: of it.
-        sought: the question in what is moved.
+        question: the question in what is moved.
         scales: how each unknown is searched.
         fixed: what the constraints settle.
-        moved: all that is moved -> its value.
+        variable_values: each search variable -> its value.
     """
 
     problem: NlpProblem
     solution: NlpSolution
-    sought: ScaledQuestion
+    question: ScaledQuestion
     scales: Sequence[UnknownScale]
     fixed: Mapping[sp.Symbol, float]
-    moved: Mapping[sp.Symbol, float]
+    variable_values: Mapping[sp.Symbol, float]
 
     def choice(self, x: Array) -> dict[str, float]:
         """The unknowns of the question at another point of the problem."""
-        moved = {**self.fixed, **dict(zip(self.problem.unknowns, x.tolist(), strict=True))}
-        return {s.unknown.name: s.value(moved[s.variable]) for s in self.scales}
+        variable_values = {
+            **self.fixed,
+            **dict(zip(self.problem.unknowns, x.tolist(), strict=True)),
+        }
+        return {s.unknown.name: s.value(variable_values[s.variable]) for s in self.scales}
 
     def per_goal(self, goal: float) -> float:
         """How the goal changes with what was searched: it, or its logarithm."""
-        return goal if self.sought.product else 1.0
+        return goal if self.question.product else 1.0
 
     def names(self, of: Sequence[str]) -> list[str]:
         """The unknowns of which these are what is moved."""
@@ -472,50 +510,53 @@ def times_exp(x: float, power: float) -> float:
         return math.inf
 
 
-def _relaxation_in_units(ratio: Ratio | None, by: float, values: Values) -> float:
+def _relaxation_in_units(ratio: Ratio | None, amount: float, values: Values) -> float:
     """How much a bound gives way, in its units, where its ratio was looked at; infinite where that is
     more than a float."""
     if ratio is None:
-        return by
+        return amount
     over, under = ratio
     with np.errstate(over="ignore"):
         if over.free_symbols <= set(values):
-            return evaluated(over, values) * float(np.expm1(by))
+            return evaluated(over, values) * float(np.expm1(amount))
         if under.free_symbols <= set(values):
-            return -evaluated(under, values) * float(np.expm1(-by))
-    return by
+            return -evaluated(under, values) * float(np.expm1(-amount))
+    return amount
 
 
 def _location_text(conditions: Sequence[AlgebraicConstraint], result: _SearchResult) -> str:
-    found = result.solution
+    solution = result.solution
     if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
         return "the only choice that the constraints leave"
-    names = dict.fromkeys(conditions[int(i)].name for i in found.active)
-    held = f"{len(found.active)} constraints active" if len(found.active) > 1 else ""
-    if len(found.active) == 1 or len(names) == 1:
-        held = f"on the constraint {next(iter(names))}"
-        held += f", {len(found.active)} times" if len(found.active) > 1 else ""
-    at_low, at_high = result.names(found.at_low), result.names(found.at_high)
+    names = dict.fromkeys(conditions[int(i)].name for i in solution.active)
+    location = f"{len(solution.active)} constraints active" if len(solution.active) > 1 else ""
+    if len(solution.active) == 1 or len(names) == 1:
+        location = f"on the constraint {next(iter(names))}"
+        location += f", {len(solution.active)} times" if len(solution.active) > 1 else ""
+    at_low, at_high = result.names(solution.at_low), result.names(solution.at_high)
     ends = [f"{n} at its lower end" for n in at_low] + [f"{n} at its upper end" for n in at_high]
     if len(ends) > 3:
         ends = [f"{len(at_low)} unknowns at their lower end"] if at_low else []
         ends += [f"{len(at_high)} at their upper end"] if at_high else []
-    return "; ".join(filter(None, (held, *ends))) or "inside"
+    return "; ".join(filter(None, (location, *ends))) or "inside"
 
 
-def _proof_lines(found: NlpSolution, per: float) -> tuple[str, ...]:
-    kept = f"{ALL_CONSTRAINTS_KEPT}, to {max(found.violation, 1e-16):.0e} of its terms"
-    if found.gap is not None:
-        return (kept, f"convex: no other choice is better by more than {found.gap * per:.1e}")
-    if found.convex:
-        return (kept, "convex, but how much better another choice may be is not known")
-    starts = f"{found.agreed} of {found.starts} starts end here, none better"
-    if found.equal > found.agreed:
-        starts = (
-            f"{found.agreed} of {found.starts} starts end here, "
-            f"{found.equal - found.agreed} at equally good choices, none better"
+def _proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
+    feasibility = f"{ALL_CONSTRAINTS_KEPT}, to {max(solution.violation, 1e-16):.0e} of its terms"
+    if solution.gap is not None:
+        return (
+            feasibility,
+            f"convex: no other choice is better by more than {solution.gap * per:.1e}",
         )
-    return (kept, f"{starts}; that no other choice is better is not proved")
+    if solution.convex:
+        return (feasibility, "convex, but how much better another choice may be is not known")
+    starts = f"{solution.agreed} of {solution.starts} starts end here, none better"
+    if solution.equal > solution.agreed:
+        starts = (
+            f"{solution.agreed} of {solution.starts} starts end here, "
+            f"{solution.equal - solution.agreed} at equally good choices, none better"
+        )
+    return (feasibility, f"{starts}; that no other choice is better is not proved")
 
 
 def _alternative_lines(
@@ -528,9 +569,9 @@ def _alternative_lines(
         ("as good as well, so that no optimum is isolated", flat),
     ):
         if choices:
-            shown = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED])]
-            shown += [f"and {len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else []
-            lines.append(f"{what}: {'; '.join(shown)}")
+            texts = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED])]
+            texts += [f"and {len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else []
+            lines.append(f"{what}: {'; '.join(texts)}")
     return tuple(lines)
 
 

@@ -86,8 +86,8 @@ def largest_violations(problem: NlpProblem, values: Array) -> Array:
         warnings.simplefilter("ignore")  # a constraint without any value
         spread = np.nanmedian(finite, axis=1)
     spread = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
-    found: Array = np.max(over / spread[:, None], axis=0)
-    return found
+    largest: Array = np.max(over / spread[:, None], axis=0)
+    return largest
 
 
 def _points_in_range(share: Array, low: float, high: float, decades: Array) -> Array:
@@ -105,8 +105,8 @@ def _points_in_range(share: Array, low: float, high: float, decades: Array) -> A
 def _log_uniform(shares: Array, low: Array, high: Array) -> Array:
     """Evenly in logarithms."""
     with np.errstate(all="ignore"):
-        found: Array = low[:, None] * (high / low)[:, None] ** shares
-    return found
+        points: Array = low[:, None] * (high / low)[:, None] ** shares
+    return points
 
 
 def _project_on_affine_equalities(problem: NlpProblem, points: Array) -> Array:
@@ -170,8 +170,10 @@ def _promising_points(spread: PointCloud, count: int) -> list[int]:
         return []
     rank = np.empty(len(order), dtype=int)
     rank[order] = np.arange(len(order))
-    own = spread.shares.T[usable]
-    near = scipy.spatial.cKDTree(own).query(own, k=min(NEIGHBOURS + 1, len(usable)))[1]
+    usable_shares = spread.shares.T[usable]
+    near = scipy.spatial.cKDTree(usable_shares).query(
+        usable_shares, k=min(NEIGHBOURS + 1, len(usable))
+    )[1]
     near = near.reshape(len(usable), -1)
     best = usable[rank[usable] <= np.min(rank[usable][near], axis=1)]
     first = np.sort(usable)
@@ -185,11 +187,11 @@ def repair(problem: NlpProblem, x: Array) -> Array:
     low, high = problem.polytope.tightened
     best, least = x, np.inf
     for _ in range(MAX_REPAIR_STEPS):
-        there = problem.in_units_at(x)
-        assert there.units is not None
-        u = x / there.units.unknowns
-        values, slopes = there.functions.at(u)
-        over = np.where(there.equality, values[1:], np.maximum(values[1:], 0.0))
+        scaled = problem.in_units_at(x)
+        assert scaled.units is not None
+        u = x / scaled.units.unknowns
+        values, slopes = scaled.functions.at(u)
+        over = np.where(scaled.equality, values[1:], np.maximum(values[1:], 0.0))
         worst = float(np.max(np.abs(over), initial=0.0))
         if not np.isfinite(worst) or not np.isfinite(slopes[1:]).all():
             break
@@ -199,5 +201,5 @@ def repair(problem: NlpProblem, x: Array) -> Array:
         if least <= 1e-9 or not rows.any():
             break
         step = np.linalg.lstsq(slopes[1:][rows], -over[rows], rcond=1e-8)[0]
-        x = np.clip((u + step) * there.units.unknowns, low, high)
+        x = np.clip((u + step) * scaled.units.unknowns, low, high)
     return best

@@ -73,8 +73,8 @@ def is_approached(problem: NlpProblem, strict: StrictInequalities, x: Array, see
     """
     inside = _strictly_feasible(problem, strict, np.array(list(_candidates(problem, seed))).T)
     for target in inside.T[:MAX_TARGETS]:
-        way = x[:, None] + APPROACH_SHARES * (target - x)[:, None]
-        if _strictly_feasible(problem, strict, way).shape[1] == len(APPROACH_SHARES):
+        path = x[:, None] + APPROACH_SHARES * (target - x)[:, None]
+        if _strictly_feasible(problem, strict, path).shape[1] == len(APPROACH_SHARES):
             return True
     return False
 
@@ -91,8 +91,10 @@ def _strictly_feasible(problem: NlpProblem, strict: StrictInequalities, points: 
     values = problem.functions.values_on(points)[1:]
     sizes = np.nan_to_num(problem.terms_on(points), nan=0.0, posinf=0.0)
     slack = np.where(problem.equality[:, None], np.abs(values), values)
-    kept = np.where(strict.rows[:, None], slack < 0, slack <= STRICT_RTOL * sizes).all(axis=0)
+    is_feasible = np.where(strict.rows[:, None], slack < 0, slack <= STRICT_RTOL * sizes).all(
+        axis=0
+    )
     low, high = problem.low[:, None], problem.high[:, None]
-    kept &= np.where(strict.low[:, None], points > low, points >= low).all(axis=0)
-    kept &= np.where(strict.high[:, None], points < high, points <= high).all(axis=0)
-    return np.asarray(points[:, kept])
+    is_feasible &= np.where(strict.low[:, None], points > low, points >= low).all(axis=0)
+    is_feasible &= np.where(strict.high[:, None], points < high, points <= high).all(axis=0)
+    return np.asarray(points[:, is_feasible])

@@ -54,62 +54,64 @@ def find_unbounded_path(
     if set(np.flatnonzero(problem.equality)) - set(problem.polytope.rows.tolist()):
         points = _project_on_equalities(problem, points.reshape(n, -1)).reshape(points.shape)
     values, slopes = problem.functions.on(points.reshape(n, -1))
-    kept = _feasible_points(problem, points.reshape(n, -1), values, slopes).reshape(paths, times)
+    is_feasible = _feasible_points(problem, points.reshape(n, -1), values, slopes).reshape(
+        paths, times
+    )
     goal = values[0].reshape(paths, times)
-    known = kept & np.isfinite(goal)
+    is_finite = is_feasible & np.isfinite(goal)
     # a path is followed up to overflow: only that may stop it
     beyond = np.isinf(np.abs(values)).any(axis=0).reshape(paths, times) | ~np.isfinite(goal)
     nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE_SIZE, 1.0)[:, None]
     nudged = problem.functions.on(points.reshape(n, -1) * nudge)[0][0]
     smooth = np.abs(nudged.reshape(paths, times) - goal)
-    found: list[tuple[float, bool, int, int]] = []
+    candidates: list[tuple[float, bool, int, int]] = []
     for k in range(paths):
         out = np.flatnonzero(beyond[k])
         end = int(out[0]) if len(out) else times
-        if not end or not known[k, end - 1]:
+        if not end or not is_finite[k, end - 1]:
             continue
         low = float(goal[k, end - 1])
         far = np.max(np.abs(points[:, k, end - 1]), where=open_ends[0] | open_ends[1], initial=0.0)
         if far < UNBOUNDED_SIZE and abs(low) < UNBOUNDED_SIZE:
             continue
-        endless = _falls_without_bound(goal[k, :end], known[k, :end], smooth[k, end - 1])
+        endless = _falls_without_bound(goal[k, :end], is_finite[k, :end], smooth[k, end - 1])
         if endless or _approaches_lower_value(
-            goal[k, :end], known[k, :end], smooth[k, end - 1], best
+            goal[k, :end], is_finite[k, :end], smooth[k, end - 1], best
         ):
-            found.append((low, endless, k, end))
-    if not found:
+            candidates.append((low, endless, k, end))
+    if not candidates:
         return None
-    endless = any(one[1] for one in found)
-    plain = [one for one in found if one[1] == endless]
+    endless = any(one[1] for one in candidates)
+    plain = [one for one in candidates if one[1] == endless]
     _, _, k, end = min(
         plain, key=lambda one: (one[2] >= PLAIN_PATHS, one[2] if one[2] < PLAIN_PATHS else one[0])
     )
-    falling = _descent_start(goal[k, :end], known[k, :end])
-    shown = np.unique(np.linspace(falling, end - 1, 2 * MAX_REPORTED_POINTS).round().astype(int))[
-        :MAX_REPORTED_POINTS
-    ]
-    return UnboundedPath(points[:, k, shown].T, goal[k, shown], endless)
+    falling = _descent_start(goal[k, :end], is_finite[k, :end])
+    reported = np.unique(
+        np.linspace(falling, end - 1, 2 * MAX_REPORTED_POINTS).round().astype(int)
+    )[:MAX_REPORTED_POINTS]
+    return UnboundedPath(points[:, k, reported].T, goal[k, reported], endless)
 
 
-def _descent_start(goal: Array, known: Mask) -> int:
+def _descent_start(goal: Array, is_finite: Mask) -> int:
     """From which point on a path is feasible and falls."""
-    rises = np.flatnonzero((np.diff(goal) > 0) | ~known[1:] | ~known[:-1])
+    rises = np.flatnonzero((np.diff(goal) > 0) | ~is_finite[1:] | ~is_finite[:-1])
     return int(rises[-1]) + 1 if len(rises) else 0
 
 
-def _falls_without_bound(goal: Array, known: Mask, smooth: float) -> bool:
+def _falls_without_bound(goal: Array, is_finite: Mask, smooth: float) -> bool:
     """Whether the value falls in each of the last decades by as much as in the one before, and is
     no product of rounding, which a nearby point does not share."""
-    if len(goal) < MIN_FALL_STEPS or not known[-MIN_FALL_STEPS:].all():
+    if len(goal) < MIN_FALL_STEPS or not is_finite[-MIN_FALL_STEPS:].all():
         return False
     drops = -np.diff(goal[-MIN_FALL_STEPS:])
     steady = np.all(drops > 0) and np.all(drops[1:] >= MIN_STEP_RATIO * drops[:-1])
     return bool(steady and smooth <= MAX_NUDGE_CHANGE * abs(goal[-1]))
 
 
-def _approaches_lower_value(goal: Array, known: Mask, smooth: float, best: float) -> bool:
+def _approaches_lower_value(goal: Array, is_finite: Mask, smooth: float, best: float) -> bool:
     """Whether the value never rises from some decade on, and ends below the best one known."""
-    falling = goal[_descent_start(goal, known) :]
+    falling = goal[_descent_start(goal, is_finite) :]
     rounding = 1e-13 * abs(best) if np.isfinite(best) else 0.0
     if len(falling) < MIN_FALL_STEPS or not goal[-1] < best - rounding:
         return False
@@ -121,12 +123,12 @@ def _approaches_lower_value(goal: Array, known: Mask, smooth: float, best: float
 
 def _feasible_points(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
     """Which points keep all constraints: inequalities without any allowance."""
-    kept: Mask = np.all(values[1:][~problem.equality] <= 0, axis=0)
+    is_feasible: Mask = np.all(values[1:][~problem.equality] <= 0, axis=0)
     if problem.equality.any():
-        own = np.abs(np.nan_to_num(slopes[1:][problem.equality]))
-        terms = np.einsum("kip,ip->kp", own, np.abs(points))
-        kept &= np.all(np.abs(values[1:][problem.equality]) <= EQUALITY_RTOL * terms, axis=0)
-    return kept
+        abs_slopes = np.abs(np.nan_to_num(slopes[1:][problem.equality]))
+        terms = np.einsum("kip,ip->kp", abs_slopes, np.abs(points))
+        is_feasible &= np.all(np.abs(values[1:][problem.equality]) <= EQUALITY_RTOL * terms, axis=0)
+    return is_feasible
 
 
 def _draw_paths(
@@ -169,14 +171,14 @@ def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
     rows = np.flatnonzero(problem.equality)
     for _ in range(CURVED_PROJECTIONS):
         values, slopes = problem.functions.on(points)
-        over, by = np.nan_to_num(values[1:][rows]), np.nan_to_num(slopes[1:][rows])
+        over, equality_slopes = np.nan_to_num(values[1:][rows]), np.nan_to_num(slopes[1:][rows])
         lengths = np.maximum(np.abs(points), 1.0)
-        scaled = np.einsum("kip,ip->pki", by, lengths)
+        scaled = np.einsum("kip,ip->pki", equality_slopes, lengths)
         size = np.maximum(np.linalg.norm(scaled, axis=2), 1e-300)
         back = np.linalg.pinv(np.nan_to_num(scaled / size[:, :, None]), rcond=1e-9)
         step = np.einsum("pik,kp->ip", back, np.nan_to_num(over / size.T)) * lengths
-        moved = np.clip(points - step, low[:, None], high[:, None])
-        points = np.where(np.isfinite(moved), moved, points)
+        clipped = np.clip(points - step, low[:, None], high[:, None])
+        points = np.where(np.isfinite(clipped), clipped, points)
     return points
 
 
