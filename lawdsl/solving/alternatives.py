@@ -48,17 +48,19 @@ def compare_choice(
     others = sorted(free, key=str)
     slopes = Slopes(compile_tape(outputs, [*noise.symbols, *others]))
     best = {u.name: u.value for u in answer.unknowns} or dict(point)
-    places = [{**values, **{u.symbol: at[u.name] for u in posed.unknowns}} for at in (point, best)]
-    inputs = np.array([[at[s] for at in places] for s in (*noise.symbols, *others)])
-    found, gradients = slopes.values_and_gradients(inputs)
+    choices = [
+        {**values, **{u.symbol: choice[u.name] for u in posed.unknowns}} for choice in (point, best)
+    ]
+    inputs = np.array([[choice[s] for choice in choices] for s in (*noise.symbols, *others)])
+    values_there, gradients = slopes.values_and_gradients(inputs)
     by_parameters = gradients[0, : len(noise.symbols)]
-    behind = float(found[0, 0] - found[0, 1])
+    behind = float(values_there[0, 0] - values_there[0, 1])
     halves = noise.half_widths(by_parameters, answer.level)
     between = noise.half_widths(by_parameters[:, :1] - by_parameters[:, 1:], answer.level)
-    goal = posed.sign * float(found[0, 0])
+    goal = posed.sign * float(values_there[0, 0])
     broken = [
         c.text
-        for c, margin in zip(posed.conditions, found[1:, 0], strict=True)
+        for c, margin in zip(posed.conditions, values_there[1:, 0], strict=True)
         if not (abs(margin) <= FEASIBILITY_ATOL if c.equality else margin >= -FEASIBILITY_ATOL)
     ]
     return Compared(

@@ -23,37 +23,43 @@ EQUATION_RTOL = 1e-12  # of its terms: by so much an equation of numbers may be 
 GivenValues = Mapping[str, "float | Mapping[str, float]"]
 
 
-def symbol_values(posed: FormulatedQuestion, given: GivenValues) -> dict[sp.Symbol, float]:
+def symbol_values(posed: FormulatedQuestion, inputs: GivenValues) -> dict[sp.Symbol, float]:
     """The values of all symbols but the unknowns.
 
     Args:
         posed: the question.
-        given: name -> number, or label -> number; a number alone is that of every label. Settings
+        inputs: name -> number, or label -> number; a number alone is that of every label. Settings
             of the question and, as `use.name`, of its laws may be given others.
 
     Raises:
         LawdslError: a given without a value, a name that is none, or a value outside its domain.
     """
     names = posed.names
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     mistakes: list[Diagnostic] = []
-    for name, value in sorted(given.items(), key=lambda pair: pair[0] in names):  # a label is last
-        own = [n for n in names if n == name or n.startswith(f"{name}[")]
-        at = dict.fromkeys(own, value)
-        if not own:
+    for name, value in sorted(inputs.items(), key=lambda pair: pair[0] in names):  # a label is last
+        elements = [n for n in names if n == name or n.startswith(f"{name}[")]
+        by_element = dict.fromkeys(elements, value)
+        if not elements:
             mistakes.append(_unknown_name_error(posed, name, names))
         elif isinstance(value, Mapping):
-            at = {f"{name}[{label}]": number for label, number in value.items()}
-            mistakes += [_unknown_name_error(posed, text, names) for text in at if text not in own]
-        found |= {text: _checked_number(text, number, mistakes) for text, number in at.items()}
-    lacking = [name for name in posed.givens if name not in found]
+            by_element = {f"{name}[{label}]": number for label, number in value.items()}
+            mistakes += [
+                _unknown_name_error(posed, text, names)
+                for text in by_element
+                if text not in elements
+            ]
+        numbers |= {
+            text: _checked_number(text, number, mistakes) for text, number in by_element.items()
+        }
+    lacking = [name for name in posed.givens if name not in numbers]
     if lacking and not mistakes:
         message = f"the question needs a value of {', '.join(lacking)}"
         help = f"write {lacking[0]}=VALUE"
         mistakes.append(Diagnostic("F0502", message, help=help))
     if mistakes:
         raise LawdslError(list(dict.fromkeys(mistakes)))
-    values = {**posed.known, **{names[n]: v for n, v in found.items()}}
+    values = {**posed.default_values, **{names[n]: v for n, v in numbers.items()}}
     _check_domains(posed, values)
     return values
 
@@ -159,10 +165,10 @@ def violated_constant_constraints(
         margin, *terms = computed_at(
             [condition.margin, *sp.Add.make_args(condition.margin)], values
         )
-        kept = margin > 0 if condition.strict else margin >= 0
+        holds = margin > 0 if condition.strict else margin >= 0
         if condition.equality:
-            kept = abs(margin) <= EQUATION_RTOL * sum(map(abs, terms))
-        if not kept:
+            holds = abs(margin) <= EQUATION_RTOL * sum(map(abs, terms))
+        if not holds:
             yield condition, margin
 
 
@@ -170,8 +176,8 @@ def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float
     """Expressions at values of their symbols; nan of those that have none."""
     symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
     inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
-    found: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()
-    return found
+    numbers: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()
+    return numbers
 
 
 def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:

@@ -285,5 +285,5 @@ class Answer:
         """The answer as plain data; the keys are stable. Numbers that are not finite become null."""
         content = {"schema": SCHEMA, **asdict(self)}
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
-        found: dict[str, Any] = plain(content)
-        return found
+        document: dict[str, Any] = plain(content)
+        return document

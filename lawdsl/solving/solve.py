@@ -59,8 +59,10 @@ class Asked:
         self.posed: FormulatedQuestion = formulate(
             question, {use: _loaded_fit(fit) for use, fit in fits.items()}
         )
-        self._ways: dict[frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver] = {}
-        self._way(self.posed.known)
+        self._solvers: dict[
+            frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
+        ] = {}
+        self._solver_for(self.posed.default_values)
 
     def answer(
         self,
@@ -90,50 +92,60 @@ class Asked:
         """
         check_level(level)
         check_seed(seed)
-        given = {**(values or {}), **named}
-        values_of_all = symbol_values(self.posed, given)
-        way = self._way(values_of_all)
-        check_given_constraints(way.posed, values_of_all)
-        found = _violated_answer(way, values_of_all, level)
-        if found is None:
-            found = way.answer(values_of_all, level, seed, proofs=proofs)
-        if found.status == "undecided" and isinstance(way, UnivariateSolver) and way.problem.follow:
+        inputs = {**(values or {}), **named}
+        values_of_all = symbol_values(self.posed, inputs)
+        solver = self._solver_for(values_of_all)
+        check_given_constraints(solver.posed, values_of_all)
+        answer = _violated_answer(solver, values_of_all, level)
+        if answer is None:
+            answer = solver.answer(values_of_all, level, seed, proofs=proofs)
+        if (
+            answer.status == "undecided"
+            and isinstance(solver, UnivariateSolver)
+            and solver.problem.follow
+        ):
             # an unknown that an equation gives may have no value for some of the other
-            whole = ReducedProblem(way.posed.unknowns, way.posed.goal, way.posed.conditions)
-            other = NlpSolver(way.posed, whole).answer(values_of_all, level, seed, proofs=proofs)
-            found = other if other.ok else found
-        points = [compare_choice(self.posed, found, point, values_of_all) for point in compare]
-        return replace(found, compared=tuple(points))
+            complete = ReducedProblem(
+                solver.posed.unknowns, solver.posed.goal, solver.posed.conditions
+            )
+            other = NlpSolver(solver.posed, complete).answer(
+                values_of_all, level, seed, proofs=proofs
+            )
+            answer = other if other.ok else answer
+        points = [compare_choice(self.posed, answer, point, values_of_all) for point in compare]
+        return replace(answer, compared=tuple(points))
 
-    def _way(
+    def _solver_for(
         self, values: Mapping[sp.Symbol, float]
     ) -> UnivariateSolver | SeparableSolver | NlpSolver:
         """How the question is answered. What settings of value 0 leave out, as losses of weight 0
         are, is left out of its formulas."""
         nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
-        if nothing not in self._ways:
+        if nothing not in self._solvers:
             posed = self.posed.without(nothing) if nothing else self.posed
-            self._ways[nothing] = choose_solver(posed, eliminate(posed))
-        return self._ways[nothing]
+            self._solvers[nothing] = choose_solver(posed, eliminate(posed))
+        return self._solvers[nothing]
 
 
 def _violated_answer(
-    way: UnivariateSolver | SeparableSolver | NlpSolver,
+    solver: UnivariateSolver | SeparableSolver | NlpSolver,
     values: Mapping[sp.Symbol, float],
     level: float,
 ) -> Answer | None:
     """What is said where a constraint in which the unknowns cancel does not hold; None where all do."""
-    posed = way.posed
-    conditions = way.problem.conditions if isinstance(way, UnivariateSolver) else posed.conditions
+    posed = solver.posed
+    conditions = (
+        solver.problem.conditions if isinstance(solver, UnivariateSolver) else posed.conditions
+    )
     unmet = list(violated_constant_constraints(posed.unknowns, conditions, values))
     if not unmet:
         return None
     certain = any(_is_certainly_violated(condition, values) for condition, _ in unmet)
     lines = [f"{c.text} holds for no choice: {shortfall_text(c, m)}" for c, m in unmet]
-    asked = [(c, m) for c, m in unmet if not c.law]
+    of_question = [(c, m) for c, m in unmet if not c.law]
     return replace(
         posed.blank("infeasible" if certain else "undecided", values, level),
-        relaxations=tuple(Relaxation(c.text, c.doc, abs(m), {}, {}) for c, m in asked),
+        relaxations=tuple(Relaxation(c.text, c.doc, abs(m), {}, {}) for c, m in of_question),
         proof=tuple(lines),
         certain=certain,
     )
@@ -175,8 +187,8 @@ def choose_solver(
     """How a question is answered: by its one unknown, by each of its unknowns, or by all at once."""
     if problem.single is not None:
         return UnivariateSolver(posed, problem)
-    apart = separate(problem)
-    return NlpSolver(posed, problem) if apart is None else SeparableSolver(posed, apart)
+    parts = separate(problem)
+    return NlpSolver(posed, problem) if parts is None else SeparableSolver(posed, parts)
 
 
 def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

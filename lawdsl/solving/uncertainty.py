@@ -23,8 +23,8 @@ ZERO_WIDTH_RTOL = 1e-12  # relative: so narrow an interval is one of rounding
 
 def interval(value: float, half: float) -> Ends | None:
     """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
-    known = math.isfinite(half) and half > ZERO_WIDTH_RTOL * abs(value)
-    return (value - half, value + half) if known else None
+    is_known = math.isfinite(half) and half > ZERO_WIDTH_RTOL * abs(value)
+    return (value - half, value + half) if is_known else None
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class FitErrors:
 
     Attributes:
         spread: how they go together; None where they are not known.
-        at: where its parameters are among those of all fits, once for each use of it.
+        positions: where its parameters are among those of all fits, once for each use of it.
     """
 
     spread: Spread | None
-    at: tuple[slice, ...]
+    positions: tuple[slice, ...]
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class FitUncertainty:
             names = list(spread.names if spread is not None else source.symbols)
             if set(names) != set(source.symbols):
                 spread, names = None, list(source.symbols)
-            at = slice(len(symbols), len(symbols) + len(names))
+            positions = slice(len(symbols), len(symbols) + len(names))
             symbols += [source.symbols[name] for name in names]
-            known = [] if spread is None else [part.spread for part in parts]
-            if spread not in known:
-                parts.append(FitErrors(spread, (at,)))
+            earlier = [] if spread is None else [part.spread for part in parts]
+            if spread not in earlier:
+                parts.append(FitErrors(spread, (positions,)))
             else:
-                same = known.index(spread)
-                parts[same] = FitErrors(spread, (*parts[same].at, at))
+                same = earlier.index(spread)
+                parts[same] = FitErrors(spread, (*parts[same].positions, positions))
         return cls(tuple(symbols), tuple(parts))
 
     def half_widths(self, gradients: Array, level: float) -> Array:
@@ -87,13 +87,13 @@ class FitUncertainty:
             return np.zeros(gradients.shape[1])
         variances, dofs = [], []
         for part in self.parts:
-            own = np.sum([gradients[at] for at in part.at], axis=0).T
-            size = np.sum([np.abs(gradients[at]) for at in part.at], axis=0).T
-            own = np.where(
-                np.abs(own) <= ZERO_WIDTH_RTOL * size, 0.0, own
+            fit_gradients = np.sum([gradients[positions] for positions in part.positions], axis=0).T
+            size = np.sum([np.abs(gradients[positions]) for positions in part.positions], axis=0).T
+            fit_gradients = np.where(
+                np.abs(fit_gradients) <= ZERO_WIDTH_RTOL * size, 0.0, fit_gradients
             )  # what cancels to rounding
-            errors = np.nan if part.spread is None else part.spread.errors(own)
-            variances.append(np.where(np.any(own != 0, axis=1), errors**2, 0.0))
+            errors = np.nan if part.spread is None else part.spread.errors(fit_gradients)
+            variances.append(np.where(np.any(fit_gradients != 0, axis=1), errors**2, 0.0))
             dofs.append(1.0 if part.spread is None else part.spread.dof)
         total = np.sum(variances, axis=0)
         with np.errstate(all="ignore"):  # Welch and Satterthwaite: the degrees of freedom of a sum
@@ -108,15 +108,15 @@ class FitUncertainty:
         whose errors are not known. None where none are."""
         if all(part.spread is None for part in self.parts):
             return None
-        found = np.zeros((count, len(self.symbols)))
+        deviations = np.zeros((count, len(self.symbols)))
         for number, part in enumerate(self.parts):
             if part.spread is not None:
                 drawn = part.spread.draws(count, seed + number)
-                for at in part.at:
-                    found[:, at] = drawn
-        return found
+                for positions in part.positions:
+                    deviations[:, positions] = drawn
+        return deviations
 
-    def known(self, gradients: Array) -> bool:
+    def is_known(self, gradients: Array) -> bool:
         """Whether the errors of all fits are known on which functions with these gradients, shape
         (parameters, points), depend."""
         return bool(np.all(np.isfinite(self.half_widths(gradients, 0.9))))

@@ -37,8 +37,8 @@ MISSING_INTERVAL_HELP = {
 def answer_warnings(
     posed: FormulatedQuestion,
     values: Mapping[sp.Symbol, float],
-    known: bool,
-    answered: float = 1.0,
+    errors_known: bool,
+    answered_share: float = 1.0,
     lacking: MissingInterval = MissingInterval.ERRORS,
 ) -> tuple[Diagnostic, ...]:
     """The warnings about an answer.
@@ -46,16 +46,16 @@ def answer_warnings(
     Args:
         posed: the question.
         values: of all symbols, unknowns at the answer.
-        known: whether the errors of the fits say how far it is off.
-        answered: the share of draws of their noise that have an answer.
+        errors_known: whether the errors of the fits say how far it is off.
+        answered_share: the share of draws of their noise that have an answer.
         lacking: why an interval is missing, where not `known`.
     """
-    found = [
+    diagnostics = [
         *_fit_warnings(posed),
         *_extrapolation_warnings(posed, values),
-        *_interval_warnings(posed, known, answered, lacking),
+        *_interval_warnings(posed, errors_known, answered_share, lacking),
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(diagnostics))
 
 
 def _fit_warnings(posed: FormulatedQuestion) -> Iterator[Diagnostic]:
@@ -81,38 +81,41 @@ def _fit_warnings(posed: FormulatedQuestion) -> Iterator[Diagnostic]:
 def _ignored_variables(posed: FormulatedQuestion, source: FitSource) -> list[str]:
     """The variables that the question gives values to and the fitted law lacks."""
     names = (*source.rests, *(q.name for q in source.law.variables))
-    known = {name.partition("[")[0] for name in names}
-    given = [
+    law_variables = {name.partition("[")[0] for name in names}
+    question_variables = [
         n for v in posed.question.values.values() if v.use == source.use for n, _ in v.arguments
     ]
-    return [name for name in dict.fromkeys(given) if name not in known]
+    return [name for name in dict.fromkeys(question_variables) if name not in law_variables]
 
 
 def _extrapolation_warnings(
     posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
     """Laws that are taken outside what was measured."""
-    for taken, value in zip(posed.taken, posed.places(values), strict=True):
-        fit, name = taken.source.fit, taken.quantity.name
+    for law_input, value in zip(posed.law_inputs, posed.law_input_values(values), strict=True):
+        fit, name = law_input.source.fit, law_input.quantity.name
         if fit is None or name not in fit.data.ranges or math.isnan(value):
             continue
-        at = np.array([value])
-        said = [*beyond(name, at, fit.data.ranges[name]), *fit.below_inflection({name: at})]
-        yield from (_at_use(taken.source.use, d) for d in said)
+        values_there = np.array([value])
+        diagnostics = [
+            *beyond(name, values_there, fit.data.ranges[name]),
+            *fit.below_inflection({name: values_there}),
+        ]
+        yield from (_at_use(law_input.source.use, d) for d in diagnostics)
 
 
 def _interval_warnings(
-    posed: FormulatedQuestion, known: bool, answered: float, lacking: MissingInterval
+    posed: FormulatedQuestion, errors_known: bool, answered_share: float, lacking: MissingInterval
 ) -> Iterator[Diagnostic]:
     """Intervals that are missing, or that some draws have no part in."""
     if any(s.fit is None for s in posed.sources):
         message = "parameters were given as numbers: their errors are not known"
         help = "give a fit, USE=FIT.json, for intervals"
         yield Diagnostic("F0504", message, "warning", help=help)
-    elif not known:
+    elif not errors_known:
         yield Diagnostic("F0504", lacking.value, "warning", help=MISSING_INTERVAL_HELP[lacking])
-    elif answered < MIN_ANSWERED_SHARE:
-        share = math.floor(100 * answered)
+    elif answered_share < MIN_ANSWERED_SHARE:
+        share = math.floor(100 * answered_share)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"
         help = "the interval is of those; measure near the constraint, or relax it"
         yield Diagnostic("F0505", message, "warning", help=help)

@@ -55,17 +55,17 @@ def unique_root(
         negative, as x of y^0.5 = x. None where no such formula is known.
     """
     needs: list[sp.Expr] = []
-    found = _finite_root(equation, unknown, needs)
-    return None if found is None else (found, tuple(needs))
+    formula = _finite_root(equation, unknown, needs)
+    return None if formula is None else (formula, tuple(needs))
 
 
 def _finite_root(
     equation: sp.Expr, unknown: sp.Symbol, needs: list[sp.Expr] | None
 ) -> sp.Expr | None:
-    found = try_algebra(lambda: _root_of_sum(equation, unknown, MAX_DEPTH, needs))
-    if found is None or found.has(sp.nan, sp.zoo, sp.oo, sp.I):
+    formula = try_algebra(lambda: _root_of_sum(equation, unknown, MAX_DEPTH, needs))
+    if formula is None or formula.has(sp.nan, sp.zoo, sp.oo, sp.I):
         return None
-    return found
+    return formula
 
 
 def flatten_powers(expression: sp.Expr) -> sp.Expr:
@@ -74,72 +74,74 @@ def flatten_powers(expression: sp.Expr) -> sp.Expr:
 
 
 def _root_of_sum(
-    equation: sp.Expr, x: sp.Symbol, deep: int, needs: list[sp.Expr] | None
+    equation: sp.Expr, x: sp.Symbol, depth: int, nonnegative: list[sp.Expr] | None
 ) -> sp.Expr | None:
     """The root; only one that misses no other if `needs` is a list, to which is added what must not
     be negative."""
-    if not deep:
+    if not depth:
         return None
     groups: dict[sp.Expr, sp.Expr] = {}
     if equation.is_polynomial(x):  # L0*(1 + T)
         equation = sp.expand(equation, power_exp=False, power_base=False, log=False)
     for term in sp.Add.make_args(flatten_powers(equation)):
-        factor, own = term.as_independent(x, as_Add=False)
-        groups[own] = groups.get(own, sp.S.Zero) + factor
-    groups = {own: sp.factor_terms(factor) for own, factor in groups.items()}
-    rest = groups.pop(sp.S.One, sp.S.Zero)
-    groups = {own: factor for own, factor in groups.items() if factor != 0}
+        factor, term_in_x = term.as_independent(x, as_Add=False)
+        groups[term_in_x] = groups.get(term_in_x, sp.S.Zero) + factor
+    groups = {term_in_x: sp.factor_terms(factor) for term_in_x, factor in groups.items()}
+    constant = groups.pop(sp.S.One, sp.S.Zero)
+    groups = {term_in_x: factor for term_in_x, factor in groups.items() if factor != 0}
     if len(groups) == 1:
-        ((own, factor),) = groups.items()
+        ((term_in_x, factor),) = groups.items()
         if factor.could_extract_minus_sign():
-            rest, factor = -rest, -factor
-        if needs is not None and not (factor.is_nonzero or rest.is_nonzero):
+            constant, factor = -constant, -factor
+        if nonnegative is not None and not (factor.is_nonzero or constant.is_nonzero):
             return None  # where both are 0, every value is a root
-        return _invert_term(own, -rest / factor, x, deep - 1, needs)
-    if len(groups) == 2 and rest == 0:
+        return _invert_term(term_in_x, -constant / factor, x, depth - 1, nonnegative)
+    if len(groups) == 2 and constant == 0:
         (one, a), (other, b) = groups.items()
-        if needs is not None and not (other.is_nonzero and (a.is_nonzero or b.is_nonzero)):
+        if nonnegative is not None and not (other.is_nonzero and (a.is_nonzero or b.is_nonzero)):
             return None
-        return _invert_term(flatten_powers(one / other), -b / a, x, deep - 1, needs)
+        return _invert_term(flatten_powers(one / other), -b / a, x, depth - 1, nonnegative)
     return None
 
 
 def _invert_term(
-    own: sp.Expr, value: sp.Expr, x: sp.Symbol, deep: int, needs: list[sp.Expr] | None
+    term: sp.Expr, value: sp.Expr, x: sp.Symbol, depth: int, nonnegative: list[sp.Expr] | None
 ) -> sp.Expr | None:
     """The unknown at which a term that has it has a value."""
-    if own == x:
+    if term == x:
         return value
-    if not deep:
+    if not depth:
         return None
-    if own.is_Add:
-        return _root_of_sum(own - value, x, deep - 1, needs)
-    if own.is_Mul:
-        factor, rest = own.as_independent(x, as_Add=False)
-        if factor == 1 or (needs is not None and not factor.is_nonzero):
+    if term.is_Add:
+        return _root_of_sum(term - value, x, depth - 1, nonnegative)
+    if term.is_Mul:
+        factor, rest = term.as_independent(x, as_Add=False)
+        if factor == 1 or (nonnegative is not None and not factor.is_nonzero):
             return None
-        return _invert_term(rest, value / factor, x, deep - 1, needs)
-    if isinstance(own, sp.exp):
-        return _invert_term(own.args[0], sp.log(value), x, deep - 1, needs)
-    if isinstance(own, sp.log):
-        return _invert_term(own.args[0], sp.exp(value), x, deep - 1, needs)
-    if own.is_Pow:
-        base, exponent = own.args
+        return _invert_term(rest, value / factor, x, depth - 1, nonnegative)
+    if isinstance(term, sp.exp):
+        return _invert_term(term.args[0], sp.log(value), x, depth - 1, nonnegative)
+    if isinstance(term, sp.log):
+        return _invert_term(term.args[0], sp.exp(value), x, depth - 1, nonnegative)
+    if term.is_Pow:
+        base, exponent = term.args
         if not exponent.has(x):
             if _exceeds_bits(value, 1 / exponent):
                 return None
-            if needs is not None and not _is_unique_power_root(base, exponent, value, needs):
+            if nonnegative is not None and not _is_unique_power_root(
+                base, exponent, value, nonnegative
+            ):
                 return None
-            return _invert_term(base, sp.Pow(value, 1 / exponent), x, deep - 1, needs)
+            return _invert_term(base, sp.Pow(value, 1 / exponent), x, depth - 1, nonnegative)
         if not base.has(x):
-            if needs is not None and not (base.is_positive and (base - 1).is_nonzero):
+            if nonnegative is not None and not (base.is_positive and (base - 1).is_nonzero):
                 return None
-            return _invert_term(exponent, sp.log(value) / sp.log(base), x, deep - 1, needs)
+            return _invert_term(exponent, sp.log(value) / sp.log(base), x, depth - 1, nonnegative)
     return None
 
 
 def _is_unique_power_root(
-    base: sp.Expr, exponent: sp.Expr, value: sp.Expr, needs: list[sp.Expr]
+    base: sp.Expr, exponent: sp.Expr, value: sp.Expr, nonnegative: list[sp.Expr]
 ) -> bool:
     """Whether base^exponent = value exactly where base = value^(1/exponent), in real numbers, if
     what is added to `needs` is not negative."""
@@ -150,7 +152,7 @@ def _is_unique_power_root(
             False  # y^2 has two roots; that of y^3 may be negative, and float64 has no power then
         )
     if (1 / exponent).is_even is not False and not value.is_nonnegative:
-        needs.append(value)  # x^2 is no root of y^0.5 = x where x < 0
+        nonnegative.append(value)  # x^2 is no root of y^0.5 = x where x < 0
     return True
 
 
@@ -163,29 +165,31 @@ def _exceeds_bits(value: sp.Expr, exponent: sp.Expr) -> bool:
     return bool(number not in (0, 1, -1) and abs(exponent) * bits > MAX_COEFFICIENT_BITS)
 
 
-def tidy_powers(formula: sp.Expr, first: Iterable[sp.Symbol] = ()) -> sp.Expr:
+def tidy_powers(formula: sp.Expr, separate_symbols: Iterable[sp.Symbol] = ()) -> sp.Expr:
     """A product of powers with what has one exponent under one: G·(C/k)^a.
 
     Args:
         formula: what to write.
-        first: symbols that stand apart from the others: the givens.
+        separate_symbols: symbols that stand apart from the others: the givens.
     """
-    apart = set(first)
+    separate = set(separate_symbols)
     groups: dict[tuple[sp.Expr, bool], sp.Expr] = {}
     rest = sp.S.One
     for base, exponent in flatten_powers(formula).as_powers_dict().items():
         if not base.is_positive:
             rest *= sp.Pow(base, exponent)
             continue
-        given = bool(base.free_symbols & apart)
+        is_separate = bool(base.free_symbols & separate)
         over, under = sp.factor(exponent).as_numer_denom()
         if over.could_extract_minus_sign():
             base, over = 1 / base, -over
-        key = (over / under, True) if given else (1 / under, False)
-        groups[key] = groups.get(key, sp.S.One) * (base if given else sp.Pow(base, over))
-    for (own, given), base in list(groups.items()):
-        if not given and not base.free_symbols and own != 1:  # a number beside a given: C/6
-            beside = next((k for k in groups if k[1] and k[0].as_numer_denom()[1] == 1 / own), None)
+        key = (over / under, True) if is_separate else (1 / under, False)
+        groups[key] = groups.get(key, sp.S.One) * (base if is_separate else sp.Pow(base, over))
+    for (power, is_separate), base in list(groups.items()):
+        if not is_separate and not base.free_symbols and power != 1:  # a number beside a given: C/6
+            beside = next(
+                (k for k in groups if k[1] and k[0].as_numer_denom()[1] == 1 / power), None
+            )
             if beside is not None:
-                groups[beside] *= sp.Pow(groups.pop((own, given)), own / beside[0])
-    return rest * sp.Mul(*(sp.Pow(base, own) for (own, _), base in groups.items()))
+                groups[beside] *= sp.Pow(groups.pop((power, is_separate)), power / beside[0])
+    return rest * sp.Mul(*(sp.Pow(base, power) for (power, _), base in groups.items()))

@@ -35,20 +35,20 @@ class ReducedProblem:
 
 def eliminate(posed: FormulatedQuestion) -> ReducedProblem:
     """The question with one unknown, where its equations give the others as formulas of it."""
-    whole = ReducedProblem(posed.unknowns, posed.goal, posed.conditions)
+    complete = ReducedProblem(posed.unknowns, posed.goal, posed.conditions)
     equations = [c for c in posed.conditions if c.equality]
     if len(posed.unknowns) - len(equations) > 1:
-        return whole
-    found: ReducedProblem | None = whole
+        return complete
+    problem: ReducedProblem | None = complete
     for equation in equations:
-        if found is None or len(found.unknowns) == 1:
+        if problem is None or len(problem.unknowns) == 1:
             break
-        found = _eliminate_by(found, equation, posed.question.name)
-    return whole if found is None or found.single is None else found
+        problem = _eliminate_by(problem, equation, posed.question.name)
+    return complete if problem is None or problem.single is None else problem
 
 
 def _eliminate_by(
-    problem: ReducedProblem, equation: AlgebraicConstraint, asked: str
+    problem: ReducedProblem, equation: AlgebraicConstraint, question_name: str
 ) -> ReducedProblem | None:
     """One unknown fewer; of several that an equation gives, the last that was declared. Its own
     domain becomes conditions, of the question that has the name `asked`."""
@@ -57,31 +57,36 @@ def _eliminate_by(
         root = unique_root(margin, unknown.symbol)
         if root is None:
             continue
-        formula, needs = root
-        at = {unknown.symbol: formula}
+        formula, nonnegative = root
+        substitution = {unknown.symbol: formula}
         bounds = tuple(
-            _as_condition(unknown, r, limit, formula, asked) for r, limit in unknown.bounds
+            _as_condition(unknown, r, limit, formula, question_name) for r, limit in unknown.bounds
         )
         bounds += tuple(
-            AlgebraicConstraint(equation.text, equation.doc, own, law=asked, of_unknowns=True)
-            for own in needs
+            AlgebraicConstraint(
+                equation.text, equation.doc, expression, law=question_name, of_unknowns=True
+            )
+            for expression in nonnegative
         )
         others = tuple(c for c in problem.conditions if c != equation)
-        left = (replace(c, margin=c.margin.xreplace(at)) for c in (*others, *bounds))
+        remaining = (replace(c, margin=c.margin.xreplace(substitution)) for c in (*others, *bounds))
         return ReducedProblem(
             tuple(u for u in problem.unknowns if u != unknown),
-            flatten_powers(problem.goal.xreplace(at)),
-            tuple(replace(c, margin=flatten_powers(c.margin)) for c in left if not c.plain),
-            {**{s: f.xreplace(at) for s, f in problem.follow.items()}, unknown.symbol: formula},
+            flatten_powers(problem.goal.xreplace(substitution)),
+            tuple(replace(c, margin=flatten_powers(c.margin)) for c in remaining if not c.plain),
+            {
+                **{s: f.xreplace(substitution) for s, f in problem.follow.items()},
+                unknown.symbol: formula,
+            },
         )
     return None
 
 
 def _as_condition(
-    unknown: Unknown, relation: str, limit: sp.Expr, formula: sp.Expr, asked: str
+    unknown: Unknown, relation: str, limit: sp.Expr, formula: sp.Expr, question_name: str
 ) -> AlgebraicConstraint:
     margin = formula - limit if relation.startswith(">") else limit - formula
     text = f"{unknown.name} {relation} {limit}"
     return AlgebraicConstraint(
-        text, None, margin, strict=relation in "<>", law=asked, of_unknowns=True
+        text, None, margin, strict=relation in "<>", law=question_name, of_unknowns=True
     )

@@ -44,8 +44,8 @@ def formulate(question: Question, fits: Mapping[str, object]) -> FormulatedQuest
     Raises:
         LawdslError: a fit that is missing, is of a law that does not fit in, or has other labels.
     """
-    found = fit_sources(question, fits)
-    return _Formulation(question, found.labels, found.sources).posed()
+    sources = fit_sources(question, fits)
+    return _Formulation(question, sources.labels, sources.sources).formulated()
 
 
 @dataclass
@@ -68,17 +68,17 @@ class _Formulation:
         self.question, self.labels, self.sources = question, labels, sources
         self.declared = _as_declarations(question)
         self.ground = Grounding(self.declared, Instance(labels))
-        self.written = 0  # elements and constraints
+        self.element_count = 0  # elements and constraints
         self.symbols: dict[str, sp.Symbol] = {}
-        self.places: dict[str, sp.Expr] = {}
-        self.begun: set[str] = set()  # laws at values
-        self.taken: list[LawInput] = []
+        self.law_values: dict[str, sp.Expr] = {}
+        self.expanded: set[str] = set()  # laws at values
+        self.law_inputs: list[LawInput] = []
         self.domains: dict[sp.Expr, AlgebraicConstraint] = {}
         for symbol in question.symbols.values():
             for text, _ in self._elements(symbol):
                 self.symbols[text] = sp.Symbol(text, **self._assumptions(symbol))
 
-    def posed(self) -> FormulatedQuestion:
+    def formulated(self) -> FormulatedQuestion:
         """The question in algebra.
 
         Raises:
@@ -86,24 +86,26 @@ class _Formulation:
         """
         with bounded(self.declared):
             goal = self._expression(self.question.goal, {})
-            asked = [c for kept in self.question.constraints for c in self._conditions(kept)]
-            asked += self._simplexes()
+            constraints = [
+                c for declared in self.question.constraints for c in self._conditions(declared)
+            ]
+            constraints += self._simplexes()
             return FormulatedQuestion(
                 self.question,
                 self.labels,
                 tuple(self._unknowns()),
                 -goal if self.question.maximize else goal,
-                (*asked, *self.domains.values()),
+                (*constraints, *self.domains.values()),
                 self._of_kind("given"),
                 {
-                    text: own
+                    text: bounds
                     for s in self.question.of_kind("given")
-                    for text, own in self._bounds(s)
+                    for text, bounds in self._bounds(s)
                 },
                 self._of_kind("setting") | self._law_settings(),
-                self._known(),
+                self._default_values(),
                 self.sources,
-                tuple(self.taken),
+                tuple(self.law_inputs),
             )
 
     def _elements(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
@@ -117,8 +119,8 @@ class _Formulation:
     def _labels(self, indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """All labels of some indices."""
         sets = [self.labels[self.question.indices[i].over] for i in indices]
-        self.written += math.prod(map(len, sets))
-        if self.written > size_limits.TERMS:
+        self.element_count += math.prod(map(len, sets))
+        if self.element_count > size_limits.TERMS:
             message = (
                 f"it has more than {size_limits.TERMS:,} elements and constraints at these labels"
             )
@@ -136,81 +138,93 @@ class _Formulation:
     def _law_settings(self) -> dict[str, sp.Symbol]:
         return {s.name: s for source in self.sources for s in source.settings}
 
-    def _known(self) -> dict[sp.Symbol, float]:
-        found: dict[sp.Symbol, float] = {}
+    def _default_values(self) -> dict[sp.Symbol, float]:
+        values: dict[sp.Symbol, float] = {}
         for symbol in self.question.of_kind("setting"):
             assert symbol.formula is not None
             for text, _ in self._elements(symbol):
-                found[self.symbols[text]] = float(number(symbol.formula) or 0)
+                values[self.symbols[text]] = float(number(symbol.formula) or 0)
         for source in self.sources:
-            found |= source.settings
-            found |= {s: source.values[name] for name, s in source.symbols.items()}
-        return found
+            values |= source.settings
+            values |= {s: source.values[name] for name, s in source.symbols.items()}
+        return values
 
     def _unknowns(self) -> Iterator[Unknown]:
         units = self.question.units
         for symbol in self.question.of_kind("unknown"):
             unit = units[symbol.name]
-            shown = unit_text(unit.factors) if unit else ""
+            unit_name = unit_text(unit.factors) if unit else ""
             for text, bounds in self._bounds(symbol):
-                yield Unknown(text, self.symbols[text], bounds, shown, symbol.doc)
+                yield Unknown(text, self.symbols[text], bounds, unit_name, symbol.doc)
 
     def _bounds(self, symbol: Symbol) -> Iterator[tuple[str, tuple[Relation, ...]]]:
-        for text, places in self._elements(symbol):
-            own = [(r, self._expression(limit, places)) for r, limit in symbol.bounds]
+        for text, index_labels in self._elements(symbol):
+            bounds = [(r, self._expression(limit, index_labels)) for r, limit in symbol.bounds]
             if symbol.simplex:
-                own.append(("<=", sp.S.One))
-            elif not own and self.symbols[text].is_nonnegative:  # as the variable it stands for
-                own.append((">" if self.symbols[text].is_positive else ">=", sp.S.Zero))
-            yield text, tuple(own)
+                bounds.append(("<=", sp.S.One))
+            elif not bounds and self.symbols[text].is_nonnegative:  # as the variable it stands for
+                bounds.append((">" if self.symbols[text].is_positive else ">=", sp.S.Zero))
+            yield text, tuple(bounds)
 
     def _simplexes(self) -> Iterator[AlgebraicConstraint]:
         """Of what lies in a simplex, that it sums to 1."""
         for symbol in (*self.question.of_kind("unknown"), *self.question.of_kind("given")):
             groups: dict[tuple[str, ...], list[str]] = {}
-            for text, places in self._elements(symbol) if symbol.simplex else ():
-                groups.setdefault(tuple(places.values())[:-1], []).append(text)
+            for text, index_labels in self._elements(symbol) if symbol.simplex else ():
+                groups.setdefault(tuple(index_labels.values())[:-1], []).append(text)
             for before, texts in groups.items():
-                shown = with_subscripts(symbol.name, (*before, symbol.indices[-1]))
-                text = f"sum({shown} for {symbol.indices[-1]}) = 1"
+                element = with_subscripts(symbol.name, (*before, symbol.indices[-1]))
+                text = f"sum({element} for {symbol.indices[-1]}) = 1"
                 total = sp.Add(*(self.symbols[name] for name in texts)) - 1
                 yield AlgebraicConstraint(text, None, total, equality=True, law=self.question.name)
 
-    def _conditions(self, kept: QuestionConstraint) -> Iterator[AlgebraicConstraint]:
-        for labels in self._labels(kept.indices):
-            places = dict(zip(kept.indices, labels, strict=True))
-            left, right = (self._expression(side, places) for side in (kept.lhs, kept.rhs))
-            text = kept.text
+    def _conditions(self, constraint: QuestionConstraint) -> Iterator[AlgebraicConstraint]:
+        for labels in self._labels(constraint.indices):
+            index_labels = dict(zip(constraint.indices, labels, strict=True))
+            left_side, right_side = (
+                self._expression(side, index_labels) for side in (constraint.lhs, constraint.rhs)
+            )
+            text = constraint.text
             if labels:
-                at = ", ".join(f"{index} = {label}" for index, label in places.items())
-                text = f"{kept.text}  for {at}"
-            margin = left - right if kept.relation in (">", ">=") else right - left
-            equality = kept.relation == "="
-            asked = self._asks(kept.lhs) or self._asks(kept.rhs)
-            strict = kept.relation in "<>"
-            yield AlgebraicConstraint(text, kept.doc, margin, equality, strict, of_unknowns=asked)
+                labels_text = ", ".join(
+                    f"{index} = {label}" for index, label in index_labels.items()
+                )
+                text = f"{constraint.text}  for {labels_text}"
+            margin = (
+                left_side - right_side
+                if constraint.relation in (">", ">=")
+                else right_side - left_side
+            )
+            equality = constraint.relation == "="
+            of_unknowns = self._uses_unknown(constraint.lhs) or self._uses_unknown(constraint.rhs)
+            strict = constraint.relation in "<>"
+            yield AlgebraicConstraint(
+                text, constraint.doc, margin, equality, strict, of_unknowns=of_unknowns
+            )
 
-    def _asks(self, formula: tree.Formula) -> bool:
+    def _uses_unknown(self, formula: tree.Formula) -> bool:
         """Whether a formula, or a law at values in it, is written with an unknown."""
         unknowns = {s.name for s in self.question.of_kind("unknown")}
         for node in tree.walk(formula):
             name = node.text if isinstance(node, tree.Name) else ""
             name = node.name if isinstance(node, tree.Element) else name
             value = self.question.values.get(name)
-            if name in unknowns or (value and any(self._asks(at) for _, at in value.arguments)):
+            if name in unknowns or (
+                value and any(self._uses_unknown(argument) for _, argument in value.arguments)
+            ):
                 return True
         return False
 
-    def _expression(self, formula: tree.Formula, places: Mapping[str, str]) -> sp.Expr:
+    def _expression(self, formula: tree.Formula, index_labels: Mapping[str, str]) -> sp.Expr:
         """A formula of the question in symbols, laws at values written out."""
-        plain = self.ground(formula, places)
+        plain = self.ground(formula, index_labels)
         for name, of in list(self.ground.of.items()):
-            if of in self.question.values and name not in self.begun:
-                self.begun.add(name)
+            if of in self.question.values and name not in self.expanded:
+                self.expanded.add(name)
                 value = self.question.values[of]
                 labels = name.removeprefix(of).strip("[]").split(", ") if value.indices else []
-                at = dict(zip(value.indices, labels, strict=True))
-                self.places[name] = self._law_at(value, at)
+                value_labels = dict(zip(value.indices, labels, strict=True))
+                self.law_values[name] = self._law_at(value, value_labels)
         return self._built(plain)
 
     def _built(self, plain: tree.Formula) -> sp.Expr:
@@ -218,19 +232,19 @@ class _Formulation:
         algebra = _BuildingContext(
             replace(self.declared, symbols=self.ground.symbols), self.symbols
         )
-        return Building(algebra, frozenset(), {}, places=self.places)(plain)
+        return Building(algebra, frozenset(), {}, places=self.law_values)(plain)
 
-    def _law_at(self, value: LawValue, places: Mapping[str, str]) -> sp.Expr:
+    def _law_at(self, value: LawValue, index_labels: Mapping[str, str]) -> sp.Expr:
         """A fitted law at values, in the question's symbols and its unit."""
-        labels = tuple(places.get(label, label) for label in value.labels)
+        labels = tuple(index_labels.get(label, label) for label in value.labels)
         source = self._source(value.use, labels)
         declared = self.question.uses[value.use]
         arguments = dict(value.arguments)
-        at: dict[sp.Symbol, sp.Expr] = {}
+        substitution: dict[sp.Symbol, sp.Expr] = {}
         for quantity in source.law.variables:
-            known = source.constant(quantity.name, labels)
-            if known is not None:
-                at[quantity.symbol] = sp.Rational(repr(known))
+            constant = source.constant(quantity.name, labels)
+            if constant is not None:
+                substitution[quantity.symbol] = sp.Rational(repr(constant))
                 continue
             name, _, _ = quantity.name.partition("[")
             if name not in arguments:
@@ -239,25 +253,25 @@ class _Formulation:
             if declared.symbols[name].indices:
                 argument: sp.Expr = self.symbols[quantity.name]
             else:
-                argument = self._expression(formula, places)
+                argument = self._expression(formula, index_labels)
             unit = declared.symbols[name].unit
             argument *= unit_factor(unit.factors if unit else None, quantity, source)
-            at[quantity.symbol] = argument
-            self.taken.append(LawInput(source, quantity, argument))
-        at |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
+            substitution[quantity.symbol] = argument
+            self.law_inputs.append(LawInput(source, quantity, argument))
+        substitution |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
         for quantity in source.law.variables:
-            if quantity.symbol in at:
-                self._domain(source, quantity, at, arguments)
-        return source.expression(at)
+            if quantity.symbol in substitution:
+                self._domain(source, quantity, substitution, arguments)
+        return source.expression(substitution)
 
     def _source(self, use: str, labels: tuple[str, ...]) -> FitSource:
         """The fit of some labels."""
         law = self.question.uses[use]
         for label, index in zip(labels, row_indices(law), strict=True):
-            known = self.labels.get(law.indices[index].over, (label,))
-            if label not in known:
+            set_labels = self.labels.get(law.indices[index].over, (label,))
+            if label not in set_labels:
                 message = f"`{use}` is no fit for `{label}`"
-                help = f"its labels are {', '.join(known[:12])}"
+                help = f"its labels are {', '.join(set_labels[:12])}"
                 raise LawdslError(Diagnostic("F0501", message, help=help))
         return next(s for s in self.sources if s.use == use and s.is_of(labels))
 
@@ -265,23 +279,25 @@ class _Formulation:
         self,
         source: FitSource,
         quantity: Quantity,
-        at: Mapping[sp.Symbol, sp.Expr],
+        substitution: Mapping[sp.Symbol, sp.Expr],
         arguments: Mapping[str, tree.Formula],
     ) -> None:
         """What the law promises of a variable is a condition, unless it is plain from the domains
         of the question."""
         for bound in quantity.bounds:
-            limit = bound.limit.xreplace(source.replacing(at))
-            margin = at[quantity.symbol] - limit
+            limit = bound.limit.xreplace(source.replacing(substitution))
+            margin = substitution[quantity.symbol] - limit
             margin = margin if bound.lower else -margin
             formula = arguments.get(quantity.name.partition("[")[0])
-            shown = quantity.name
+            variable_text = quantity.name
             if formula is not None and not isinstance(formula, tree.Element):
-                shown = print_formula(formula)
-            text = f"{shown} {bound.relation} {bound.text}"
-            own = AlgebraicConstraint(text, None, margin, strict=bound.strict, law=source.use)
-            if not own.plain:
-                self.domains.setdefault(margin, own)
+                variable_text = print_formula(formula)
+            text = f"{variable_text} {bound.relation} {bound.text}"
+            constraint = AlgebraicConstraint(
+                text, None, margin, strict=bound.strict, law=source.use
+            )
+            if not constraint.plain:
+                self.domains.setdefault(margin, constraint)
 
     def _assumptions(self, symbol: Symbol) -> dict[str, bool]:
         """What SymPy may assume of a name: the sign that its domain gives, or that of the

@@ -64,8 +64,8 @@ class AlgebraicConstraint:
     @property
     def plain(self) -> bool:
         """Whether it holds whatever the unknowns are, as the signs of all names tell."""
-        kept = self.margin.is_positive or (self.margin.is_nonnegative and not self.strict)
-        return bool(kept and not self.equality)
+        nonnegative = self.margin.is_positive or (self.margin.is_nonnegative and not self.strict)
+        return bool(nonnegative and not self.equality)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LawInput:
 
     source: FitSource
     quantity: Quantity
-    at: sp.Expr
+    expression: sp.Expr
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class FormulatedQuestion:
         conditions: what an answer is subject to.
         givens: name, at its label, -> symbol; `bounds` their domains.
         settings: name, at its label, -> symbol, of the question and of the laws.
-        known: symbol -> value of settings and fitted parameters.
+        default_values: symbol -> value of settings and fitted parameters.
         sources: the fits, one a label where those have fits of their own.
-        taken: where the laws are taken.
+        law_inputs: the variables of the laws, each with its expression.
     """
 
     question: Question
@@ -102,9 +102,9 @@ class FormulatedQuestion:
     givens: Mapping[str, sp.Symbol]
     bounds: Mapping[str, tuple[Relation, ...]]
     settings: Mapping[str, sp.Symbol]
-    known: Mapping[sp.Symbol, float]
+    default_values: Mapping[sp.Symbol, float]
     sources: tuple[FitSource, ...]
-    taken: tuple[LawInput, ...] = field(repr=False)
+    law_inputs: tuple[LawInput, ...] = field(repr=False)
 
     @property
     def names(self) -> dict[str, sp.Symbol]:
@@ -119,8 +119,8 @@ class FormulatedQuestion:
     def blank(self, status: str, values: Mapping[sp.Symbol, float], level: float) -> Answer:
         """An answer that says what was asked and no more."""
         fits = {s.use: s.law.name for s in self.sources}
-        given = {name: values[s] for name, s in self.names.items()}
-        return Answer(self.question.name, self.question.title, fits, given, status, level=level)
+        inputs = {name: values[s] for name, s in self.names.items()}
+        return Answer(self.question.name, self.question.title, fits, inputs, status, level=level)
 
     def without(self, nothing: Iterable[sp.Symbol]) -> FormulatedQuestion:
         """The question with some symbols at 0.
@@ -128,28 +128,30 @@ class FormulatedQuestion:
         Raises:
             LawdslError: something is divided by them.
         """
-        at = dict.fromkeys(nothing, sp.S.Zero)
-        kept = tuple(replace(c, margin=c.margin.xreplace(at)) for c in self.conditions)
-        kept = tuple(c for c in kept if not c.plain)
-        found = replace(self, goal=self.goal.xreplace(at), conditions=kept)
-        if any(e.has(sp.nan, sp.zoo) for e in (found.goal, *(c.margin for c in kept))):
-            names = ", ".join(sorted(s.name for s in at)[:4])
+        zeros = dict.fromkeys(nothing, sp.S.Zero)
+        conditions = tuple(replace(c, margin=c.margin.xreplace(zeros)) for c in self.conditions)
+        conditions = tuple(c for c in conditions if not c.plain)
+        question = replace(self, goal=self.goal.xreplace(zeros), conditions=conditions)
+        if any(e.has(sp.nan, sp.zoo) for e in (question.goal, *(c.margin for c in conditions))):
+            names = ", ".join(sorted(s.name for s in zeros)[:4])
             message = f"with 0 for {names} the question has no value"
             help = "give one of them another value"
             raise LawdslError(Diagnostic("F0503", message, help=help))
-        return found
+        return question
 
     @cached_property
-    def _places(self) -> tuple[Tape, list[sp.Symbol]]:
-        symbols = sorted(set().union(*(t.at.free_symbols for t in self.taken)), key=str)
-        return compile_tape([t.at for t in self.taken], symbols), symbols
+    def _law_input_tape(self) -> tuple[Tape, list[sp.Symbol]]:
+        symbols = sorted(
+            set().union(*(t.expression.free_symbols for t in self.law_inputs)), key=str
+        )
+        return compile_tape([t.expression for t in self.law_inputs], symbols), symbols
 
-    def places(self, values: Mapping[sp.Symbol, float]) -> list[float]:
-        """The variables of the laws where they are taken, in the order of `taken`; nan of those
+    def law_input_values(self, values: Mapping[sp.Symbol, float]) -> list[float]:
+        """The variables of the laws at these values, in the order of `law_inputs`; nan of those
         that depend on what has no value."""
-        if not self.taken:
+        if not self.law_inputs:
             return []
-        tape, symbols = self._places
+        tape, symbols = self._law_input_tape
         inputs = np.array([[values.get(s, np.nan)] for s in symbols], dtype=np.float64)
-        found: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
-        return found
+        numbers: list[float] = computed(tape, inputs.reshape(len(symbols), 1))[:, 0].tolist()
+        return numbers

@@ -34,7 +34,7 @@ class FitSource:
         law: the fitted law.
         values: of its parameters, in its units.
         fit: where the values are from; None where they were given as numbers.
-        at: index -> label, where the labels have fits of their own.
+        index_labels: index -> label, where the labels have fits of their own.
         rows: the indices of the law's rows, in their order.
         measured: variable -> label -> value, where the law measures it.
     """
@@ -43,14 +43,14 @@ class FitSource:
     law: Law
     values: Mapping[str, float]
     fit: Fit | None = field(default=None, repr=False)
-    at: Mapping[str, str] = field(default_factory=dict)
+    index_labels: Mapping[str, str] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """Of its rows; empty where there are no others."""
-        return ", ".join(self.at.values())
+        return ", ".join(self.index_labels.values())
 
     @cached_property
     def symbols(self) -> dict[str, sp.Symbol]:
@@ -65,10 +65,10 @@ class FitSource:
     def _own(self, quantity: Quantity) -> sp.Symbol:
         return sp.Symbol(f"{self.use}.{quantity.name}", **quantity.symbol.assumptions0)
 
-    def replacing(self, at: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+    def replacing(self, variables: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
         """What the law's symbols become in the question, its variables being given."""
-        own = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
-        return {**at, **own, **{q.symbol: self._own(q) for q in self.law.settings}}
+        parameters = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
+        return {**variables, **parameters, **{q.symbol: self._own(q) for q in self.law.settings}}
 
     def unprefixed(self, expression: sp.Expr) -> sp.Expr:
         """An expression of the question with parameters and settings called as the law does."""
@@ -86,30 +86,32 @@ class FitSource:
         """Shares that the law writes as 1 minus the others: a question has a name for them too."""
         return tuple(rest_shares(self.law))
 
-    def expression(self, at: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    def expression(self, variables: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The law at values of its variables, and of the shares that are left."""
         formula = self.law.declarations.output.formula
         assert formula is not None
-        own = self.law.to_sympy(formula, self.rests) if self.rests else self.law.expression
-        return own.xreplace(self.replacing(at))
+        law_expression = (
+            self.law.to_sympy(formula, self.rests) if self.rests else self.law.expression
+        )
+        return law_expression.xreplace(self.replacing(variables))
 
     def is_of(self, labels: Sequence[str]) -> bool:
         """Whether it is the fit of rows with these labels."""
         return all(
-            self.at.get(index, label) == label
+            self.index_labels.get(index, label) == label
             for index, label in zip(self.rows, labels, strict=True)
         )
 
     def constant(self, variable: str, labels: Sequence[str]) -> float | None:
         """The value of a variable that the labels alone determine; None of any other."""
-        places = dict(zip(self.rows, labels, strict=True))
-        for index, label in places.items():
+        label_of_index = dict(zip(self.rows, labels, strict=True))
+        for index, label in label_of_index.items():
             if variable.startswith(f"[{index} = "):
                 return float(variable == indicator(index, label))
         name, _, rest = variable.partition("[")
         if name in self.measured:
             label = rest.rstrip("]")
-            return self.measured[name][places.get(label, label)]
+            return self.measured[name][label_of_index.get(label, label)]
         return None
 
 
@@ -135,22 +137,22 @@ def fit_sources(question: Question, fits: Mapping[str, object]) -> FitSources:
         help = f"give it a fit of {law}: {missing[0]}=FIT.json"
         raise LawdslError(Diagnostic("F0501", message, help=help))
     labels = {s.over: s.labels for s in question.indices.values() if s.labels is not None}
-    found: list[FitSource] = []
+    sources: list[FitSource] = []
     for use, declared in question.uses.items():
         fit = fits[use]
         if isinstance(fit, Fits):
-            found += _label_sources(use, fit)
+            sources += _label_sources(use, fit)
             _merge_labels(labels, fit.labels, use)
         elif isinstance(fit, Fit):
-            found.append(_fit_source(use, fit))
+            sources.append(_fit_source(use, fit))
         elif isinstance(fit, Mapping):
-            found.append(_numeric_source(use, declared, fit))
+            sources.append(_numeric_source(use, declared, fit))
         else:
             message = f"what is given for `{use}` is no fit: {type(fit).__name__}"
             help = "give a fit, the path of one, or parameter -> value"
             raise LawdslError(Diagnostic("F0501", message, help=help))
-        if len(found[-1].rows) != len(row_indices(declared)):
-            message = f"`{use}` is a fit of {found[-1].law.name}, whose rows have other labels than those of {declared.name}"
+        if len(sources[-1].rows) != len(row_indices(declared)):
+            message = f"`{use}` is a fit of {sources[-1].law.name}, whose rows have other labels than those of {declared.name}"
             help = f"give it a fit of {declared.name}: {use}=FIT.json"
             raise LawdslError(Diagnostic("F0501", message, help=help))
     lacking = [s.over for s in question.indices.values() if s.over not in labels]
@@ -158,14 +160,14 @@ def fit_sources(question: Question, fits: Mapping[str, object]) -> FitSources:
         message = f"no fit of the question has the labels of {lacking[0]}"
         help = "give it fits of laws with index sets"
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    return FitSources(tuple(found), labels)
+    return FitSources(tuple(sources), labels)
 
 
 def _fit_source(use: str, fit: Fit, **labels: Any) -> FitSource:
     """A fit, or that of one label; a parameter that was chosen before the others, and whose errors
     are known, is one like these."""
     law = fit.read_law() if fit.spread is None else fit.law_of_spread()
-    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
     _check_fitted(law, values)
     return FitSource(use, law, {q.name: values[q.name] for q in law.parameters}, fit, **labels)
 
@@ -192,24 +194,26 @@ def _label_sources(use: str, fits: Fits) -> list[FitSource]:
     law = fits.read_law().declarations
     rows = (*law.output.indices, *law.output.rows)
     measured = fits.measured.values if fits.measured else {}
-    found = []
+    sources = []
     for part in fits.parts:
-        at = dict(part.law.instance.at) if part.law.instance else {}
-        found.append(_fit_source(use, part, at=at, rows=rows, measured=measured))
-    return found
+        index_labels = dict(part.law.instance.at) if part.law.instance else {}
+        sources.append(
+            _fit_source(use, part, index_labels=index_labels, rows=rows, measured=measured)
+        )
+    return sources
 
 
 def _merge_labels(
     labels: dict[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]], use: str
 ) -> None:
     """Add the labels of a fit; those of one set are the same in all fits."""
-    for over, own in more.items():
-        if over in labels and set(labels[over]) != set(own):
+    for over, set_labels in more.items():
+        if over in labels and set(labels[over]) != set(set_labels):
             message = f"`{use}` was fitted for other labels of {over} than those before it"
-            note = f"{', '.join(own)}; before it {', '.join(labels[over])}"
+            note = f"{', '.join(set_labels)}; before it {', '.join(labels[over])}"
             help = "give fits of the same domains"
             raise LawdslError(Diagnostic("F0501", message, notes=(note,), help=help))
-        labels.setdefault(over, own)
+        labels.setdefault(over, set_labels)
 
 
 def _numeric_source(use: str, declared: Declarations, values: Mapping[str, object]) -> FitSource:
@@ -256,12 +260,12 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
     Returns:
         The bounds by other parameters that they do not keep, which a law may do without: C > C0.
     """
-    known = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
-    known |= {q.symbol: sp.Float(q.value) for q in law.settings}
+    values_of = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
+    values_of |= {q.symbol: sp.Float(q.value) for q in law.settings}
     mistakes, without = [], []
     for quantity in law.parameters:
         for bound in quantity.bounds:
-            value, limit = known[quantity.symbol], bound.limit.xreplace(known)
+            value, limit = values_of[quantity.symbol], bound.limit.xreplace(values_of)
             if sp.Rel(value, limit, bound.relation) != sp.false:
                 continue
             text = f"{quantity.name} {bound.relation} {bound.text}"
@@ -287,12 +291,12 @@ def unit_factor(
     if unit is None or quantity.unit is None or unit == quantity.unit:
         return sp.S.One
     size, dimension = size_and_dimension(unit)
-    own, other = size_and_dimension(quantity.unit)
-    if dimension != other:
+    fitted_size, fitted_dimension = size_and_dimension(quantity.unit)
+    if dimension != fitted_dimension:
         message = (
             f"`{quantity.name}` of `{source.law.name}` is in {unit_text(quantity.unit)}, "
             f"that of the question in {unit_text(unit)}"
         )
         help = "use a fit of the law that the question names"
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    return sp.Rational(repr(size)) / sp.Rational(repr(own))
+    return sp.Rational(repr(size)) / sp.Rational(repr(fitted_size))

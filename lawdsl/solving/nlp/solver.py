@@ -232,7 +232,7 @@ class NlpSolver:
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
-        errors_known = self.noise.known(self._parameter_slopes(slopes)) and not self._on_kink(
+        errors_known = self.noise.is_known(self._parameter_slopes(slopes)) and not self._on_kink(
             all_values
         )
         diagnostics = answer_warnings(self.posed, all_values, errors_known)

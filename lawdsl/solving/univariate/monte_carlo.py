@@ -88,7 +88,7 @@ def sample_answers(state: SolverState, solution: UnivariateSolution) -> MonteCar
     x = x[usable]
     gradients = line_values.by_parameters[:count][..., usable]
     nearest = np.argmin(np.abs(x - solution.best.point))
-    if not state.noise.known(gradients[:, :, nearest].T):
+    if not state.noise.is_known(gradients[:, :, nearest].T):
         return None
     if state.kinks is None:
         shifted_values = line_values.values[:count][:, None, usable] + deviations @ gradients

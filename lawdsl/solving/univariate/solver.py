@@ -272,7 +272,7 @@ class UnivariateSolver:
     ) -> MissingInterval | None:
         """Why there is no interval of the unknown or the goal; None where nothing is missing."""
         if sample is None and self.noise.symbols:
-            errors_known = self.noise.known(
+            errors_known = self.noise.is_known(
                 line_values.by_parameters[: self.functions.count, :, 0].T
             )
             return MissingInterval.DERIVATIVE if errors_known else MissingInterval.ERRORS
