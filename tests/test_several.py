@@ -140,11 +140,11 @@ def test_seventeen_shares_and_thirteen_targets():
 
 def test_the_gap_bounds_what_is_lost_at_any_point():
     problem = mixture(2, 4, 3)
-    best_feasible = minimise(problem).value
+    least_value = minimise(problem).value
     for where in feasible_points(problem, 3, 30).T:
         here = kkt_point(problem, where)
         bound = duality_gap(problem, here)
-        assert bound is not None and bound >= here.values[0] - best_feasible > 0
+        assert bound is not None and bound >= here.values[0] - least_value > 0
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6, 1e-10])
@@ -302,15 +302,15 @@ def test_unknowns_over_many_decades():
     problem = NlpProblem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, [budget], {k: 1e21})
     found = minimise(problem)
     G = (0.34 * 406.4 / (0.28 * 410.7)) ** (1 / 0.62)
-    best_feasible = np.array([G * (1e21 / 6) ** (0.28 / 0.62), (1e21 / 6) ** (0.34 / 0.62) / G])
+    optimum = np.array([G * (1e21 / 6) ** (0.28 / 0.62), (1e21 / 6) ** (0.34 / 0.62) / G])
 
-    assert found.x == pytest.approx(best_feasible, rel=1e-9)
+    assert found.x == pytest.approx(optimum, rel=1e-9)
     assert found.active == ("budget",) and found.agreed == found.starts
     moved, value = sensitivities(problem, found, [k])[k]
-    assert moved == pytest.approx(best_feasible * np.array([0.28, 0.34]) / 0.62 / 1e21, rel=1e-6)
+    assert moved == pytest.approx(optimum * np.array([0.28, 0.34]) / 0.62 / 1e21, rel=1e-6)
     assert value == pytest.approx(
-        -0.34 * 406.4 / best_feasible[0] ** 0.34 * 0.28 / 0.62 / 1e21
-        - 0.28 * 410.7 / best_feasible[1] ** 0.28 * 0.34 / 0.62 / 1e21
+        -0.34 * 406.4 / optimum[0] ** 0.34 * 0.28 / 0.62 / 1e21
+        - 0.28 * 410.7 / optimum[1] ** 0.28 * 0.34 / 0.62 / 1e21
     )
 
 
@@ -325,8 +325,8 @@ def test_conditions_of_very_different_size_that_exclude_each_other():
     assert not found.feasible and set(found.conflict) == {"loss", "budget"}
     cheapest = minimise(NlpProblem(6 * N * D, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[:1]))
     assert told["budget", "constraint"] == pytest.approx(cheapest.value - 1e22, rel=1e-6)
-    best_feasible = minimise(NlpProblem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[1:]))
-    assert told["loss", "constraint"] == pytest.approx(best_feasible.value - 1.8, rel=1e-6)
+    lowest_loss = minimise(NlpProblem(loss, {N: (1e6, 1e12), D: (1e8, 1e14)}, conditions[1:]))
+    assert told["loss", "constraint"] == pytest.approx(lowest_loss.value - 1.8, rel=1e-6)
 
 
 def test_a_kink_is_found_and_not_proved():
