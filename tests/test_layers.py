@@ -30,7 +30,7 @@ ORDER = (
 )
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("core", "language", "messages", "fitting/options.py")
-NOT_LIGHT = ("core/functions.py", "core/distributions.py")
+NOT_LIGHT = ("core/distributions.py",)
 
 
 def room(path: Path) -> str:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed_leaves import OUTER, Leaves, Source
-from lawdsl.core.functions import CONSTANTS
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import IndexValue
 from lawdsl.language.tree import Formula
+from lawdsl.law.functions import CONSTANTS
 
 Array = NDArray[np.float64]
 Leaf = tuple[str, tuple[IndexValue | int, ...]]  # a name and its subscripts

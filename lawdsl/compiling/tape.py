@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.functions import NAMES
+from lawdsl.law.functions import NAMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,81 +1,168 @@
-"""What functions mean to the algebra: one row a function, read when laws are built and proved.
+"""What is known of the functions of the language: one row a function.
 
-The names of the language are a closed table (`lawdsl.language.keywords`); nothing is ever looked up by
-a name that a file brings in. How a function is computed stands beside the other operations, in
-`lawdsl.compiling`.
+A row says nothing of how a value is computed: that is looked up by the name of the row in an
+arithmetic, a name space as NumPy and `math` are (`value_in`). Derivatives are formulas in any
+arithmetic. So the language reads its names and arities here, and evaluators, units, signs, proofs
+and the rules of convexity their facts; no name that a file brings in is ever looked up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-import sympy as sp
+Arithmetic = Any
+"""A name space with functions of its own numbers by the names of rows, and `pi`."""
+
+End = int | Callable[[Arithmetic], Any] | None
+"""A bound of a range: a whole number, or a formula; None where there is none."""
+
+Formula = Callable[[Arithmetic, Any, Any], Any]
+"""An arithmetic, the argument and the value of the function to a number of that arithmetic."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Function:
-    """One function of one argument, continuous wherever it is defined.
+    """A function of one argument, continuous wherever it is defined.
 
     Attributes:
-        build: SymPy expression -> SymPy expression.
-        known_as: the SymPy class of what `build` returns; None where that is made of others.
-        domain: where it is defined: all, positive, nonnegative or nonzero.
-        divides_by: what it divides by, which must not be 0 either.
-        increasing: whether it is strictly increasing on its whole domain.
+        derivative: its derivative.
+        second: its second derivative, for a function of which SymPy writes derivatives in a form that
+            cancels or leaves the range of floats.
+        value: the function by others, for an arithmetic without a function of its name.
+        rational: the function on fractions, where its values are fractions too.
+        arity: how many arguments it takes.
+        domain: where it is defined.
+        outside: what is wrong with an argument outside the domain.
+        divides_by: the function that it divides by, which must not be 0 either.
+        monotone: 1 where it increases strictly on its whole domain, -1 where it decreases.
         zero: the only argument at which its value is 0; None where it has none, or several.
-        range: the least and the greatest value (None: unbounded); those of an increasing function
-            are also its limits at the ends of its domain.
+        range: the least and the greatest value; those of a monotone function are also its limits at
+            the ends of its domain.
         reached: whether the bounds of the range are values themselves.
+        smooth: whether it has all derivatives inside its domain.
         steps: of a function that is constant on either side of 0, its values there.
+        curvature: `convex` or `concave` on its domain; `exponential`: its logarithm is affine;
+            `logarithmic`: the inverse of that; `sigmoid`: increasing, convex below 0 and concave
+            above; `absolute`: its argument or the negative of it.
+        unit: that of its value. `pure`: it takes and gives numbers without a unit; `shift`: a change
+            of the unit of its argument adds a constant; `same`: that of its argument; `root`: the
+            square root of that.
     """
 
-    build: Callable[[Any], Any]
-    known_as: type[sp.Basic] | None = None
-    domain: str = "all"
-    divides_by: Callable[[Any], Any] | None = None
-    increasing: bool = False
+    derivative: Formula
+    second: Formula | None = None
+    value: Callable[[Arithmetic, Any], Any] | None = None
+    rational: Callable[[Any], Any] | None = None
+    arity: int = 1
+    domain: Literal["all", "positive", "nonnegative", "nonzero"] = "all"
+    outside: str = "it has no value here"
+    divides_by: str | None = None
+    monotone: Literal[-1, 0, 1] = 0
     zero: int | None = None
-    range: tuple[sp.Expr | None, sp.Expr | None] = (None, None)
+    range: tuple[End, End] = (None, None)
     reached: bool = False
+    smooth: bool = True
     steps: tuple[int, int] | None = None
+    curvature: (
+        Literal["convex", "concave", "exponential", "logarithmic", "sigmoid", "absolute"] | None
+    ) = None
+    unit: Literal["pure", "shift", "same", "root"] = "pure"
+
+    @property
+    def analytic(self) -> bool:
+        """Whether it is analytic on the whole real line."""
+        return self.smooth and self.domain == "all" and self.divides_by is None
 
 
-_ZERO, _ONE, _RIGHT = sp.S.Zero, sp.S.One, sp.pi / 2
+_NO_LOGARITHM = "only numbers above 0 have a logarithm"
+_NO_ROOT = "a negative number has no real square root"
 
 FUNCTIONS: dict[str, Function] = {
-    "exp": Function(sp.exp, sp.exp, increasing=True, range=(_ZERO, None)),
-    "log": Function(sp.log, sp.log, "positive", increasing=True, zero=1),
-    "log10": Function(lambda x: sp.log(x) / sp.log(10), None, "positive"),
-    "sqrt": Function(sp.sqrt, None, "nonnegative"),
-    "sin": Function(sp.sin, sp.sin, range=(-_ONE, _ONE), reached=True),
-    "cos": Function(sp.cos, sp.cos, range=(-_ONE, _ONE), reached=True),
-    "tan": Function(sp.tan, sp.tan, divides_by=sp.cos),
-    "atan": Function(sp.atan, sp.atan, increasing=True, zero=0, range=(-_RIGHT, _RIGHT)),
-    "tanh": Function(sp.tanh, sp.tanh, increasing=True, zero=0, range=(-_ONE, _ONE)),
-    "abs": Function(sp.Abs, sp.Abs, zero=0, range=(_ZERO, None), reached=True),
+    "exp": Function(
+        derivative=lambda m, x, y: y, monotone=1, range=(0, None), curvature="exponential"
+    ),
+    "log": Function(
+        derivative=lambda m, x, y: 1 / x,
+        domain="positive",
+        outside=_NO_LOGARITHM,
+        monotone=1,
+        zero=1,
+        curvature="logarithmic",
+        unit="shift",
+    ),
+    "log10": Function(
+        derivative=lambda m, x, y: 1 / (x * m.log(10)),
+        value=lambda m, x: m.log(x) / m.log(10),
+        domain="positive",
+        outside=_NO_LOGARITHM,
+        monotone=1,
+        zero=1,
+        curvature="logarithmic",
+        unit="shift",
+    ),
+    "sqrt": Function(
+        derivative=lambda m, x, y: 1 / (2 * y),
+        domain="nonnegative",
+        outside=_NO_ROOT,
+        monotone=1,
+        zero=0,
+        range=(0, None),
+        reached=True,
+        curvature="concave",
+        unit="root",
+    ),
+    "sin": Function(derivative=lambda m, x, y: m.cos(x), range=(-1, 1), reached=True),
+    "cos": Function(derivative=lambda m, x, y: -m.sin(x), range=(-1, 1), reached=True),
+    "tan": Function(derivative=lambda m, x, y: 1 + y**2, divides_by="cos"),
+    "atan": Function(
+        derivative=lambda m, x, y: 1 / (1 + x**2),
+        second=lambda m, x, y: -2 * x / (1 + x**2) / (1 + x**2),
+        monotone=1,
+        zero=0,
+        range=(lambda m: -m.pi / 2, lambda m: m.pi / 2),
+        curvature="sigmoid",
+    ),
+    "tanh": Function(  # not by 1 - y^2, which is 0 from 19 on
+        derivative=lambda m, x, y: 1 / (1 + m.sinh(x) ** 2),
+        second=lambda m, x, y: -2 * y / (1 + m.sinh(x) ** 2),
+        monotone=1,
+        zero=0,
+        range=(-1, 1),
+        curvature="sigmoid",
+    ),
+    "abs": Function(
+        derivative=lambda m, x, y: m.sign(x),
+        rational=lambda x: -x if x < 0 else x,
+        zero=0,
+        range=(0, None),
+        reached=True,
+        smooth=False,
+        curvature="absolute",
+        unit="same",
+    ),
 }
-"""The functions of the language. What is made of others (sqrt: a power) needs no more than a domain."""
+"""The functions of the language."""
 
 DERIVED: dict[str, Function] = {
-    "sign": Function(sp.sign, sp.sign, "nonzero", steps=(-1, 1)),
-    "step": Function(sp.Heaviside, sp.Heaviside, "nonzero", steps=(0, 1)),
+    "sign": Function(derivative=lambda m, x, y: 0, domain="nonzero", smooth=False, steps=(-1, 1)),
+    "step": Function(derivative=lambda m, x, y: 0, domain="nonzero", smooth=False, steps=(0, 1)),
 }
 """The derivatives of abs, min and max, which have no value at a kink."""
 
-EXTREMA: dict[str, type[sp.Basic]] = {"min": sp.Min, "max": sp.Max}
-"""The functions of several arguments."""
+EXTREMA = ("min", "max")
+"""The functions of several arguments, which each arithmetic has as operators."""
 
-NAMES: dict[type[sp.Basic], str] = {
-    **{f.known_as: name for name, f in (FUNCTIONS | DERIVED).items() if f.known_as is not None},
-    **{known_as: name for name, known_as in EXTREMA.items()},
-}
-"""SymPy class -> name."""
 
-ROWS: dict[type[sp.Basic], Function] = {
-    f.known_as: f for f in (*FUNCTIONS.values(), *DERIVED.values()) if f.known_as is not None
-}
-"""SymPy class -> its row."""
+def value_in(arithmetic: Arithmetic, name: str) -> Callable[[Any], Any]:
+    """A function of FUNCTIONS or DERIVED in an arithmetic.
 
-CONSTANTS = {"pi": sp.pi, "oo": sp.oo}
+    Raises:
+        AttributeError: neither the arithmetic nor the row has a way to compute it.
+    """
+    row = (FUNCTIONS | DERIVED)[name]
+    formula = row.value
+    if formula is None or hasattr(arithmetic, name):
+        return getattr(arithmetic, name)
+    return lambda x: formula(arithmetic, x)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from lawdsl.core.functions import EXTREMA, FUNCTIONS, value_in
 from lawdsl.language import size_limits
 from lawdsl.language.tree import (
     Aggregate,
@@ -147,44 +148,27 @@ def _power(node: Power, base: Value, exponent: Value) -> Value:
 
 
 def _call(node: Call, function: str, values: list[Fraction | float]) -> Value:
-    if function in _EXACT:
-        return _EXACT[function](values)
-    if function not in _FLOAT or len(values) != 1:
+    if function in EXTREMA:
+        return min(values) if function == "min" else max(values)
+    if function not in FUNCTIONS or len(values) != 1:
         return None
-    argument = values[0]
-    if function in ("log", "log10") and argument <= 0:
-        raise Undefined(node, "only numbers above 0 have a logarithm")
-    if function == "sqrt" and argument < 0:
-        raise Undefined(node, "a negative number has no real square root")
+    argument, row = values[0], FUNCTIONS[function]
+    if row.rational:
+        return row.rational(argument)
+    outside = argument <= 0 if row.domain == "positive" else argument < 0
+    if row.domain != "all" and outside:
+        raise Undefined(node, row.outside)
     try:
-        result = _FLOAT[function](float(argument))
+        result: float = value_in(math, function)(float(argument))
     except OverflowError:
         raise _beyond(node) from None
-    if function == "exp" and result == 0:
+    if result == row.range[0] == 0 and not row.reached:
         raise _beyond(node)
     return result
 
 
 def _magnitude(number: Fraction | float) -> Fraction | float:
     return -number if number < 0 else number
-
-
-_FLOAT = {
-    "exp": math.exp,
-    "log": math.log,
-    "log10": math.log10,
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "atan": math.atan,
-    "tanh": math.tanh,
-}
-_EXACT: dict[str, Callable[[list[Fraction | float]], Fraction | float]] = {
-    "abs": lambda values: _magnitude(values[0]),
-    "min": min,
-    "max": max,
-}
 
 
 def _bounded(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from lawdsl.core import units
+from lawdsl.core.functions import EXTREMA, FUNCTIONS
 from lawdsl.language.constants import Value, value
 from lawdsl.language.tree import (
     Aggregate,
@@ -26,6 +27,8 @@ from lawdsl.language.tree import (
 
 Powers = dict[str, Fraction] | None  # None: any unit
 UnitMistake = tuple[str, Formula, str]  # code, place, what is wrong
+
+POWERS = {"same": Fraction(1), "root": Fraction(1, 2)}  # of the unit of the argument
 
 
 def powers_in(
@@ -82,7 +85,7 @@ def _powers(
         case Aggregate(function, body):
             powers = inner(body)
             return powers if function == "sum" or not powers else None
-        case Call("min" | "max", arguments):
+        case Call(function, arguments) if function in EXTREMA:
             return _same([(a, inner(a)) for a in arguments], mistakes)
         case Product(factors):
             return _product([(sign, inner(factor)) for sign, factor in factors])
@@ -90,14 +93,13 @@ def _powers(
             below = inner(base)
             _pure(exponent, inner(exponent), "an exponent is", mistakes)
             return _raised(below, value(exponent, values))
-        case Call("abs", (argument,)):
-            return inner(argument)
-        case Call("sqrt", (argument,)):
-            return _raised(inner(argument), Fraction(1, 2))
         case Call(function, arguments):
+            unit = FUNCTIONS[function].unit if function in FUNCTIONS else "pure"
+            if unit in POWERS and len(arguments) == 1:
+                return _raised(inner(arguments[0]), POWERS[unit])
             for argument in arguments:
                 _pure(argument, inner(argument), f"{function} is taken of", mistakes)
-            return {} if arguments and function not in ("log", "log10") else None
+            return {} if arguments and unit != "shift" else None
     return None
 
 

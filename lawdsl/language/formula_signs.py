@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from lawdsl.core.functions import EXTREMA, FUNCTIONS
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.symbols import Symbol
@@ -112,20 +113,22 @@ def _sum(a: int, b: int) -> Sign:
 
 
 def _call(function: str, signs: list[Sign]) -> Sign:
-    first = signs[0] if signs else UNKNOWN
-    if function == "exp":
-        return POSITIVE
-    if function == "abs":
-        return frozenset(s * s for s in first)
-    if function in ("tanh", "atan"):
-        return first
-    if function == "sqrt":
-        return first if -1 not in first else UNKNOWN
-    if function in ("min", "max"):
+    if function in EXTREMA:
         inner = max if function == "max" else min
         low, high = inner(min(s) for s in signs), inner(max(s) for s in signs)
         return frozenset(range(low, high + 1))
-    return UNKNOWN
+    if function not in FUNCTIONS or not signs:
+        return UNKNOWN
+    row, (argument, *_) = FUNCTIONS[function], signs
+    if row.domain != "all" and -1 in argument:
+        return UNKNOWN
+    if row.zero == 0 and row.monotone:
+        return frozenset(row.monotone * s for s in argument)
+    if row.range[0] != 0:
+        return UNKNOWN
+    if row.zero == 0:
+        return frozenset(s * s for s in argument)
+    return frozenset({0, 1}) if row.reached else POSITIVE
 
 
 def known_signs_of(symbols: Mapping[str, Symbol], overrides: Mapping[str, float]) -> KnownSigns:

@@ -6,6 +6,7 @@ import difflib
 import itertools
 from collections.abc import Iterable
 
+from lawdsl.core import functions
 from lawdsl.core.losses import LOSSES
 
 SECTIONS = ("law", "question", "pipeline")
@@ -45,18 +46,8 @@ PLACED = {
 """Words that are names but in one place: in which statements, and behind which terminals."""
 
 FUNCTIONS = {
-    "exp": (1, 1),
-    "log": (1, 1),
-    "log10": (1, 1),
-    "sqrt": (1, 1),
-    "sin": (1, 1),
-    "cos": (1, 1),
-    "tan": (1, 1),
-    "atan": (1, 1),
-    "tanh": (1, 1),
-    "abs": (1, 1),
-    "min": (2, 8),
-    "max": (2, 8),
+    **{name: (row.arity, row.arity) for name, row in functions.FUNCTIONS.items()},
+    **dict.fromkeys(functions.EXTREMA, (2, 8)),
 }
 """Function names and how many arguments each takes; what they mean is `lawdsl.core.functions`."""
 

@@ -14,12 +14,13 @@ from typing import Protocol
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.functions import CONSTANTS, EXTREMA, FUNCTIONS, NAMES
+from lawdsl.core.functions import EXTREMA
 from lawdsl.core.time_limit import OutOfTime, time_limit, unstruck
 from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import POWER_BITS, Undefined, literal
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations
+from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY
 
 sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
 
@@ -85,11 +86,11 @@ class Building:
                 symbols = [self.law.symbols[n] for n in names]
                 return derivative(inner(tree.Name(tree.name_of(of))), *symbols)
             case tree.Call(function, arguments, keywords):
-                if function in FUNCTIONS:
+                if function in BUILD:
                     argument = self(arguments[0])
                     if function == "exp":
                         _refuse_large_powers(argument)
-                    return FUNCTIONS[function].build(argument)
+                    return BUILD[function](argument)
                 if function in EXTREMA:
                     return _extremum(function, *map(self, arguments))
                 return self._taken_at(function, keywords)
@@ -196,7 +197,7 @@ def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
 @lru_cache(maxsize=1024)
 def _extremum(name: str, *arguments: sp.Expr) -> sp.Expr:
     """A maximum or minimum. SymPy compares each pair of arguments, which takes milliseconds."""
-    return EXTREMA[name](*arguments)
+    return getattr(SYMPY, name)(*arguments)
 
 
 def _logarithm(e: sp.Expr) -> sp.Expr:

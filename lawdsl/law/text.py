@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from lawdsl.core.functions import NAMES
+from lawdsl.law.functions import NAMES
 
 LONG = 100  # bits of a number in a power that is written as a decimal
 DIGITS_BITS = 4000  # of a number that is written out; Python converts no more than 4,300 digits

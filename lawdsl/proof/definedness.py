@@ -19,6 +19,7 @@ from lawdsl.core.functions import FUNCTIONS
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula
+from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
@@ -300,7 +301,7 @@ class _Parts:
         if row.domain != "all":
             yield Doubt(node, shown, at, DOMAINS[row.domain], said)
         if row.divides_by is not None:
-            divisor = row.divides_by(at)
+            divisor = getattr(SYMPY, row.divides_by)(at)
             yield Doubt(node, shown, divisor, Sign.NONZERO, text(divisor))
 
     def _taken_at(

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import sympy as sp
 
-from lawdsl.core.functions import CONSTANTS
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim
 from lawdsl.law.algebra import merge_powers
+from lawdsl.law.functions import CONSTANTS
 from lawdsl.law.law import Bound, Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range, Relation, order

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.law.functions import ANALYTIC
 from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
@@ -25,7 +26,6 @@ SMALL, LARGE = 0.03, 30.0  # spread of a term inside a function, over the rows
 MANY = 5.0  # the largest spread of a sum of many terms
 ALIKE = 1e-9  # relative: sums of terms that move less are left alone
 CENTRE = 3.5  # the middle of what an exponential is taken of lies within ± this
-FUNCTIONS = (sp.exp, sp.tanh, sp.atan, sp.sin, sp.cos)
 
 
 def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) -> Array | None:
@@ -57,7 +57,7 @@ def _tells(
     on the data, or as a location of parameters of any sign."""
     for node in sp.preorder_traversal(expression):
         symbols = node.free_symbols
-        if isinstance(node, FUNCTIONS) and symbols & parameters:
+        if isinstance(node, ANALYTIC) and symbols & parameters:
             return True
         if isinstance(node, sp.Pow) and node.exp.free_symbols - parameters:
             if node.exp.free_symbols & parameters:
@@ -82,7 +82,7 @@ class _Reading:
         """Settle the parameters in a part of the formula."""
         if not node.free_symbols & self.numbers.keys():
             return
-        if isinstance(node, FUNCTIONS):
+        if isinstance(node, ANALYTIC):
             self._argument(node.args[0])
             return
         if isinstance(node, sp.Pow) and self._is_involved(node.exp):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.core.functions import ROWS
 from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.functions import ANALYTIC, RANGES, ROWS
 from lawdsl.law.text import text
 from lawdsl.proof.box import End
 from lawdsl.proof.rules.scaling import by_scaling
@@ -44,14 +44,16 @@ def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
         replaced = e.xreplace({part: value})
         if value in sp.diff(replaced, value).free_symbols:
             continue
-        one, other = (signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in row.range)
+        one, other = (
+            signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in RANGES[type(part)]
+        )
         found = _between(one, other, row.reached, row.reached)
         if found is not None:
             return found
     return None
 
 
-_BOUNDED = tuple(known_as for known_as, row in ROWS.items() if None not in row.range)
+_BOUNDED = tuple(known_as for known_as, ends in RANGES.items() if None not in ends)
 
 
 def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Sign | None:
@@ -189,10 +191,7 @@ def _analytic(e: sp.Expr) -> bool:
     if not e.args:
         return True
     plain = e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer and e.exp.is_positive)
-    return bool((plain or isinstance(e, _ANALYTIC)) and all(map(_analytic, e.args)))
-
-
-_ANALYTIC = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.atan)
+    return bool((plain or isinstance(e, ANALYTIC)) and all(map(_analytic, e.args)))
 
 
 def _open(end: End | None) -> bool:

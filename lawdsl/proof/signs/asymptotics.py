@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.core.functions import ROWS
 from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.functions import LIKE_ITS_ARGUMENT, ROWS, limit_at
 from lawdsl.proof.signs.sign import Sign
 
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
 DEPTH = 2  # of slopes within slopes
-
-_LIKE_ITS_ARGUMENT = (sp.sin, sp.tan, sp.atan, sp.tanh)  # f(0) = 0 and f'(0) = 1: f(u) ~ u at 0
 
 
 @dataclass(frozen=True)
@@ -254,16 +252,16 @@ class _Growing:
         way = None if inner is None else self.way(inner)
         if inner is None or row is None or way is None or row.steps is not None:
             return None
-        if way == -1 and isinstance(e, _LIKE_ITS_ARGUMENT):
+        if way == -1 and isinstance(e, LIKE_ITS_ARGUMENT):
             return inner
         if way == 1:
             side = self.signs.sign(inner.coefficient)
-            if not side.definite or not row.increasing:
+            if not side.definite or not row.monotone:
                 return None
-            value = row.range[1 if side == Sign.POSITIVE else 0]
+            value = limit_at(type(e), 1 if side == Sign.POSITIVE else -1)
         else:
             value = e.func(inner.coefficient if way == 0 else sp.S.Zero)
-        if value is None or not self.signs.sign(value).definite:
+        if value.is_infinite or not self.signs.sign(value).definite:
             return None
         return Growth(value)
 

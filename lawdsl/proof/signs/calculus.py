@@ -14,8 +14,8 @@ import sympy as sp
 from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.core.functions import ROWS
 from lawdsl.law.algebra import merge_powers
+from lawdsl.law.functions import RANGES, ROWS, SYMPY
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, End, Range
 from lawdsl.proof.rules.cases import by_cases, by_order, by_sides
@@ -389,13 +389,15 @@ class Signs:
         return Sign.UNKNOWN
 
     def _function(self, e: sp.Expr) -> Sign:
-        """What the function's row says: its domain, its range, its zero, that it is increasing."""
+        """What the function's row says: its domain, its range, its zero, that it is monotone."""
         row, x = ROWS[type(e)], e.args[0]
         inside = Sign.REAL if row.domain == "all" and self.finite(x) else self.sign(x)
         if not inside.within(DOMAINS[row.domain]):
             return Sign.UNKNOWN
-        if row.divides_by and not self.sign(row.divides_by(x)).within(Sign.NONZERO):
-            return Sign.UNKNOWN
+        if row.divides_by is not None:
+            divisor = getattr(SYMPY, row.divides_by)(x)
+            if not self.sign(divisor).within(Sign.NONZERO):
+                return Sign.UNKNOWN
         if isinstance(e, PERIODIC):
             return by_half_turns(self, e)
         if row.steps is not None:
@@ -404,15 +406,15 @@ class Signs:
                 found |= self._number(sp.Integer(value)) if side in inside else Sign.NONE
             return found
         found = Sign.REAL
-        low, high = row.range
+        low, high = RANGES[type(e)]
         if low is not None:
             found &= above(self._number(low), row.reached)
         if high is not None:
             found &= below(self._number(high), row.reached)
         if row.zero is not None:
             beyond = self.sign(x - row.zero)
-            if row.increasing:
-                found &= beyond
+            if row.monotone:
+                found &= beyond if row.monotone > 0 else -beyond
             elif beyond.within(Sign.NONZERO):
                 found &= Sign.NONZERO
         return found

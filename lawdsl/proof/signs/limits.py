@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from lawdsl.core.functions import ROWS, Function
+from lawdsl.core.functions import Function
 from lawdsl.law.algebra import merge_powers
+from lawdsl.law.functions import ROWS, limit_at
 from lawdsl.proof.signs.asymptotics import limit_of
 from lawdsl.proof.signs.sign import Sign
 
@@ -186,7 +187,7 @@ def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) ->
 
 
 def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Expr | None:
-    """At a finite value f is continuous; an increasing f goes to the ends of its range."""
+    """At a finite value f is continuous; a monotone f goes to the ends of its range."""
     if row.steps is not None and not signs.sign(inside).within(Sign.NONZERO):
         return _on_one_side(signs, row, e.args[0], inside)
     if not inside.is_infinite:
@@ -194,12 +195,12 @@ def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Ex
         if signs.finite(value):
             return value
         at_edge = row.domain == "positive" and inside.is_zero
-        if at_edge and row.increasing and signs.sign(e.args[0]) == Sign.POSITIVE:
-            return _bound(row.range[0], -sp.oo)
+        if at_edge and row.monotone and signs.sign(e.args[0]) == Sign.POSITIVE:
+            return limit_at(type(e), -1)
         return None
-    if row.increasing and (inside == sp.oo or row.domain == "all"):
-        return _bound(row.range[1], sp.oo) if inside == sp.oo else _bound(row.range[0], -sp.oo)
-    if row.known_as is sp.Abs:
+    if row.monotone and (inside == sp.oo or row.domain == "all"):
+        return limit_at(type(e), 1 if inside == sp.oo else -1)
+    if isinstance(e, sp.Abs):
         return sp.oo
     return None
 
@@ -213,7 +214,3 @@ def _on_one_side(signs: Signs, row: Function, argument: sp.Expr, inside: sp.Expr
     if not inside.is_zero or not side.definite:
         return None
     return sp.Integer(row.steps[1 if side == Sign.POSITIVE else 0])
-
-
-def _bound(value: sp.Expr | None, infinite: sp.Expr) -> sp.Expr:
-    return infinite if value is None else value

@@ -1,0 +1,69 @@
+"""The functions of the language in SymPy: its classes, and what their rows say in its numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, End, Function, value_in
+
+
+class _SymPy:
+    """SymPy as an arithmetic: the names that it spells in another way."""
+
+    abs, step, min, max = sp.Abs, sp.Heaviside, sp.Min, sp.Max
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sp, name)
+
+
+SYMPY: Any = _SymPy()
+CONSTANTS = {"pi": sp.pi, "oo": sp.oo}
+BUILD = {name: value_in(SYMPY, name) for name in FUNCTIONS}
+"""Name -> SymPy expression to SymPy expression."""
+
+_CLASSES = {name: getattr(SYMPY, name, None) for name in (*FUNCTIONS, *DERIVED)}
+
+ROWS: dict[type[sp.Basic], Function] = {
+    known_as: (FUNCTIONS | DERIVED)[name]
+    for name, known_as in _CLASSES.items()
+    if isinstance(known_as, type)
+}
+"""SymPy class -> its row. What SymPy makes of others (sqrt: a power) has none."""
+
+NAMES: dict[type[sp.Basic], str] = {
+    **{known_as: name for name, known_as in _CLASSES.items() if known_as in ROWS},
+    **{getattr(SYMPY, name): name for name in EXTREMA},
+}
+"""SymPy class -> name."""
+
+
+def _number(end: End) -> sp.Expr | None:
+    if end is None:
+        return None
+    return end(SYMPY) if callable(end) else sp.Integer(end)
+
+
+RANGES: dict[type[sp.Basic], tuple[sp.Expr | None, sp.Expr | None]] = {
+    known_as: (_number(row.range[0]), _number(row.range[1])) for known_as, row in ROWS.items()
+}
+"""SymPy class -> its least and its greatest value; None where there is none."""
+
+ANALYTIC = tuple(known_as for known_as, row in ROWS.items() if row.analytic)
+"""The functions that are analytic on the whole real line."""
+
+LIKE_ITS_ARGUMENT = tuple(
+    known_as
+    for known_as, row in ROWS.items()
+    if known_as(0) == 0 and row.derivative(SYMPY, sp.S.Zero, sp.S.Zero) == 1
+)
+"""The functions with f(0) = 0 and f'(0) = 1: f(u) ~ u where u goes to 0."""
+
+
+def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
+    """What a monotone function tends to at the lower (side -1) or upper end (1) of its domain."""
+    low, high = RANGES[function]
+    if ROWS[function].monotone == side:
+        return sp.oo if high is None else high
+    return -sp.oo if low is None else low
