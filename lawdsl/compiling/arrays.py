@@ -8,33 +8,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.compiling.tape import Tape
+from lawdsl.core.functions import Formula, value_in
+from lawdsl.law.functions import NAMES, ROWS
 
 Array = NDArray[np.float64]
+
+
+class _Arrays:
+    """NumPy as an arithmetic, with SciPy for what it lacks."""
+
+    def step(self, x: Array) -> Array:
+        return np.heaviside(x, 0.5)
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np, name):
+            return getattr(np, name)
+        from scipy import special  # it takes a while to load, and NumPy has the usual functions
+
+        return getattr(special, name)
+
+
+ARRAYS: Any = _Arrays()
+
+
+def _slope(name: str, formula: Formula) -> Callable[[Array], Array]:
+    value = value_in(ARRAYS, name)
+    return lambda x: formula(ARRAYS, x, value(x))
 
 
 VALUES: dict[str, Callable[..., Array]] = {
     "add": lambda *x: reduce(np.add, x),
     "multiply": lambda *x: reduce(np.multiply, x),
     "power": np.power,
-    "exp": np.exp,
-    "log": np.log,
     "finite log": lambda x: np.log(np.where(x == 0, 1.0, x)),
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "atan": np.arctan,
-    "tanh": np.tanh,
-    "abs": np.abs,
     "min": lambda *x: reduce(np.minimum, x),
     "max": lambda *x: reduce(np.maximum, x),
-    "sign": np.sign,
-    "step": lambda x: np.heaviside(x, 0.5),
+    **{NAMES[function]: value_in(ARRAYS, NAMES[function]) for function in ROWS},
 }
+
+SLOPES: dict[str, Callable[[Array], Array]] = {
+    f"{NAMES[function]}{mark}": _slope(NAMES[function], formula)
+    for function, row in ROWS.items()
+    for mark, formula in (("'", row.derivative), ("''", row.second))
+    if row.second is not None and formula is not None
+}
+"""First and second derivatives, where a law is not derived by SymPy's own formulas."""
 
 
 def evaluate(tape: Tape, inputs: Sequence[ArrayLike]) -> list[Array]:

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.arrays import VALUES
+from lawdsl.compiling.arrays import ARRAYS, VALUES
 from lawdsl.compiling.tape import Tape
+from lawdsl.core.functions import Function
+from lawdsl.law.functions import NAMES, ROWS
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -55,23 +57,18 @@ def _first(x: Array, result: Array) -> Array:
     return (reached & (np.cumsum(reached, axis=0) == 1)).astype(np.float64)
 
 
+def _of_function(row: Function) -> Rule:
+    return lambda x, y: row.derivative(ARRAYS, x, y[None])
+
+
 RULES: dict[str, Rule] = {
     "add": lambda x, y: np.ones_like(x),
     "multiply": _others,
     "power": _of_power,
-    "exp": lambda x, y: y[None],
-    "log": lambda x, y: 1 / x,
     "finite log": lambda x, y: np.where(x == 0, 0.0, 1 / np.where(x == 0, 1.0, x)),
-    "sin": lambda x, y: np.cos(x),
-    "cos": lambda x, y: -np.sin(x),
-    "tan": lambda x, y: 1 + np.square(y)[None],
-    "atan": lambda x, y: 1 / (1 + x * x),
-    "tanh": lambda x, y: 1 / np.square(np.cosh(x)),
-    "abs": lambda x, y: np.sign(x),
     "min": _first,
     "max": _first,
-    "sign": lambda x, y: np.zeros_like(x),
-    "step": lambda x, y: np.zeros_like(x),
+    **{NAMES[function]: _of_function(row) for function, row in ROWS.items()},
 }
 
 

@@ -15,7 +15,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.compiling.arrays import ARRAYS
 from lawdsl.compiling.indexed_leaves import OUTER, Leaves, Source
+from lawdsl.core.functions import FUNCTIONS, value_in
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import IndexValue
@@ -26,20 +28,7 @@ Array = NDArray[np.float64]
 Leaf = tuple[str, tuple[IndexValue | int, ...]]  # a name and its subscripts
 Step = tuple[str, tuple[int, ...], object]  # operation, earlier results, what else it needs
 
-Derive = Callable[[Array, Array], Array]  # argument and result -> derivative
-
-FUNCTIONS: dict[str, tuple[Callable[[Array], Array], Derive]] = {
-    "exp": (np.exp, lambda x, y: y),
-    "log": (np.log, lambda x, y: 1 / x),
-    "log10": (np.log10, lambda x, y: 1 / (x * np.log(10))),
-    "sqrt": (np.sqrt, lambda x, y: 0.5 / y),
-    "sin": (np.sin, lambda x, y: np.cos(x)),
-    "cos": (np.cos, lambda x, y: -np.sin(x)),
-    "tan": (np.tan, lambda x, y: 1 + y * y),
-    "atan": (np.arctan, lambda x, y: 1 / (1 + x * x)),
-    "tanh": (np.tanh, lambda x, y: 1 - y * y),
-    "abs": (np.abs, lambda x, y: np.sign(x)),
-}
+VALUES = {name: value_in(ARRAYS, name) for name in FUNCTIONS}
 PICKED = {"min": np.minimum, "max": np.maximum}
 
 
@@ -161,7 +150,7 @@ class Indexed:
                 case _ if op in PICKED:
                     value = PICKED[op](own[0], own[1])
                 case _:
-                    value = FUNCTIONS[op][0](own[0])
+                    value = VALUES[op](own[0])
             found.append(value)
         return found
 
@@ -230,7 +219,7 @@ def _backwards(
         case _ if op in PICKED:
             first = result == own[0]
             return [_times(pull, first * 1.0, own[0]), _times(pull, ~first * 1.0, own[1])]
-    return [_times(pull, FUNCTIONS[op][1](own[0], result), own[0])]
+    return [_times(pull, FUNCTIONS[op].derivative(ARRAYS, own[0], result), own[0])]
 
 
 def _inner(x: Array) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.law.functions import NAMES
+from lawdsl.law.functions import BY_ROW, NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ OPERATIONS: dict[type[sp.Basic], str] = {
 """SymPy class -> operation. What is not here cannot be computed with."""
 
 
+SLOPES: dict[type[sp.Basic], str] = {
+    known_as: NAMES[function] + "'" * order
+    for function, (_, *derivatives) in BY_ROW.items()
+    for order, known_as in enumerate(derivatives, start=1)
+}
+"""SymPy class -> operation, of derivatives of laws: they are computed on arrays only."""
+
+
 def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) -> Tape:
     """Write expressions as one tape.
 
@@ -84,6 +92,8 @@ def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) ->
             op = OPERATIONS[type(node)]
             parts = node.args[:1] if op == "step" else node.args
             made = Instruction(op, tuple(emit(part) for part in parts))
+        elif type(node) in SLOPES:
+            made = Instruction(SLOPES[type(node)], (emit(node.args[0]),))
         else:
             message = f"`{node}` has no real value"
             raise LawdslError(Diagnostic("L0501", message, help="correct the formula"))

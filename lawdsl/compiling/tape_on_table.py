@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.arrays import VALUES
+from lawdsl.compiling.arrays import SLOPES, VALUES
 from lawdsl.compiling.distinct_rows import EVERY_ROW, Index, Support, Table
 from lawdsl.compiling.tape import Instruction, Tape
 
@@ -121,7 +121,7 @@ class Program:
             whole = frozenset().union(*(s for s in supports if s))
             whole = whole if self.table.distinct(whole)[1] is not None else None
         spread = tuple((k, self._index(self.steps[k].support, whole)) for k in arguments)
-        apply = PAIRS[op] if len(arguments) == 2 else VALUES[op]
+        apply = PAIRS[op] if len(arguments) == 2 else (VALUES.get(op) or SLOPES[op])
         return self._add(Step(apply, spread, 0, whole))
 
     def _index(self, own: Support, whole: Support) -> Index | None:

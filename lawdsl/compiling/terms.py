@@ -16,6 +16,7 @@ import sympy as sp
 
 from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
 from lawdsl.law.algebra import derivative
+from lawdsl.law.functions import BY_ROW
 
 Term = tuple[int, int]  # number of the parameter that multiplies, ONE for none; number of an output
 Sum = tuple[Term, ...]
@@ -72,10 +73,12 @@ def parts_of(
     pieces += [derivative(expression, parameters[j]) for j in linear]
     terms = [sp.Add.make_args(piece) for piece in pieces]
     moving = [k for k in range(len(parameters)) if k not in linear]
-    found = _Outputs(frozenset(variables))
+    found = _Outputs(frozenset(variables), expression.has(*BY_ROW))
 
     columns = [found.sum([(ONE, own)]) for own in terms]
     counts = [len(found.each)]
+    if found.by_row:
+        terms = [[_by_row(term) for term in own] for own in terms]
     within = {term: term.free_symbols for own in terms for term in own}
 
     def slope(term: sp.Expr, k: int) -> sp.Expr:
@@ -106,10 +109,15 @@ def parts_of(
 
 
 class _Outputs:
-    """The outputs that sums are made of: one for each set of variables in a sum."""
+    """The outputs that sums are made of: one for each set of variables in a sum.
 
-    def __init__(self, variables: frozenset[sp.Symbol]) -> None:
-        self.variables = variables
+    Args:
+        variables: the inputs that differ from row to row.
+        by_row: whether functions that SymPy derives by their rows occur.
+    """
+
+    def __init__(self, variables: frozenset[sp.Symbol], by_row: bool) -> None:
+        self.variables, self.by_row = variables, by_row
         self.each: dict[sp.Expr, int] = {}
 
     def sum(self, groups: Iterable[tuple[int, Iterable[sp.Expr]]]) -> Sum:
@@ -117,7 +125,7 @@ class _Outputs:
         terms = []
         for factor, parts in groups:
             merged: dict[frozenset[sp.Symbol], sp.Expr] = {}
-            for part in parts:
+            for part in map(_by_name, parts) if self.by_row else parts:
                 support = frozenset(part.free_symbols & self.variables)
                 merged[support] = merged.get(support, sp.S.Zero) + part
             kept = [part for part in merged.values() if part != 0]
@@ -127,6 +135,22 @@ class _Outputs:
 
 def _derivative(part: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return derivative(part, symbol) if part.has(symbol) else sp.S.Zero
+
+
+def _by_row(term: sp.Expr) -> sp.Expr:
+    """With the functions that SymPy derives by their rows."""
+    for function, (own, *_) in BY_ROW.items():
+        if term.has(function):
+            term = term.replace(function, own)
+    return term
+
+
+def _by_name(part: sp.Expr) -> sp.Expr:
+    """With SymPy's own functions, so that equal parts are computed once."""
+    for function, (own, *_) in BY_ROW.items():
+        if part.has(own):
+            part = part.replace(own, function)
+    return part
 
 
 def _finite(part: sp.Expr) -> sp.Expr:

@@ -118,7 +118,7 @@ FUNCTIONS: dict[str, Function] = {
     "tan": Function(derivative=lambda m, x, y: 1 + y**2, divides_by="cos"),
     "atan": Function(
         derivative=lambda m, x, y: 1 / (1 + x**2),
-        second=lambda m, x, y: -2 * x / (1 + x**2) / (1 + x**2),
+        second=lambda m, x, y: -2 * (x / (1 + x**2)) / (1 + x**2),
         monotone=1,
         zero=0,
         range=(lambda m: -m.pi / 2, lambda m: m.pi / 2),

@@ -67,3 +67,17 @@ def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
     if ROWS[function].monotone == side:
         return sp.oo if high is None else high
     return -sp.oo if low is None else low
+
+
+def _derived_by_row(function: type[sp.Basic]) -> tuple[type[sp.Basic], ...]:
+    """A function that SymPy derives by the row: the function, its first and its second derivative."""
+    name = NAMES[function]
+    second = type(f"{name}_second", (sp.Function,), {})
+    first = type(f"{name}_first", (sp.Function,), {"fdiff": lambda e, _=1: second(*e.args)})
+    return type(name, (function,), {"fdiff": lambda e, _=1: first(*e.args)}), first, second
+
+
+BY_ROW = {
+    function: _derived_by_row(function) for function, row in ROWS.items() if row.second is not None
+}
+"""SymPy class -> the same function, and its derivatives as functions of their own."""
