@@ -14,6 +14,8 @@ import sympy as sp
 from flint import arb, fmpq
 
 from lawdsl.compiling.tape import Tape
+from lawdsl.core.functions import value_in
+from lawdsl.law.functions import NAMES, ROWS
 
 Ball = Any  # arb: python-flint has no types
 
@@ -111,37 +113,38 @@ def _sign(x: Ball) -> int:
     return 1 if x > 0 else -1
 
 
+class _Balls:
+    """Arb as an arithmetic: its functions are methods of its numbers."""
+
+    @property
+    def pi(self) -> Ball:
+        return arb.pi()
+
+    def abs(self, x: Ball) -> Ball:
+        return x * _sign(x)
+
+    def sign(self, x: Ball) -> Ball:
+        return arb(_sign(x))
+
+    def step(self, x: Ball) -> Ball:
+        return arb((1 + _sign(x)) // 2)
+
+    def __getattr__(self, name: str) -> Callable[[Any], Ball]:
+        method = getattr(arb, name)
+        return lambda x: method(x if isinstance(x, arb) else arb(x))
+
+
+BALLS: Any = _Balls()
+
 VALUES: dict[str, Callable[..., Ball]] = {
     "add": lambda *x: reduce(lambda a, b: a + b, x),
     "multiply": lambda *x: reduce(lambda a, b: a * b, x),
     "power": lambda x, y: x**y,
-    "exp": lambda x: x.exp(),
-    "log": lambda x: x.log(),
-    "sin": lambda x: x.sin(),
-    "cos": lambda x: x.cos(),
-    "tan": lambda x: x.tan(),
-    "atan": lambda x: x.atan(),
-    "tanh": lambda x: x.tanh(),
-    "abs": lambda x: x * _sign(x),
     "min": lambda *x: reduce(lambda a, b: _chosen(a, b, False), x),
     "max": lambda *x: reduce(lambda a, b: _chosen(a, b, True), x),
-    "sign": lambda x: arb(_sign(x)),
-    "step": lambda x: arb((1 + _sign(x)) // 2),
+    **{NAMES[function]: value_in(BALLS, NAMES[function]) for function in ROWS},
 }
-
-SLOPES: dict[str, Callable[[Ball, Ball], Ball]] = {
-    "exp": lambda x, y: y,
-    "log": lambda x, y: 1 / x,
-    "sin": lambda x, y: x.cos(),
-    "cos": lambda x, y: -x.sin(),
-    "tan": lambda x, y: 1 + y * y,
-    "atan": lambda x, y: 1 / (1 + x * x),
-    "tanh": lambda x, y: 1 / x.cosh() ** 2,
-    "abs": lambda x, y: arb(_sign(x)),
-    "sign": lambda x, y: arb(0),
-    "step": lambda x, y: arb(0),
-}
-"""Functions of one argument: slope from the argument and the value."""
+SLOPES = {NAMES[function]: row.derivative for function, row in ROWS.items()}
 
 
 def _parts(op: str, given: list[Ball], at: Ball, wanted: list[bool]) -> list[Ball]:
@@ -161,4 +164,4 @@ def _parts(op: str, given: list[Ball], at: Ball, wanted: list[bool]) -> list[Bal
         ]
     if op in ("min", "max"):
         return [arb(1) if x is at else arb(0) for x in given]
-    return [SLOPES[op](given[0], at)]
+    return [arb(SLOPES[op](BALLS, given[0], at))]

@@ -26,6 +26,7 @@ from lawdsl.compiling.intervals import (
     sign_of,
 )
 from lawdsl.compiling.tape import Tape
+from lawdsl.core.functions import FUNCTIONS
 
 BITS = 170  # of an end point where a point is verified: 50 digits
 SHORT = 2000  # bits of a fraction that is kept exact
@@ -265,7 +266,7 @@ _EXACT: dict[str, Callable[..., Fraction | None]] = {
     "add": lambda *x: sum(x, Fraction(0)),
     "multiply": lambda *x: reduce(lambda a, b: a * b, x),
     "power": _power,
-    "abs": abs,
     "min": min,
     "max": max,
+    **{name: row.rational for name, row in FUNCTIONS.items() if row.rational is not None},
 }

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 import flint
 from flint import arb
 
+from lawdsl.compiling.balls import BALLS
+from lawdsl.core.functions import Function, value_in
 from lawdsl.core.time_limit import unstruck
+from lawdsl.law.functions import NAMES, ROWS
 
 ZERO, ONE = arb(0), arb(1)
 INFINITY, MINUS_INFINITY = arb.pos_inf(), arb.neg_inf()
@@ -159,52 +162,49 @@ def _inverse(x: Any, side: int) -> Any:
     return (INFINITY if side > 0 else MINUS_INFINITY) if x == 0 else 1 / x
 
 
-def _increasing(function: Callable[[Any], Any]) -> Callable[[Interval], Interval]:
-    """An increasing function: its end points bound it."""
+def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
+    """A function without a kink or a pole, cut to its range, where that is of whole numbers."""
+    value = value_in(BALLS, name)
+    without_zero, everywhere = row.domain == "positive", row.domain == "all"
+    low, high = (None if callable(end) or end is None else arb(end) for end in row.range)
 
-    def computed(x: Interval) -> Interval:
-        return Interval(function(x.low).lower(), function(x.high).upper())
+    def cut(least: Any, greatest: Any) -> Interval:
+        least, greatest = least.lower(), greatest.upper()
+        return Interval(
+            low if low is not None and least < low else least,
+            high if high is not None and greatest > high else greatest,
+        )
 
-    return computed
+    def bound(side: int) -> Any:
+        end = row.range[side > 0]
+        if end is None:
+            return INFINITY if side > 0 else MINUS_INFINITY
+        return end(BALLS) if callable(end) else arb(end)
 
+    def at(x: Any) -> Any:
+        if x.is_finite() and not (without_zero and x == 0):
+            return value(x)
+        return bound(row.monotone if x > 0 else -row.monotone)
 
-def _log(x: Any) -> Any:
-    if x < 0:
-        raise NoInterval
-    return MINUS_INFINITY if x == 0 else x.log()
+    def monotone(x: Interval) -> Interval:
+        if not everywhere and x.low < 0:
+            raise NoInterval
+        return cut(at(x.low), at(x.high)) if row.monotone > 0 else cut(at(x.high), at(x.low))
 
-
-def _exp(x: Interval) -> Interval:
-    """Increasing, and positive also where it is too large for a number."""
-    low, high = (y.exp() if y.is_finite() else (INFINITY if y > 0 else ZERO) for y in x)
-    return Interval(most([ZERO, low.lower()]), high.upper())
-
-
-def _atan(x: Any) -> Any:
-    return x.atan() if x.is_finite() else (arb.pi() / 2 if x > 0 else -arb.pi() / 2)
-
-
-def _tanh(x: Any) -> Any:
-    return x.tanh() if x.is_finite() else (ONE if x > 0 else -ONE)
-
-
-def _wave(function: Callable[[Any], Any]) -> Callable[[Interval], Interval]:
-    """A sine or cosine, on the ball around the interval, and between -1 and 1 in any case."""
-
-    def computed(x: Interval) -> Interval:
+    def by_ball(x: Interval) -> Interval:
+        if not everywhere and x.low < 0:
+            raise NoInterval
         if not (x.low.is_finite() and x.high.is_finite()):
-            return Interval(-ONE, ONE)
-        ball = function(x.low.union(x.high))
-        return Interval(most([-ONE, ball.lower()]), least([ONE, ball.upper()]))
+            return Interval(bound(-1), bound(1))
+        ball = value(x.low.union(x.high))
+        return cut(ball, ball)
 
-    return computed
-
-
-_sin, _cos = _wave(lambda x: x.sin()), _wave(lambda x: x.cos())
+    return monotone if row.monotone else by_ball
 
 
 def _tan(x: Interval) -> Interval:
-    if _cos(x).low <= 0 <= _cos(x).high:
+    cosine = OPERATIONS["cos"](x)
+    if cosine.low <= 0 <= cosine.high:
         raise NoInterval
     return Interval(x.low.tan().lower(), x.high.tan().upper())
 
@@ -242,20 +242,18 @@ def _step(before: int, after: int) -> Callable[[Interval], Interval]:
     return stepping
 
 
+def _of_function(name: str, row: Function) -> Callable[[Interval], Interval]:
+    own = {"abs": _absolute, "tan": _tan}
+    if row.steps is not None:
+        return _step(*row.steps)
+    return own[name] if name in own else _of_row(name, row)
+
+
 OPERATIONS: dict[str, Callable[..., Interval]] = {
     "add": lambda *x: reduce(add, x),
     "multiply": lambda *x: reduce(multiply, x),
     "power": _power,
-    "exp": _exp,
-    "log": _increasing(_log),
-    "sin": _sin,
-    "cos": _cos,
-    "tan": _tan,
-    "atan": _increasing(_atan),
-    "tanh": _increasing(_tanh),
-    "abs": _absolute,
     "min": lambda *x: Interval(least([v.low for v in x]), least([v.high for v in x])),
     "max": lambda *x: Interval(most([v.low for v in x]), most([v.high for v in x])),
-    "sign": _step(-1, 1),
-    "step": _step(0, 1),
+    **{NAMES[function]: _of_function(NAMES[function], row) for function, row in ROWS.items()},
 }

@@ -8,13 +8,14 @@ rows, from which bounds of the unknowns follow, are evaluated in the same way, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from lawdsl.compiling.interval_derivatives import derivative
 from lawdsl.compiling.interval_evaluation import BITS, evaluate
 from lawdsl.compiling.intervals import (
     OPERATIONS,
@@ -26,6 +27,7 @@ from lawdsl.compiling.intervals import (
     sign_of,
 )
 from lawdsl.compiling.tape import Instruction, Tape
+from lawdsl.core.functions import EXTREMA, FUNCTIONS
 
 if TYPE_CHECKING:
     from lawdsl.solving.nlp.problem import NlpProblem
@@ -34,7 +36,7 @@ Array = NDArray[np.float64]
 
 BOUND_WIDENING = 1e-6  # of its range: float64 has tightened a bound to within much less
 PRECISION_BITS = 60  # bits: an interval as narrow as this part of its size has one float64
-KINKED = ("abs", "min", "max")
+KINKED = (*EXTREMA, *(name for name, row in FUNCTIONS.items() if not row.smooth))
 ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
@@ -205,7 +207,7 @@ def _rounded_row(
 
 def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
     """Whether a modulus, maximum or minimum may have a kink at a point."""
-    if op == "abs":
+    if op not in EXTREMA:
         return sign_of(arguments[0]) not in (1, -1)
     chosen = arguments[_certain_extremum(op, arguments)]
     return any(
@@ -310,11 +312,9 @@ def _partial(
             less = add(exponent, Interval(arb(-1), arb(-1)))
             return multiply(exponent, OPERATIONS["power"](base, less))
         return multiply(result, OPERATIONS["log"](base))
-    if step.op in ("min", "max"):
+    if step.op in EXTREMA:
         return ONE if position == _certain_extremum(step.op, arguments) else ZERO
-    if step.op in PARTIALS:
-        return PARTIALS[step.op](arguments[0], result)
-    raise NoInterval
+    return derivative(step.op, arguments[0], result)
 
 
 def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
@@ -331,32 +331,5 @@ def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
     raise NoInterval
 
 
-def _inverse(x: Interval) -> Interval:
-    return OPERATIONS["power"](x, Interval(arb(-1), arb(-1)))
-
-
-def _square(x: Interval) -> Interval:
-    return OPERATIONS["power"](x, Interval(arb(2), arb(2)))
-
-
 def _negative(x: Interval) -> Interval:
     return Interval(-x.high, -x.low)
-
-
-def _certain_sign(x: Interval) -> Interval:
-    sign = sign_of(x)
-    if sign is None:
-        raise NoInterval
-    return Interval(arb(sign), arb(sign))
-
-
-PARTIALS: dict[str, Callable[[Interval, Interval], Interval]] = {
-    "exp": lambda x, y: y,
-    "log": lambda x, y: _inverse(x),
-    "sin": lambda x, y: OPERATIONS["cos"](x),
-    "cos": lambda x, y: _negative(OPERATIONS["sin"](x)),
-    "tan": lambda x, y: add(ONE, _square(y)),
-    "atan": lambda x, y: _inverse(add(ONE, _square(x))),
-    "tanh": lambda x, y: add(ONE, _negative(_square(y))),
-    "abs": lambda x, y: _certain_sign(x),
-}

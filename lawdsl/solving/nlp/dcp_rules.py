@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lawdsl.compiling.intervals import Interval
+from lawdsl.core.functions import Function
+from lawdsl.law.functions import NAMES, ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def _log_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
 
 
 def _sigmoid_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
-    """atan and tanh rise, convex below 0 and concave above."""
+    """Functions that rise, convex below 0 and concave above: atan, tanh."""
     inner = arguments[0].range
     assert inner is not None
     shape = (
@@ -184,17 +186,32 @@ def _unknown_rule(value_range: Interval, arguments: list[Curvature]) -> Curvatur
     return Curvature(value_range)
 
 
+def _of_shape(shape: Shape) -> Rule:
+    return lambda value_range, arguments: _compose(shape, arguments[0], value_range)
+
+
+def _of_function(row: Function) -> Rule:
+    match row.curvature:
+        case "exponential":
+            return _exp_rule
+        case "logarithmic":
+            return _log_rule
+        case "sigmoid":
+            return _sigmoid_rule
+        case "absolute":
+            return _abs_rule
+        case "convex" | "concave" as kind:
+            return _of_shape(Shape(kind == "convex", kind == "concave", row.monotone))
+    return _unknown_rule
+
+
 RULES: dict[str, Rule] = {
     "add": _sum_rule,
     "multiply": _product_rule,
     "power": _power_rule,
-    "exp": _exp_rule,
-    "log": _log_rule,
-    "atan": _sigmoid_rule,
-    "tanh": _sigmoid_rule,
-    "abs": _abs_rule,
+    "finite log": _unknown_rule,
     "max": _max_rule,
     "min": _min_rule,
-    **dict.fromkeys(("finite log", "sin", "cos", "tan", "sign", "step"), _unknown_rule),
+    **{NAMES[function]: _of_function(row) for function, row in ROWS.items()},
 }
 """Operation -> what is known of its result, from where that lies and what is known of the arguments."""
