@@ -131,7 +131,7 @@ def _in_intervals(tape: Tape, x: float) -> float:
     with precision(BITS):
         try:
             results = evaluate(tape, [Interval(arb(x), arb(x))])
-            slope = certificates._slopes(tape, results, [Interval(ONE, ONE)], 1)[0]
+            slope = certificates._reverse_slopes(tape, results, [Interval(ONE, ONE)], 1)[0]
         except NoInterval:
             return math.nan
         if slope.low >= 0 and not slope.high.is_finite():  # exp(1e150): beyond the numbers of Arb
