@@ -14,11 +14,11 @@ from planted import PLANTED, grid, law_of
 from scipy.integrate import quad
 
 import lawdsl
-from lawdsl.comparing.common_rows import Measured, measured
-from lawdsl.comparing.cross_validation import best
-from lawdsl.comparing.paired_bootstrap import drawn_means, draws, units
-from lawdsl.comparing.protocols import KINDS, NAMED, Fold, protocol
-from lawdsl.comparing.ranking import Judged
+from lawdsl.comparing.common_rows import CommonRows, common_rows
+from lawdsl.comparing.cross_validation import best_fit
+from lawdsl.comparing.paired_bootstrap import bootstrap_means, choose_units, draw_unit_counts
+from lawdsl.comparing.protocols import KINDS, PAPER_NAMES, Fold, parse_protocol
+from lawdsl.comparing.ranking import RankingData
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
 from lawdsl.data.read import read_table
 from lawdsl.fitting.build_problem import problem_of
@@ -31,10 +31,10 @@ LAWS = ["dcpt.l1", "dcpt.l2", "dcpt.l3", "dcpt.l4", "dcpt.l5"]
 HUBER = Objective("huber", True, 1e-3)
 
 
-def rows(table: dict, *laws: str, **columns: str) -> Measured:
+def rows(table: dict, *laws: str, **columns: str) -> CommonRows:
     """A table as laws see it."""
     read = [lawdsl.load(law) for law in laws or ("dcpt.l3",)]
-    return measured(read, read_table(table), columns, where=(), drop_bad=False, positive=True)
+    return common_rows(read, read_table(table), columns, where=(), drop_bad=False, positive=True)
 
 
 def cpt(sizes: int = 3, steps: int = 7) -> dict[str, np.ndarray]:
@@ -75,14 +75,14 @@ def test_a_protocol_has_as_many_folds_as_its_paper(name: str, count: int):
     table["domain"] = np.array(["code", "law", "math", "music", "chem", "med"])[
         np.arange(len(table["L"])) % 6
     ]
-    assert len(protocol(name).folds(rows(table))) == count
+    assert len(parse_protocol(name).folds(rows(table))) == count
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].held_out])
 def test_no_row_is_fitted_and_tested_at_once(name: str):
     data = rows(cpt(sizes=5))
     column = f":{'N' if 'growing' in name else 'D'}" if KINDS[name].column else ""
-    for fold in protocol(f"{name}{column}").folds(data):
+    for fold in parse_protocol(f"{name}{column}").folds(data):
         assert len(fold.fit) and len(fold.test)
         assert not set(fold.fit) & set(fold.test)
 
@@ -93,7 +93,7 @@ def test_no_row_is_fitted_and_tested_at_once(name: str):
 )
 def test_every_row_is_tested_as_often_as_every_other(name: str, times: int):
     data = rows(cpt())
-    folds = protocol(name).folds(data)
+    folds = parse_protocol(name).folds(data)
     tested = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=data.rows)
     assert np.all(tested == times)
     for fold in folds:
@@ -102,7 +102,7 @@ def test_every_row_is_tested_as_often_as_every_other(name: str, times: int):
 
 def test_segments_are_contiguous_and_equal_on_every_curve():
     data = rows(cpt(steps=9))
-    folds = protocol("segments:D").folds(data)
+    folds = parse_protocol("segments:D").folds(data)
     D = data.values("D")
     assert [fold.part for fold in folds] == ["early", "middle", "late"]
     for curve in range(27):
@@ -116,7 +116,7 @@ def test_a_curve_is_cut_at_its_own_values():
     """Two runs of different lengths: each is cut in three."""
     table = {"N": [1.0] * 9, "D": [1.0, 2, 3, 10, 20, 30, 40, 50, 60], "r": [0.1] * 3 + [0.2] * 6}
     data = rows({**table, "L": np.linspace(3, 2, 9)})
-    late = protocol("segments:D").folds(data)[2]
+    late = parse_protocol("segments:D").folds(data)[2]
     assert sorted(data.values("D")[late.test]) == [3, 50, 60]
 
 
@@ -126,18 +126,18 @@ def test_equal_values_are_never_on_both_sides():
     twice["L"] = twice["L"] * np.linspace(1, 1.01, len(twice["L"]))
     data = rows(twice)
     D, curve = data.values("D"), data.curves("D")
-    for fold in protocol("segments:D").folds(data):
+    for fold in parse_protocol("segments:D").folds(data):
         fitted = set(zip(D[fold.fit], curve[fold.fit], strict=True))
         assert not fitted & set(zip(D[fold.test], curve[fold.test], strict=True))
 
 
 def test_growing_and_continuing_only_look_ahead():
     data = rows(cpt(sizes=5, steps=8))
-    for fold in protocol("growing:N").folds(data):
+    for fold in parse_protocol("growing:N").folds(data):
         fitted, tested = np.unique(data.values("N")[fold.fit]), data.values("N")[fold.test]
         assert len(fitted) >= 2 and max(fitted) < min(tested) and len(set(tested)) == 1
     shares = []
-    for fold in protocol("continuing:D").folds(data):
+    for fold in parse_protocol("continuing:D").folds(data):
         assert max(data.values("D")[fold.fit]) < min(data.values("D")[fold.test])
         shares.append(len(fold.fit) / data.rows)
     assert shares == [0.25, 0.5, 0.75]
@@ -162,7 +162,7 @@ def test_growing_and_continuing_only_look_ahead():
 def test_a_protocol_that_cannot_be_run_says_what_there_is(
     name: str, code: str, message: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("lawdsl.comparing.protocols.MOST", 500)
+    monkeypatch.setattr("lawdsl.comparing.protocols.MAX_FOLDS", 500)
     table = cpt(sizes=2, steps=2)
     table["L"] = np.linspace(2, 3, 36)
     word = np.array(["a", "b"])[np.arange(36) % 2]
@@ -173,7 +173,7 @@ def test_a_protocol_that_cannot_be_run_says_what_there_is(
     from lawdsl.data.formats.csv import read_csv
 
     with pytest.raises(lawdsl.LawdslError) as error:
-        protocol(name).folds(rows(read_csv("\n".join(lines).encode(), "runs.csv")))
+        parse_protocol(name).folds(rows(read_csv("\n".join(lines).encode(), "runs.csv")))
     (found,) = error.value.diagnostics
     assert found.code == code and message in found.message and found.help
 
@@ -192,17 +192,17 @@ def test_all_laws_see_the_same_rows_in_the_same_order():
     table = cpt()
     table["D"][5] = 0.01  # below D_min of the one, fine for the other
     read = [lawdsl.load("dcpt.l3"), lawdsl.load("chinchilla")]
-    data = measured(read, read_table(table), {}, where=(), drop_bad=True, positive=True)
+    data = common_rows(read, read_table(table), {}, where=(), drop_bad=True, positive=True)
     assert data.rows == len(table["L"]) - 1 and data.dropped == 1
     assert np.array_equal(data.columns[0][:2], data.columns[1])
     with pytest.raises(lawdsl.LawdslError, match="D0108"):
-        measured(read, read_table(table), {}, where=(), drop_bad=False, positive=True)
+        common_rows(read, read_table(table), {}, where=(), drop_bad=False, positive=True)
 
 
 def test_laws_in_other_units_see_the_same_measurements():
     table = cpt()
-    units = {"N [Gparam]": table["N"], "D [Gtoken]": table["D"], "r": table["r"], "L": table["L"]}
-    data = rows(units, "dcpt.l3", "chinchilla")
+    columns = {"N [Gparam]": table["N"], "D [Gtoken]": table["D"], "r": table["r"], "L": table["L"]}
+    data = rows(columns, "dcpt.l3", "chinchilla")
     assert np.allclose(data.columns[0][:2] * 1e9, data.columns[1], rtol=1e-12)
 
 
@@ -250,7 +250,7 @@ def test_aicc_of_least_squares_is_the_gaussian_one():
 @pytest.mark.parametrize("size", [1e-5, 1e-3, 1e-1])
 def test_the_density_of_hubers_loss_is_one_and_at_its_maximum(size: float):
     """Small residuals are Gaussian, large ones Laplacian, those between are neither."""
-    from lawdsl.comparing.scores import _log_norm
+    from lawdsl.comparing.scores import _log_normalizer
 
     r = size * np.random.default_rng(1).normal(size=200)
     loss = rho(r, HUBER)
@@ -258,7 +258,7 @@ def test_the_density_of_hubers_loss_is_one_and_at_its_maximum(size: float):
 
     def likelihood(log_tau: float) -> float:
         tau = math.exp(log_tau)
-        return float(-np.sum(loss) / tau - len(r) * _log_norm(tau, HUBER))
+        return float(-np.sum(loss) / tau - len(r) * _log_normalizer(tau, HUBER))
 
     around = math.log(np.mean(loss)) + np.linspace(-1, 2, 3001)
     assert total == pytest.approx(max(map(likelihood, around)), rel=1e-6)
@@ -268,13 +268,13 @@ def test_the_density_of_hubers_loss_is_one_and_at_its_maximum(size: float):
         quad(lambda x: math.exp(-float(rho(np.array(x), HUBER)) / tau), *ends, limit=400)[0]
         for ends in ((0, min(1e-3, width)), (min(1e-3, width), width))
     )
-    assert math.log(2 * area) == pytest.approx(_log_norm(tau, HUBER), abs=1e-6)
+    assert math.log(2 * area) == pytest.approx(_log_normalizer(tau, HUBER), abs=1e-6)
 
 
 # ---- ranks
 
 
-def judged(parts: np.ndarray, units: np.ndarray | None = None, **others: object) -> Judged:
+def judged(parts: np.ndarray, units: np.ndarray | None = None, **others: object) -> RankingData:
     """Laws whose scores are sums over rows, drawn by unit."""
     unit = np.arange(parts.shape[1]) if units is None else units
     count = int(unit.max()) + 1
@@ -284,8 +284,8 @@ def judged(parts: np.ndarray, units: np.ndarray | None = None, **others: object)
         "by_fold": np.zeros((len(parts), 0)),
         "reach": np.stack([scores, scores], axis=1),
     }
-    drawn = sums @ draws(count, len(unit), 0).T
-    return Judged(scores, drawn, count, **{**values, **others})
+    drawn = sums @ draw_unit_counts(count, len(unit), 0).T
+    return RankingData(scores, drawn, count, **{**values, **others})
 
 
 def test_a_law_that_is_worse_everywhere_is_told_apart_and_one_that_is_not_shares_its_rank():
@@ -309,7 +309,7 @@ def test_rounding_tells_nobody_apart():
 def test_a_law_without_a_score_ranks_last():
     scores, drawn = np.array([np.inf, 1.0, np.inf]), np.full((3, 100), np.nan)
     reach = np.stack([scores, scores], axis=1)
-    found = Judged(scores, drawn, 20, np.zeros((3, 0)), reach)
+    found = RankingData(scores, drawn, 20, np.zeros((3, 0)), reach)
     assert found.ranks() == ((2, 3), (1, 1), (2, 3))
 
 
@@ -350,9 +350,9 @@ def test_too_few_units_tell_nobody_apart():
 
 def test_the_coarsest_units_that_are_enough_are_taken():
     three, nine, all_rows = np.arange(27) // 9, np.arange(27) // 3, np.arange(27)
-    which, own, count = units([three, nine, all_rows], np.arange(27))
+    which, own, count = choose_units([three, nine, all_rows], np.arange(27))
     assert which == 1 and own.max() == 8 and count == 9
-    assert units([three, nine, all_rows], np.arange(9))[0] == 2
+    assert choose_units([three, nine, all_rows], np.arange(9))[0] == 2
 
 
 LINE = law_of("variable r\nparameter a, b\nL = a + b*r\nminimize squared(L)", "line")
@@ -365,12 +365,14 @@ def line(seed: int, bend: float = 0.0) -> dict[str, np.ndarray]:
     return {"r": r, "L": 2 - r + bend * r**2 + 0.1 * np.random.default_rng(seed).normal(size=36)}
 
 
-def by_least_squares(table: dict[str, np.ndarray], name: str) -> Judged:
+def by_least_squares(table: dict[str, np.ndarray], name: str) -> RankingData:
     """The line and the curve through a protocol, fitted exactly."""
-    data = measured([LINE, CURVE], read_table(table), {}, where=(), drop_bad=False, positive=False)
-    folds = protocol(name).folds(data)
+    data = common_rows(
+        [LINE, CURVE], read_table(table), {}, where=(), drop_bad=False, positive=False
+    )
+    folds = parse_protocol(name).folds(data)
     unit = data.groups("r")[0]
-    drawn_units = draws(int(unit.max()) + 1, data.rows, 0)
+    drawn_units = draw_unit_counts(int(unit.max()) + 1, data.rows, 0)
     means, drawn = [], []
     for law, degree in ((LINE, 1), (CURVE, 2)):
         problem = problem_of(law, data.columns[0], data.target, law.objective)
@@ -379,10 +381,12 @@ def by_least_squares(table: dict[str, np.ndarray], name: str) -> Judged:
             theta = np.polyfit(x[fold.fit], y[fold.fit], degree)[::-1]
             loss = losses(y, problem.predictions(theta[None])[0], law.objective)
             means.append(np.mean(loss[fold.test]))
-            drawn.append(drawn_means(law, problem, fold, theta, unit, drawn_units))
+            drawn.append(bootstrap_means(law, problem, fold, theta, unit, drawn_units))
     scores = np.mean(np.reshape(means, (2, -1)), axis=1)
     drawn = np.mean(np.reshape(drawn, (2, len(folds), -1)), axis=1)
-    return Judged(scores, drawn, len(np.unique(unit)), np.zeros((2, 0)), np.stack([scores] * 2, 1))
+    return RankingData(
+        scores, drawn, len(np.unique(unit)), np.zeros((2, 0)), np.stack([scores] * 2, 1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -425,7 +429,7 @@ def test_a_step_is_what_another_fit_would_do():
 
     def fitted(times: np.ndarray) -> np.ndarray:
         many = np.repeat(every, times)
-        return best(law, problem.subset(many), 0, 6).theta
+        return best_fit(law, problem.subset(many), 0, 6).theta
 
     def mean(theta: np.ndarray) -> float:
         loss = losses(data.target, problem.predictions(theta[None])[0], law.objective)
@@ -435,7 +439,7 @@ def test_a_step_is_what_another_fit_would_do():
     theta = fitted(times)
     times[[3, 7]] += [2, -2]
     fold = Fold("", every, test)
-    (moved,) = drawn_means(law, problem, fold, theta, every, times[None] / 100)
+    (moved,) = bootstrap_means(law, problem, fold, theta, every, times[None] / 100)
     assert moved - mean(theta) == pytest.approx(mean(fitted(times)) - mean(theta), rel=0.05)
 
 
@@ -472,13 +476,13 @@ def test_each_segment_has_a_ranking_of_its_own(planted: lawdsl.Comparison):
 def test_the_fit_to_all_rows_is_the_one_that_fit_finds(planted: lawdsl.Comparison):
     table = PLANTED["dcpt.l3"].table(noise=0.003, seed=1)
     fit = lawdsl.fit("dcpt.l3", table, starts=6)
-    best = planted.ranking("all").standings[0]
-    (fold,) = best.folds
+    best_fit = planted.ranking("all").standings[0]
+    (fold,) = best_fit.folds
     assert fold.parameters == pytest.approx(fit.values, rel=1e-4)
-    assert best.scores.huber.sum == pytest.approx(fit.objective.sum, rel=1e-8)
-    assert best.scores.r2 == pytest.approx(fit.metrics.r2)
-    assert best.scores.mae == pytest.approx(fit.metrics.mae, rel=1e-5)
-    assert best.aicc == best.score and best.parameters == 9
+    assert best_fit.scores.huber.sum == pytest.approx(fit.objective.sum, rel=1e-8)
+    assert best_fit.scores.r2 == pytest.approx(fit.metrics.r2)
+    assert best_fit.scores.mae == pytest.approx(fit.metrics.mae, rel=1e-5)
+    assert best_fit.aicc == best_fit.score and best_fit.parameters == 9
 
 
 @pytest.mark.slow
@@ -489,9 +493,9 @@ def test_no_law_is_clearly_better_than_the_one_that_made_the_data():
     assert sum(r.folds for r in found.rankings if not r.part) == 1 + 4 + 3 + 36
     assert found.ranking("leave-two-out:r").unit == "values of r"
     for ranking in found.rankings:
-        best = {s.law: s.rank[0] for s in ranking.standings}
-        assert best["dcpt.l3"] == 1, ranking.title
-        assert ranking.standings[-1].law == "dcpt.l5" and best["dcpt.l5"] > 1, ranking.title
+        best_fit = {s.law: s.rank[0] for s in ranking.standings}
+        assert best_fit["dcpt.l3"] == 1, ranking.title
+        assert ranking.standings[-1].law == "dcpt.l5" and best_fit["dcpt.l5"] > 1, ranking.title
     for ranking in (found.ranking("all"), found.ranking("segments:D")):
         assert {s.law for s in ranking.standings[:2]} == {"dcpt.l2", "dcpt.l3"}, ranking.title
 
@@ -661,7 +665,7 @@ def test_a_failed_fold_is_a_finding(tmp_path: Path):
 
 def test_help_lists_every_protocol():
     shown = command("--help").stdout
-    for name in (*KINDS, *NAMED):
+    for name in (*KINDS, *PAPER_NAMES):
         assert name in shown, name
 
 

@@ -21,8 +21,8 @@ from test_cli import lawdsl as command
 import lawdsl
 from lawdsl import LawdslError
 from lawdsl.data.read import read_table
-from lawdsl.designing.domains import Domain, read_domains, steps
-from lawdsl.designing.groups import drawn_groups, tried
+from lawdsl.designing.domains import Domain, grid_steps, read_domains
+from lawdsl.designing.groups import group_errors, sample_groups
 from lawdsl.designing.halving import halving
 from lawdsl.designing.selection import select
 from lawdsl.designing.space_filling import spread
@@ -374,12 +374,12 @@ def test_points_are_spread_better_than_independent_draws(caps, most, record_prop
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
-        (dict(given=["a=3.2T", "b=400G", "c=1e11"], target="1T"), ("1", "2/5", "1/10")),
-        (dict(given=["a=0.8Ttokens", "b=.2T"], target="1e12", epochs="4"), ("1", "4/5")),
-        (dict(given=["a", "b=300M"], target="0.9G"), ("1", "1/3")),
-        (dict(given=["a", "b", "c"], caps=["c=1/8", "b=0.1"]), ("1", "1/10", "1/8")),
-        (dict(given=["a", "b=200G"], target="1T", caps=["b=0.5"]), ("1", "1/5")),
-        (dict(given=["größe", "stack.v2-dedup_1"]), ("1", "1")),
+        (dict(pairs=["a=3.2T", "b=400G", "c=1e11"], target="1T"), ("1", "2/5", "1/10")),
+        (dict(pairs=["a=0.8Ttokens", "b=.2T"], target="1e12", epochs="4"), ("1", "4/5")),
+        (dict(pairs=["a", "b=300M"], target="0.9G"), ("1", "1/3")),
+        (dict(pairs=["a", "b", "c"], caps=["c=1/8", "b=0.1"]), ("1", "1/10", "1/8")),
+        (dict(pairs=["a", "b=200G"], target="1T", caps=["b=0.5"]), ("1", "1/5")),
+        (dict(pairs=["größe", "stack.v2-dedup_1"]), ("1", "1")),
     ],
 )
 def test_a_cap_is_what_the_supply_lasts_for(arguments: dict, found: tuple[str, ...]):
@@ -389,23 +389,23 @@ def test_a_cap_is_what_the_supply_lasts_for(arguments: dict, found: tuple[str, .
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (dict(given=["a=1T", "b=2T"]), "M0101", "a, b"),
-        (dict(given=["a"]), "M0101", "two domains"),
-        (dict(given=["a", "a"]), "M0101", "twice"),
-        (dict(given=["a", "b,c", "d"]), "M0101", "`b,c`"),
-        (dict(given=["a", "b=x", "c"], target="1T"), "M0101", "`x`"),
-        (dict(given=["a", "b=0", "c"], target="1T"), "M0101", "`0`"),
-        (dict(given=["a", "b=1B"], target="1T"), "M0101", "`1B`"),
-        (dict(given=["a", "b=1e999999999"], target="1T"), "M0101", "1e999999999"),
-        (dict(given=["a", "b=-1"], target="1T"), "M0101", "`-1`"),
-        (dict(given=["a", "b=1/0"], target="1T"), "M0101", "`1/0`"),
-        (dict(given=["a", "b"], target="nan"), "M0101", "--target"),
-        (dict(given=["a", "b"], epochs="0"), "M0101", "--epochs"),
-        (dict(given=["code", "b"], caps=["cod=0.1"]), "M0101", "`cod`"),
-        (dict(given=["a", "b"], caps=["b=2"]), "M0101", "no share is above 1"),
-        (dict(given=["a", "b"], caps=["b"]), "M0101", "b: ``"),
-        (dict(given=["a=0.2T", "b=0.3T"], target="1T"), "M0102", "0.5"),
-        (dict(given=["a", "b"], caps=["a=0.2", "b=0.3"]), "M0102", "0.5"),
+        (dict(pairs=["a=1T", "b=2T"]), "M0101", "a, b"),
+        (dict(pairs=["a"]), "M0101", "two domains"),
+        (dict(pairs=["a", "a"]), "M0101", "twice"),
+        (dict(pairs=["a", "b,c", "d"]), "M0101", "`b,c`"),
+        (dict(pairs=["a", "b=x", "c"], target="1T"), "M0101", "`x`"),
+        (dict(pairs=["a", "b=0", "c"], target="1T"), "M0101", "`0`"),
+        (dict(pairs=["a", "b=1B"], target="1T"), "M0101", "`1B`"),
+        (dict(pairs=["a", "b=1e999999999"], target="1T"), "M0101", "1e999999999"),
+        (dict(pairs=["a", "b=-1"], target="1T"), "M0101", "`-1`"),
+        (dict(pairs=["a", "b=1/0"], target="1T"), "M0101", "`1/0`"),
+        (dict(pairs=["a", "b"], target="nan"), "M0101", "--target"),
+        (dict(pairs=["a", "b"], epochs="0"), "M0101", "--epochs"),
+        (dict(pairs=["code", "b"], caps=["cod=0.1"]), "M0101", "`cod`"),
+        (dict(pairs=["a", "b"], caps=["b=2"]), "M0101", "no share is above 1"),
+        (dict(pairs=["a", "b"], caps=["b"]), "M0101", "b: ``"),
+        (dict(pairs=["a=0.2T", "b=0.3T"], target="1T"), "M0102", "0.5"),
+        (dict(pairs=["a", "b"], caps=["a=0.2", "b=0.3"]), "M0102", "0.5"),
     ],
 )
 def test_what_is_no_domain_is_refused(arguments: dict, code: str, message: str):
@@ -437,7 +437,7 @@ def test_the_help_against_short_supplies_does_help():
 
 @pytest.mark.parametrize(("grid", "found"), [("1/16", 16), ("0.05", 20), ("1", 1), ("1/3", 3)])
 def test_a_grid_is_a_fraction_or_a_decimal(grid: str, found: int):
-    assert steps(grid) == found
+    assert grid_steps(grid) == found
 
 
 # ---- selection
@@ -547,7 +547,7 @@ def test_groups_that_cannot_be_fitted_are_counted_and_not_chosen():
 
     groups = [(0, 1), (1, 2), (2, 3)]
     label = np.array([0, 1, 2, 3, 1])
-    errors, (finding,) = tried(error, label, groups)
+    errors, (finding,) = group_errors(error, label, groups)
 
     assert errors.tolist() == [np.inf, 1 + 4 + 2, 5]
     assert (finding.code, finding.severity) == ("M0107", "warning")
@@ -555,8 +555,8 @@ def test_groups_that_cannot_be_fitted_are_counted_and_not_chosen():
 
 
 def test_small_numbers_of_groups_are_all_tried():
-    assert len(drawn_groups(5, 2, 200, 0, "")) == math.comb(5, 2)
-    drawn = drawn_groups(40, 20, 200, 0, "")
+    assert len(sample_groups(5, 2, 200, 0, "")) == math.comb(5, 2)
+    drawn = sample_groups(40, 20, 200, 0, "")
     assert len(set(drawn)) == 200 and all(len(set(group)) == 20 for group in drawn)
 
 

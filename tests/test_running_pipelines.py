@@ -20,8 +20,8 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.intervals.prediction_errors import predictions
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.pipelines.bootstrap_fits import refitted
-from lawdsl.pipelines.pooled_noise import squeezed
+from lawdsl.pipelines.bootstrap_fits import refit
+from lawdsl.pipelines.pooled_noise import shrink_variances
 
 NESTED = Path(__file__).resolve().parent / "fixtures" / "pipelines" / "two_domains.law"
 TARGET = {"S_target": 1e5, "N_target": 1e9}
@@ -246,7 +246,7 @@ def test_variances_that_differ_by_chance_alone_become_one():
     rng = np.random.default_rng(0)
     spare = np.full(200, 2.0)
     own = rng.chisquare(2, size=200) / 2
-    found, freedom = squeezed(own, spare)
+    found, freedom = shrink_variances(own, spare)
 
     assert np.ptp(found) < np.ptp(own) / 5 and found.mean() == pytest.approx(1, rel=0.15)
     assert freedom.min() > 20
@@ -255,7 +255,7 @@ def test_variances_that_differ_by_chance_alone_become_one():
 def test_variances_that_differ_truly_stay_apart():
     rng = np.random.default_rng(0)
     true = np.repeat([1.0, 100.0], 100)
-    found, freedom = squeezed(true * rng.chisquare(20, size=200) / 20, np.full(200, 20.0))
+    found, freedom = shrink_variances(true * rng.chisquare(20, size=200) / 20, np.full(200, 20.0))
 
     assert found[:100].mean() == pytest.approx(1, rel=0.2)
     assert found[100:].mean() == pytest.approx(100, rel=0.2)
@@ -263,8 +263,8 @@ def test_variances_that_differ_truly_stay_apart():
 
 
 def test_groups_without_spare_rows_take_the_noise_of_the_others():
-    found, freedom = squeezed(np.array([1.0, 1.2, np.nan]), np.array([5.0, 5.0, 0.0]))
-    none, no_freedom = squeezed(np.array([np.nan]), np.array([0.0]))
+    found, freedom = shrink_variances(np.array([1.0, 1.2, np.nan]), np.array([5.0, 5.0, 0.0]))
+    none, no_freedom = shrink_variances(np.array([np.nan]), np.array([0.0]))
 
     assert found[2] == pytest.approx(1.1) and freedom[2] == 10
     assert np.isnan(none[0]) and no_freedom[0] == 0
@@ -277,7 +277,7 @@ def test_refits_find_the_minimum_of_each_draw():
     problem = problem_of(law, N[None], exact, law.objective)
     theta = optimum(law, problem).theta
     targets = exact + 5e-3 * np.random.default_rng(0).normal(size=(20, 4))
-    found, settled = refitted(problem, theta, targets)
+    found, settled = refit(problem, theta, targets)
 
     assert settled.all()
     for target, own in zip(targets, found, strict=True):

@@ -1,4 +1,4 @@
-"""One table as several laws see it: the same rows, in the same order, for all of them."""
+"""Laws + table -> the rows that all laws can use, in one order for all of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
-SAME_VALUE = 1e-12  # relative: what converting a unit may change in a measured value
+UNIT_CONVERSION_RTOL = 1e-12  # relative: what converting a unit may change in a measured value
 
 
 @dataclass(frozen=True)
-class Measured:
+class CommonRows:
     """The rows that all laws can use.
 
-    They stand in the order of their values, so nothing depends on the order of the table.
+    They are sorted by their values, so nothing depends on the order of the table.
 
     Attributes:
         table: the rows as they were read, in that order.
@@ -34,7 +34,7 @@ class Measured:
             not a unit, the first one's.
         bound: variable or output -> the column it was read from.
         digest: SHA-256 of the numbers.
-        dropped: how many rows were left out because they were bad for some law.
+        dropped: how many rows were excluded because they were bad for some law.
         warnings: what is odd but usable.
     """
 
@@ -49,6 +49,7 @@ class Measured:
 
     @property
     def rows(self) -> int:
+        """How many rows there are."""
         return len(self.target)
 
     def values(self, name: str) -> Array:
@@ -79,9 +80,9 @@ class Measured:
                 if "" in texts:
                     line = self.table.rows[texts.index("")]
                     message = f"column {name} is empty: the row belongs to no group"
-                    place = f"{self.table.name}:{line} column {name}"
+                    cell_place = f"{self.table.name}:{line} column {name}"
                     help = "fill it in, or choose rows with --where"
-                    raise LawdslError(Diagnostic("F0202", message, place=place, help=help))
+                    raise LawdslError(Diagnostic("F0202", message, place=cell_place, help=help))
                 distinct, label = np.unique(np.array(texts, dtype=object), return_inverse=True)
                 return label, tuple(map(str, distinct))
         numbers, label = np.unique(self.values(name), return_inverse=True)
@@ -110,7 +111,7 @@ class Measured:
         raise LawdslError(Diagnostic("F0202", message, place=self.table.name, help=help))
 
 
-def measured(
+def common_rows(
     laws: Sequence[Law],
     table: Table,
     bindings: Mapping[str, str],
@@ -118,7 +119,7 @@ def measured(
     where: Sequence[str],
     drop_bad: bool,
     positive: bool,
-) -> Measured:
+) -> CommonRows:
     """The rows of a table that all laws can use.
 
     Args:
@@ -134,7 +135,7 @@ def measured(
     """
     names = [{law.output, *(q.name for q in law.variables)} for law in laws]
     for name in bindings:
-        if not any(name in own for own in names):
+        if not any(name in law_names for law_names in names):
             listed = sorted(set().union(*names))
             alike = nearest(name, listed)
             help = f"did you mean `{alike}`?" if alike else f"they have {', '.join(listed)}"
@@ -144,47 +145,51 @@ def measured(
         bind(
             law,
             table,
-            {name: column for name, column in bindings.items() if name in own},
+            {name: column for name, column in bindings.items() if name in law_names},
             where=where,
             drop_bad=drop_bad,
             positive=positive,
         )
-        for law, own in zip(laws, names, strict=True)
+        for law, law_names in zip(laws, names, strict=True)
     ]
-    return _together(laws, table, runs)
+    return _align_rows(laws, table, runs)
 
 
-def _together(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Measured:
-    """The rows that all laws have read, in an order that is the same for all."""
+def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> CommonRows:
+    """The rows that every law has read, sorted by variables and target, for all laws alike."""
     common = runs[0].rows
-    for one in runs[1:]:
-        common = np.intersect1d(common, one.rows)
+    for law_runs in runs[1:]:
+        common = np.intersect1d(common, law_runs.rows)
     if len(common) == 0:
         message = "no row is good for all the laws"
         help = "compare laws of the same domain, or choose rows with --where"
         raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
     common = np.sort(common)
-    found = [places(one.rows, common) for one in runs]
-    targets = [_target(one)[at] for one, at in zip(runs, found, strict=True)]
-    _one_output(laws, runs, targets)
-    columns = [one.columns[:, at] for one, at in zip(runs, found, strict=True)]
+    positions = [places(law_runs.rows, common) for law_runs in runs]
+    targets = [
+        _target(law_runs)[position] for law_runs, position in zip(runs, positions, strict=True)
+    ]
+    _check_output(laws, runs, targets)
+    columns = [
+        law_runs.columns[:, position] for law_runs, position in zip(runs, positions, strict=True)
+    ]
     variables: dict[str, Array] = {}
-    for law, own in zip(laws, columns, strict=True):
-        for q, values in zip(law.variables, own, strict=True):
+    for law, law_columns in zip(laws, columns, strict=True):
+        for q, values in zip(law.variables, law_columns, strict=True):
             variables.setdefault(q.name, values)
     order = np.lexsort((*reversed(variables.values()), targets[0]))
-    kept = table.at(common[order])
-    bound = {name: column for one in reversed(runs) for name, column in one.bound.items()}
+    aligned = table.at(common[order])
+    bound = {name: column for law_runs in reversed(runs) for name, column in law_runs.bound.items()}
     variables = {name: values[order] for name, values in variables.items()}
-    return Measured(
-        table=kept,
-        columns=tuple(own[:, order] for own in columns),
+    return CommonRows(
+        table=aligned,
+        columns=tuple(law_columns[:, order] for law_columns in columns),
         target=targets[0][order],
         variables=variables,
         bound=bound,
-        digest=_digest(variables, targets[0][order]),
-        dropped=max(one.dropped + len(one.rows) for one in runs) - len(common),
-        warnings=tuple(dict.fromkeys(d for one in runs for d in one.warnings)),
+        digest=_digest_of(variables, targets[0][order]),
+        dropped=max(law_runs.dropped + len(law_runs.rows) for law_runs in runs) - len(common),
+        warnings=tuple(dict.fromkeys(d for law_runs in runs for d in law_runs.warnings)),
     )
 
 
@@ -193,12 +198,12 @@ def _target(runs: Runs) -> Array:
     return runs.target
 
 
-def _one_output(laws: Sequence[Law], runs: Sequence[Runs], targets: Sequence[Array]) -> None:
+def _check_output(laws: Sequence[Law], runs: Sequence[Runs], targets: Sequence[Array]) -> None:
     """Refuse laws that predict different things: their errors could not be compared."""
     first, column = laws[0], runs[0].bound[laws[0].output]
-    for law, one, target in zip(laws, runs, targets, strict=True):
-        other = one.bound[law.output]
-        if other == column and np.allclose(target, targets[0], rtol=SAME_VALUE, atol=0):
+    for law, law_runs, target in zip(laws, runs, targets, strict=True):
+        other = law_runs.bound[law.output]
+        if other == column and np.allclose(target, targets[0], rtol=UNIT_CONVERSION_RTOL, atol=0):
             continue
         what = f"column {other}" if other != column else f"column {other} in another unit"
         message = f"`{first.name}` predicts column {column}, `{law.name}` {what}"
@@ -208,7 +213,7 @@ def _one_output(laws: Sequence[Law], runs: Sequence[Runs], targets: Sequence[Arr
         raise LawdslError(Diagnostic("F0203", message, help=help))
 
 
-def _digest(variables: Mapping[str, Array], target: Array) -> str:
+def _digest_of(variables: Mapping[str, Array], target: Array) -> str:
     digest = hashlib.sha256()
     for name, values in [*variables.items(), ("", target)]:
         digest.update(f"{name}\n".encode())

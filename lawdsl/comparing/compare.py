@@ -17,7 +17,7 @@ from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_seed, is_whole
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
-STARTS = 8  # of each fit
+COMPARISON_STARTS = 8  # of each fit
 
 
 def compare(
@@ -26,7 +26,7 @@ def compare(
     /,
     *,
     protocols: str | Sequence[str] | None = None,
-    starts: int = STARTS,
+    starts: int = COMPARISON_STARTS,
     objective: str | None = None,
     delta: float | None = None,
     where: str | Sequence[str] = (),
@@ -73,13 +73,13 @@ def compare(
         where: one condition that rows must meet, or several.
         settings: values of settings, for the laws that have them.
         without: one bound to leave out, or several, of the laws that have them.
-        fix: parameter -> value at which it is held, in the laws that have it.
-        tie: parameter -> formula of others that it is held at, in the laws that have it.
+        fix: parameter -> value at which it is fixed, in the laws that have it.
+        tie: parameter -> formula of others that it equals, in the laws that have it.
         drop_bad: leave out rows that are bad for some law, instead of refusing the table.
         seed: of starts and resamples; the same seed gives the same comparison.
         progress: called with how many fits are done, and of how many.
         columns: variable or output -> column, where the names differ.
-        named_columns: the same in another form, L="loss".
+        named_columns: further entries of `columns` as keywords, L="loss".
 
     Returns:
         The comparison, or those of each label.
@@ -88,12 +88,12 @@ def compare(
         LawdslError: laws, a table or protocols that cannot be used.
     """
     runs = read_table(table)
-    changed = _changed(_laws(laws), settings or {}, without)
-    read = _held([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
+    changed = _with_changes(_load_laws(laws), settings or {}, without)
+    bound_laws = _with_fixed([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
     check_seed(seed)
     _check_starts(starts)
     where = (where,) if isinstance(where, str) else tuple(where)
-    chosen = _one_objective(read, objective, delta)
+    chosen_objective = _common_objective(bound_laws, objective, delta)
     options = FitOptions(
         starts=starts,
         objective=objective,
@@ -106,59 +106,59 @@ def compare(
     )
     if isinstance(protocols, str):
         protocols = (protocols,)
-    compared = compare_many if any(law.indexed for law in read) else compare_one
-    return compared(read, runs, chosen, protocols, options)
+    compared = compare_many if any(law.indexed for law in bound_laws) else compare_one
+    return compared(bound_laws, runs, chosen_objective, protocols, options)
 
 
-def _laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
-    several = [laws] if isinstance(laws, (Law, str, Path)) else list(laws)
-    if not several:
+def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
+    sources = [laws] if isinstance(laws, (Law, str, Path)) else list(laws)
+    if not sources:
         message = "no law is given"
         raise LawdslError(Diagnostic("F0203", message, help="give one law or more"))
-    return [law if isinstance(law, Law) else load(law) for law in several]
+    return [law if isinstance(law, Law) else load(law) for law in sources]
 
 
-def _changed(
+def _with_changes(
     laws: Sequence[Law], settings: Mapping[str, float], without: str | Sequence[str]
 ) -> list[Law]:
     """The laws with other settings and without some bounds, each where it has them."""
-    found = list(laws)
+    changed = list(laws)
     for name, value in settings.items():
-        have = [name in {s.name for s in law.settings} for law in found]
+        have = [name in {s.name for s in law.settings} for law in changed]
         if not any(have):
-            found[0].with_settings(**{name: value})  # says what is wrong
-        found = [
+            changed[0].with_settings(**{name: value})  # says what is wrong
+        changed = [
             law.with_settings(**{name: value}) if has else law
-            for law, has in zip(found, have, strict=True)
+            for law, has in zip(changed, have, strict=True)
         ]
     for bound in (without,) if isinstance(without, str) else without:
-        before, refused = found, []
-        found = []
-        for law in before:
+        unchanged, refused = changed, []
+        changed = []
+        for law in unchanged:
             try:
-                found.append(law.without(bound))
+                changed.append(law.without(bound))
             except LawdslError as error:
                 refused.append(error)
-                found.append(law)
-        if len(refused) == len(before):
+                changed.append(law)
+        if len(refused) == len(unchanged):
             raise refused[0]
-    return found
+    return changed
 
 
-def _held(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str, str]) -> list[Law]:
-    """The laws with parameters held, each with those that it has."""
-    found = []
+def _with_fixed(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str, str]) -> list[Law]:
+    """The laws with fixed and tied parameters, each with those that it has."""
+    fixed_laws = []
     for law in laws:
         names = {q.name for q in law.parameters}
-        own = (
+        changes = (
             {n: v for n, v in fix.items() if n in names},
             {n: f for n, f in tie.items() if n in names},
         )
-        found.append(law.with_held(*own))
-    known = {q.name for law in laws for q in law.parameters}
-    if {*fix, *tie} - known:
+        fixed_laws.append(law.with_held(*changes))
+    names_of_all = {q.name for law in laws for q in law.parameters}
+    if {*fix, *tie} - names_of_all:
         laws[0].with_held(fix, tie)  # says what is wrong
-    return found
+    return fixed_laws
 
 
 def _check_starts(starts: int) -> None:
@@ -168,15 +168,15 @@ def _check_starts(starts: int) -> None:
         raise LawdslError(Diagnostic("F0106", message, help=help))
 
 
-def _one_objective(laws: Sequence[Law], objective: str | None, delta: float | None) -> Objective:
+def _common_objective(laws: Sequence[Law], objective: str | None, delta: float | None) -> Objective:
     """The objective of all fits."""
-    found = [in_one_step(law, objective, delta) for law in laws]
-    for law, other in zip(laws, found, strict=True):
-        if other.name != found[0].name:
+    objectives = [in_one_step(law, objective, delta) for law in laws]
+    for law, other in zip(laws, objectives, strict=True):
+        if other.name != objectives[0].name:
             message = (
-                f"`{laws[0].name}` minimises {found[0].name}, `{law.name}` {other.name}: "
+                f"`{laws[0].name}` minimises {objectives[0].name}, `{law.name}` {other.name}: "
                 "laws are compared by one objective"
             )
             help = "choose it: --objective 'huber(log)' --delta 1e-3"
             raise LawdslError(Diagnostic("F0203", message, help=help))
-    return found[0]
+    return objectives[0]

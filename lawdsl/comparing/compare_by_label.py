@@ -1,4 +1,4 @@
-"""Compare laws with index sets: on the rows of each label by themselves, as they are fitted."""
+"""Laws with index sets + table -> Comparisons: one comparison for each label."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
-USUAL = ("all", "splits")
-"""What is done where nothing is asked for: what Ye et al. 2024 do in Table 1."""
+DEFAULT_LABEL_PROTOCOLS = ("all", "splits")
+"""The default protocols: those of Ye et al. 2024, Table 1."""
 
 
 def compare_many(
@@ -43,61 +43,107 @@ def compare_many(
     """
     for law in laws:
         if not law.indexed:
-            message = f"`{law.name}` has no index sets, `{_indexed(laws).name}` has"
+            message = f"`{law.name}` has no index sets, `{_first_indexed(laws).name}` has"
             help = "compare laws of the same labels; write the one with its output as `L[i]`"
             raise LawdslError(Diagnostic("F0203", message, help=help))
     rows, _ = chosen_rows(table, options.where, options.drop_bad)
-    read = [
-        labelled(law.declarations, rows, _own(law, options), drop_bad=options.drop_bad)
+    labelled_tables = [
+        labelled(law.declarations, rows, _bindings_of(law, options), drop_bad=options.drop_bad)
         for law in laws
     ]
-    places = [list(parts_of(law, one.instance)) for law, one in zip(laws, read, strict=True)]
-    _check_alike(laws, read, [[tuple(at.values()) for at in own] for own in places])
-    plain = {name: column for one in read for name, column in one.columns.items()}
-    options = replace(options, columns=plain)
+    label_parts = [
+        list(parts_of(law, labelled_table.instance))
+        for law, labelled_table in zip(laws, labelled_tables, strict=True)
+    ]
+    _check_same_rows(
+        laws,
+        labelled_tables,
+        [
+            [tuple(label_part.values()) for label_part in laws_at_label]
+            for laws_at_label in label_parts
+        ],
+    )
+    all_columns = {
+        name: column
+        for labelled_table in labelled_tables
+        for name, column in labelled_table.columns.items()
+    }
+    options = replace(options, columns=all_columns)
     parts: dict[str, Comparison] = {}
-    for number, at in enumerate(zip(*places, strict=True)):
-        label = ", ".join(at[0].values())
-        own = [
-            law.at_labels(replace(one.instance, at=place))
-            for law, one, place in zip(laws, read, at, strict=True)
+    for number, label_part in enumerate(zip(*label_parts, strict=True)):
+        label = ", ".join(label_part[0].values())
+        laws_at_label = [
+            law.at_labels(replace(labelled_table.instance, at=law_labels))
+            for law, labelled_table, law_labels in zip(
+                laws, labelled_tables, label_part, strict=True
+            )
         ]
-        kept = [one.keep(place) for one, place in zip(read, at, strict=True)]
-        columns = {name: column for one in kept for name, column in one.columns.items()}
-        part = replace(options, progress=within(options.progress, number, len(places[0])))
+        rows_at_label = [
+            labelled_table.keep(law_labels)
+            for labelled_table, law_labels in zip(labelled_tables, label_part, strict=True)
+        ]
+        columns = {
+            name: column
+            for labelled_table in rows_at_label
+            for name, column in labelled_table.columns.items()
+        }
+        part_options = replace(
+            options, progress=within(options.progress, number, len(label_parts[0]))
+        )
         try:
             parts[label] = compare_one(
-                own, replace(kept[0], columns=columns), objective, protocols or USUAL, part
+                laws_at_label,
+                replace(rows_at_label[0], columns=columns),
+                objective,
+                protocols or DEFAULT_LABEL_PROTOCOLS,
+                part_options,
             )
         except LawdslError as error:
-            found = [
+            diagnostics = [
                 replace(d, place=", ".join(filter(None, (label, d.place))))
                 for d in error.diagnostics
             ]
-            raise LawdslError(found) from None
-    declared = laws[0].declarations
-    over = ", ".join(declared.indices[index].over for index in (places[0][0] if places[0] else ()))
+            raise LawdslError(diagnostics) from None
+    declarations = laws[0].declarations
+    over = ", ".join(
+        declarations.indices[index].over for index in (label_parts[0][0] if label_parts[0] else ())
+    )
     return Comparisons(over, parts)
 
 
-def _indexed(laws: Sequence[Law]) -> Law:
+def _first_indexed(laws: Sequence[Law]) -> Law:
     return next(law for law in laws if law.indexed)
 
 
-def _own(law: Law, options: FitOptions) -> dict[str, str]:
+def _bindings_of(law: Law, options: FitOptions) -> dict[str, str]:
     """The bindings that concern a law: each law has some of the variables."""
-    declared = law.declarations
-    sets = [*declared.indices, *(declared.indices[index].over for index in row_indices(declared))]
-    known = {*(s.name for s in declared.symbols.values()), declared.output.name, *sets}
-    return {name: column for name, column in options.columns.items() if name in known}
+    declarations = law.declarations
+    sets = [
+        *declarations.indices,
+        *(declarations.indices[index].over for index in row_indices(declarations)),
+    ]
+    bound_names = {
+        *(s.name for s in declarations.symbols.values()),
+        declarations.output.name,
+        *sets,
+    }
+    return {name: column for name, column in options.columns.items() if name in bound_names}
 
 
-def _check_alike(
-    laws: Sequence[Law], read: Sequence[Labelled], labels: Sequence[Sequence[tuple[str, ...]]]
+def _check_same_rows(
+    laws: Sequence[Law],
+    labelled_tables: Sequence[Labelled],
+    labels: Sequence[Sequence[tuple[str, ...]]],
 ) -> None:
-    """Refuse laws that are not fitted to the same rows."""
-    for law, one, own in zip(laws, read, labels, strict=True):
-        if own == labels[0] and list(one.table.rows) == list(read[0].table.rows):
+    """Refuse laws that are not fitted to the same rows.
+
+    Raises:
+        LawdslError: F0203.
+    """
+    for law, labelled_table, law_labels in zip(laws, labelled_tables, labels, strict=True):
+        if law_labels == labels[0] and list(labelled_table.table.rows) == list(
+            labelled_tables[0].table.rows
+        ):
             continue
         message = f"`{law.name}` is not fitted to the same rows as `{laws[0].name}`"
         help = "compare laws with the same output, and a fit of its own for the same labels"

@@ -1,4 +1,4 @@
-"""Compare laws without index sets on the same rows: every law on every fold, and the rankings."""
+"""Laws without index sets + table -> Comparison: every law on every fold, and the rankings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lawdsl.comparing.common_rows import Measured, measured
+from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import Entry
 from lawdsl.comparing.findings import findings
-from lawdsl.comparing.protocols import USUAL, Fold, Protocol, protocol
+from lawdsl.comparing.protocols import DEFAULT_PROTOCOLS, Fold, Protocol, parse_protocol
 from lawdsl.comparing.result import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -41,7 +41,7 @@ def compare_one(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    data = measured(
+    data = common_rows(
         laws,
         table,
         options.columns,
@@ -50,18 +50,18 @@ def compare_one(
         positive=objective.log,
     )
     problems = [
-        problem_of(law, own, data.target, objective)
-        for law, own in zip(laws, data.columns, strict=True)
+        problem_of(law, law_columns, data.target, objective)
+        for law, law_columns in zip(laws, data.columns, strict=True)
     ]
     for law, problem in zip(laws, problems, strict=True):
-        impossible = too_little(law, problem)
-        if impossible:
-            raise LawdslError([replace(d, place=data.table.name) for d in impossible])
+        too_few_rows = too_little(law, problem)
+        if too_few_rows:
+            raise LawdslError([replace(d, place=data.table.name) for d in too_few_rows])
     entries = [
         Entry(law, name, problem, freedom(law))
-        for law, name, problem in zip(laws, _names(laws), problems, strict=True)
+        for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
     ]
-    plan, left_out = _plan(data, protocols)
+    plan, skipped = _plan_folds(data, protocols)
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)
 
@@ -70,8 +70,10 @@ def compare_one(
             options.progress(next(done), total)
 
     rankings: list[Ranking] = []
-    for asked, folds in plan:
-        rankings += rankings_by(entries, data, asked, folds, options.seed, options.starts, report)
+    for protocol, folds in plan:
+        rankings += rankings_by(
+            entries, data, protocol, folds, options.seed, options.starts, report
+        )
     return Comparison(
         laws=tuple(
             ComparedLaw(
@@ -84,36 +86,38 @@ def compare_one(
         ),
         objective=objective.name.replace("L", laws[0].output),
         rankings=tuple(rankings),
-        diagnostics=(*data.warnings, *left_out, *findings(rankings)),
+        diagnostics=(*data.warnings, *skipped, *findings(rankings)),
         starts=int(options.starts),
         seed=int(options.seed),
     )
 
 
-def _names(laws: Sequence[Law]) -> list[str]:
+def _unique_names(laws: Sequence[Law]) -> list[str]:
     """A name for each law that no other has."""
     names: list[str] = []
     for law in laws:
-        alike = sum(other.name == law.name for other in laws[: len(names)])
-        names.append(f"{law.name} ({alike + 1})" if alike else law.name)
+        same_name_count = sum(other.name == law.name for other in laws[: len(names)])
+        names.append(f"{law.name} ({same_name_count + 1})" if same_name_count else law.name)
     return names
 
 
-def _plan(
-    data: Measured, asked: Sequence[str] | None
+def _plan_folds(
+    data: CommonRows, requested: Sequence[str] | None
 ) -> tuple[list[tuple[Protocol, list[Fold]]], list[Diagnostic]]:
-    """The folds of each protocol, and why some of the usual ones are left out."""
-    names = USUAL if asked is None else asked
-    chosen = {found.name: found for found in map(protocol, names)}
+    """The folds of each protocol, and why some default protocols are skipped."""
+    names = DEFAULT_PROTOCOLS if requested is None else requested
+    parsed = {protocol.name: protocol for protocol in map(parse_protocol, names)}
     plan, problems = [], []
-    for found in chosen.values():
-        if asked is None and found.kind.column and found.column not in data.variables:
+    for protocol in parsed.values():
+        if requested is None and protocol.kind.column and protocol.column not in data.variables:
             continue
         try:
-            plan.append((found, found.folds(data)))
+            plan.append((protocol, protocol.folds(data)))
         except LawdslError as error:
-            named = [replace(d, message=f"{found.name}: {d.message}") for d in error.diagnostics]
-            problems += named
-    if asked is not None and problems:
+            explained = [
+                replace(d, message=f"{protocol.name}: {d.message}") for d in error.diagnostics
+            ]
+            problems += explained
+    if requested is not None and problems:
         raise LawdslError(problems)
     return plan, [replace(d, severity="warning") for d in problems]

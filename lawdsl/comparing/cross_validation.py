@@ -1,4 +1,4 @@
-"""One law through the folds of a protocol: fitted on some rows, scored on others."""
+"""One law + one fold -> FoldResult: fitted on some rows, scored on others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.protocols import Fold
-from lawdsl.comparing.result import Tested
+from lawdsl.comparing.result import FoldResult
 from lawdsl.comparing.scores import losses, scores
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.diagnostics.diagnose import at_bounds, too_little
@@ -20,7 +20,7 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-AGAIN = 3  # further fits, where the fitted rows leave several that are equally good
+EXTRA_FITS = 3  # further fits, where several fit the rows equally well
 
 
 @dataclass(frozen=True)
@@ -40,54 +40,60 @@ class Entry:
     unknowable: Freedom
 
 
-def tested(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[Tested, Array]:
-    """A law fitted on the rows of a fold, and scored on its test.
+def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[FoldResult, Array]:
+    """Fit a law on the rows of a fold, and score it on its test rows.
 
     Returns:
-        What came of it, and the loss of each tested row, shape (tested rows,): inf where the law
+        The result, and the loss of each tested row, shape (tested rows,): inf where the law
         could not be fitted, or has no value.
     """
     problem = entry.problem.subset(fold.fit)
-    none = Tested(fold.label, fold.part, len(fold.fit), len(fold.test), {}, None, starts=starts)
-    impossible = too_little(entry.law, problem)
-    if impossible:
-        failed = replace(none, failed=impossible[0].message)
+    unfitted = FoldResult(
+        fold.label, fold.part, len(fold.fit), len(fold.test), {}, None, starts=starts
+    )
+    too_few_rows = too_little(entry.law, problem)
+    if too_few_rows:
+        failed = replace(unfitted, failed=too_few_rows[0].message)
         return failed, np.full(len(fold.test), np.inf)
     try:
-        found = best(entry.law, problem, seed, starts)
+        solution = best_fit(entry.law, problem, seed, starts)
     except LawdslError as error:
-        failed = replace(none, failed=error.diagnostics[0].message)
+        failed = replace(unfitted, failed=error.diagnostics[0].message)
         return failed, np.full(len(fold.test), np.inf)
     test = entry.problem.subset(fold.test)
-    predicted = test.predictions(found.theta[None])[0]
-    loss = losses(test.target, predicted, test.objective)
-    bad = int(np.sum(~np.isfinite(loss)))
+    predicted = test.predictions(solution.theta[None])[0]
+    row_losses = losses(test.target, predicted, test.objective)
+    undefined_count = int(np.sum(~np.isfinite(row_losses)))
     names = [q.name for q in entry.law.parameters]
-    lost = _not_identified(entry, problem, found.theta)
-    result = Tested(
+    undetermined = _not_identified(entry, problem, solution.theta)
+    result = FoldResult(
         fold.label,
         fold.part,
         len(fold.fit),
         len(fold.test),
-        parameters=dict(zip(names, map(float, found.theta), strict=True)),
+        parameters=dict(zip(names, map(float, solution.theta), strict=True)),
         scores=scores(test.target, predicted, test.objective),
-        agreed=found.agreement.agreed,
+        agreed=solution.agreement.agreed,
         starts=starts,
-        converged=found.converged,
-        not_identified=lost,
-        spread=_spread(entry.law, problem, test, found, seed, starts) if lost else None,
-        failed=f"it has no value on {bad} of {len(loss)} tested rows" if bad else "",
+        converged=solution.converged,
+        not_identified=undetermined,
+        spread=_score_range(entry.law, problem, test, solution, seed, starts)
+        if undetermined
+        else None,
+        failed=f"it has no value on {undefined_count} of {len(row_losses)} tested rows"
+        if undefined_count
+        else "",
     )
-    return result, loss
+    return result, row_losses
 
 
-def best(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
+def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
     """As much of a fit as a comparison needs, without proofs or intervals.
 
     Raises:
         LawdslError: the law has no value on these rows at any start; F0107.
     """
-    with np.errstate(all="ignore"):  # searches pass through places where a law overflows
+    with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         return optimum(law, problem, starts, seed)
 
 
@@ -95,28 +101,27 @@ def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, 
     """The parameters that the rows of a fold do not determine, in the law's order."""
     with np.errstate(all="ignore"):
         _, bounds = at_bounds(entry.law, problem, theta)
-        _, lost = unseen(entry.law, problem, theta, bounds, theta[None], entry.unknowable)
-    return tuple(q.name for q in entry.law.parameters if q.name in lost)
+        _, undetermined = unseen(entry.law, problem, theta, bounds, theta[None], entry.unknowable)
+    return tuple(q.name for q in entry.law.parameters if q.name in undetermined)
 
 
-def _spread(
-    law: Law, problem: Problem, test: Problem, found: Optimum, seed: int, starts: int
+def _score_range(
+    law: Law, problem: Problem, test: Problem, solution: Optimum, seed: int, starts: int
 ) -> tuple[float, float] | None:
-    """How far the score hangs on which of several equally good fits was found; None where there
-    is but one."""
-    if not _flat(problem, found.theta):
+    """The least and greatest score among equally good fits; None where the fit is unique."""
+    if not _is_flat(problem, solution.theta):
         return None
-    as_good = [found]
-    for more in range(1, AGAIN + 1):
-        other = best(law, problem, seed + more, starts)
-        if other.loss <= found.loss + max(SAME * abs(found.loss), problem.exact):
-            as_good.append(other)
-    predicted = [test.predictions(one.theta[None])[0] for one in as_good]
+    equally_good = [solution]
+    for offset in range(1, EXTRA_FITS + 1):
+        other = best_fit(law, problem, seed + offset, starts)
+        if other.loss <= solution.loss + max(SAME * abs(solution.loss), problem.exact):
+            equally_good.append(other)
+    predicted = [test.predictions(candidate.theta[None])[0] for candidate in equally_good]
     means = [float(np.mean(losses(test.target, p, test.objective))) for p in predicted]
     return min(means), max(means)
 
 
-def _flat(problem: Problem, theta: Array) -> bool:
+def _is_flat(problem: Problem, theta: Array) -> bool:
     """Whether there are other parameters that describe the rows exactly as well."""
     if problem.rows < problem.parameters:
         return True

@@ -1,42 +1,48 @@
-"""What is to be said of the folds of a comparison: which failed, which leave parameters open."""
+"""Rankings -> diagnostics: folds that failed, and fits that leave parameters undetermined."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from lawdsl.comparing.result import Ranking, Standing
+from lawdsl.comparing.result import RankedLaw, Ranking
 from lawdsl.core.diagnostics import Diagnostic
 
 
 def findings(rankings: Iterable[Ranking]) -> list[Diagnostic]:
     """One finding of each kind for each protocol, with a note for each law it concerns."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for ranking in rankings:
         if not ranking.part:  # the whole protocol speaks for its parts
-            found += _failed(ranking) + _open(ranking) + _lone(ranking)
-    return found
+            diagnostics += (
+                _failed_folds(ranking)
+                + _undetermined_parameters(ranking)
+                + _unconfirmed_fits(ranking)
+            )
+    return diagnostics
 
 
-def _failed(ranking: Ranking) -> list[Diagnostic]:
-    found = []
+def _failed_folds(ranking: Ranking) -> list[Diagnostic]:
+    failures = []
     for standing in ranking.standings:
         reasons = [f"{fold.fold}: {fold.failed}" for fold in standing.folds if fold.failed]
         if reasons:
-            count = f"{len(reasons)} of {_folds(ranking)}"
+            count = f"{len(reasons)} of {_folds_text(ranking)}"
             message = f"{ranking.protocol}: `{standing.law}` failed in {count}, and ranks last"
             help = "ask for more --starts, choose another protocol, or leave the law out"
-            found.append(Diagnostic("F0204", message, notes=tuple(reasons[:5]), help=help))
-    return found
+            failures.append(Diagnostic("F0204", message, notes=tuple(reasons[:5]), help=help))
+    return failures
 
 
-def _open(ranking: Ranking) -> list[Diagnostic]:
+def _undetermined_parameters(ranking: Ranking) -> list[Diagnostic]:
     notes = []
     for standing in ranking.standings:
         counts = Counter(name for fold in standing.folds for name in fold.not_identified)
         if counts:
             names = ", ".join(f"{name} in {n}" for name, n in counts.items())
-            notes.append(f"{standing.law}: {names} of {_folds(ranking)}{_reach(standing)}")
+            notes.append(
+                f"{standing.law}: {names} of {_folds_text(ranking)}{_reach_note(standing)}"
+            )
     if not notes:
         return []
     message = f"{ranking.protocol}: the fitted rows do not determine every parameter"
@@ -44,20 +50,22 @@ def _open(ranking: Ranking) -> list[Diagnostic]:
     return [Diagnostic("F0205", message, "warning", notes=tuple(notes), help=help)]
 
 
-def _reach(standing: Standing) -> str:
-    """How far the score hangs on which of several equally good fits was found."""
-    spreads = [fold.spread for fold in standing.folds if fold.spread is not None]
-    widest = max((high / low for low, high in spreads if low > 0), default=1.0)
+def _reach_note(standing: RankedLaw) -> str:
+    """By which factor the score differs among equally good fits, as a phrase; empty below 1.01."""
+    ranges = [fold.spread for fold in standing.folds if fold.spread is not None]
+    widest = max((high / low for low, high in ranges if low > 0), default=1.0)
     return f"; fits as good differ {widest:.3g}-fold in the test" if widest > 1.01 else ""
 
 
-def _lone(ranking: Ranking) -> list[Diagnostic]:
+def _unconfirmed_fits(ranking: Ranking) -> list[Diagnostic]:
     notes = []
     for standing in ranking.standings:
         fits = [fold for fold in standing.folds if fold.scores is not None]
-        lone = sum(not fold.converged or (fold.agreed == 1 and fold.starts > 1) for fold in fits)
-        if lone:
-            notes.append(f"{standing.law}: {lone} of {_folds(ranking)}")
+        unconfirmed = sum(
+            not fold.converged or (fold.agreed == 1 and fold.starts > 1) for fold in fits
+        )
+        if unconfirmed:
+            notes.append(f"{standing.law}: {unconfirmed} of {_folds_text(ranking)}")
     if not notes:
         return []
     message = f"{ranking.protocol}: some fits may not be the best: no two starts agree"
@@ -65,5 +73,5 @@ def _lone(ranking: Ranking) -> list[Diagnostic]:
     return [Diagnostic("F0206", message, "warning", notes=tuple(notes), help=help)]
 
 
-def _folds(ranking: Ranking) -> str:
+def _folds_text(ranking: Ranking) -> str:
     return f"{ranking.folds} fold{'s' if ranking.folds > 1 else ''}"

@@ -1,4 +1,4 @@
-"""The result of a comparison: frozen records, and the same as plain data."""
+"""The result of a comparison: frozen records, and their plain data for JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawdsl.fitting.result_parts import Loss
 
 
 @dataclass(frozen=True)
-class Scores:
+class PredictionScores:
     """How well a law describes some rows.
 
     Attributes:
@@ -20,7 +20,7 @@ class Scores:
         huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf where a
             prediction is not above 0, nan where a measurement is not.
         r2: 1 - Σ(residual²)/Σ(distance from the mean²), of the values themselves.
-        r2_log: the same of logarithms.
+        r2_log: R² of the logarithms.
         mae: mean absolute error, in the output's unit.
     """
 
@@ -32,8 +32,8 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """How far a law's score lies behind another's, and the interval of it; above 0 is worse.
+class ScoreDifference:
+    """How far a law's score is behind another's, and the interval of it; above 0 is worse.
 
     `clear` says whether the difference is more than noise.
     """
@@ -45,7 +45,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Tested:
+class FoldResult:
     """One law on one fold.
 
     Attributes:
@@ -69,7 +69,7 @@ class Tested:
     fitted: int
     tested: int
     parameters: Mapping[str, float]
-    scores: Scores | None
+    scores: PredictionScores | None
     agreed: int = 0
     starts: int = 0
     converged: bool = False
@@ -79,12 +79,12 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RankedLaw:
     """One law in one ranking.
 
     Attributes:
         law: its name.
-        rank: the best and the worst rank that the noise leaves it.
+        rank: the best and the worst rank compatible with the noise.
         score: what is ranked: AICc, or the mean objective of a held-out row; inf where some fold
             has none.
         behind: how far it is behind the best, with its interval; None for the best itself.
@@ -97,11 +97,11 @@ class Standing:
     law: str
     rank: tuple[int, int]
     score: float
-    behind: Difference | None
-    scores: Scores
+    behind: ScoreDifference | None
+    scores: PredictionScores
     parameters: int
     aicc: float | None
-    folds: tuple[Tested, ...] = field(repr=False)
+    folds: tuple[FoldResult, ...] = field(repr=False)
 
     @property
     def place(self) -> str:
@@ -140,7 +140,7 @@ class Ranking:
     folds: int
     unit: str
     units: int
-    standings: tuple[Standing, ...]
+    standings: tuple[RankedLaw, ...]
 
     @property
     def title(self) -> str:
@@ -180,7 +180,7 @@ class Comparison:
         data: the rows.
         objective: what every fit has minimised.
         rankings: one for each protocol, and one for each part of it.
-        diagnostics: what there is to say.
+        diagnostics: warnings and findings.
         starts: of each fit.
         seed: of the starts and resamples.
     """
@@ -210,9 +210,9 @@ class Comparison:
         rankings = []
         for ranking in self.rankings:
             content = asdict(ranking)
-            for own, standing in zip(content["standings"], ranking.standings, strict=True):
-                own |= {"place": standing.place, "failed": standing.failed}
-                own |= {"unidentified": standing.unidentified}
+            for law_content, standing in zip(content["standings"], ranking.standings, strict=True):
+                law_content |= {"place": standing.place, "failed": standing.failed}
+                law_content |= {"unidentified": standing.unidentified}
             rankings.append(content)
         content = {
             "laws": [asdict(law) for law in self.laws],
@@ -222,13 +222,13 @@ class Comparison:
             "starts": self.starts,
             "seed": self.seed,
         }
-        found: dict[str, Any] = plain(content)
-        return found
+        document: dict[str, Any] = plain(content)
+        return document
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Several laws with index sets on one table, on the rows of each label by themselves.
+    """Several laws with index sets on one table, compared on the rows of each label.
 
     Attributes:
         over: the set that the labels are of.
@@ -240,7 +240,7 @@ class Comparisons:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What there is to say, each with its label."""
+        """Warnings and findings, each with its label."""
         return tuple(
             replace(d, place=", ".join(filter(None, (label, d.place))))
             for label, part in self.parts.items()

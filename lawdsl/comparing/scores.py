@@ -1,4 +1,4 @@
-"""How far predictions are from measurements: losses, R², absolute error, AICc."""
+"""Measurements + predictions -> scores: losses, R², absolute error, AICc."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from lawdsl.comparing.result import Scores
+from lawdsl.comparing.result import PredictionScores
 from lawdsl.core.losses import HUBER
 from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, total
 from lawdsl.fitting.problem import rho
@@ -19,11 +19,11 @@ from lawdsl.language.resolver import Objective
 Array = NDArray[np.float64]
 
 
-def scores(measured: Array, predicted: Array, objective: Objective) -> Scores:
+def scores(measured: Array, predicted: Array, objective: Objective) -> PredictionScores:
     """The scores of predictions, both of shape (rows,)."""
     huber = replace(objective, loss=HUBER.name, log=True)
     metrics = metrics_of(measured, predicted)
-    return Scores(
+    return PredictionScores(
         objective=total(losses(measured, predicted, objective)),
         huber=total(losses(measured, predicted, huber)),
         r2=metrics.r2,
@@ -40,19 +40,19 @@ def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
     return np.where(measurable & ~np.isfinite(loss), np.inf, loss)
 
 
-def mean_scores(found: list[Scores]) -> Scores:
+def mean_scores(fold_scores: list[PredictionScores]) -> PredictionScores:
     """The mean of each score over folds, as the papers' tables have it."""
 
     def loss(kind: str) -> Loss:
-        both = [getattr(one, kind) for one in found]
-        return Loss(_mean([x.sum for x in both]), _mean([x.mean for x in both]))
+        losses_of_kind = [getattr(scores_, kind) for scores_ in fold_scores]
+        return Loss(_mean([x.sum for x in losses_of_kind]), _mean([x.mean for x in losses_of_kind]))
 
-    return Scores(
+    return PredictionScores(
         loss("objective"),
         loss("huber"),
-        _mean([one.r2 for one in found]),
-        _mean([one.r2_log for one in found]),
-        _mean([one.mae for one in found]),
+        _mean([scores_.r2 for scores_ in fold_scores]),
+        _mean([scores_.r2_log for scores_ in fold_scores]),
+        _mean([scores_.mae for scores_ in fold_scores]),
     )
 
 
@@ -73,18 +73,20 @@ def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
 
     def cost(log_tau: float) -> float:
         tau = math.exp(log_tau)
-        return mean / tau + _log_norm(tau, objective)
+        return mean / tau + _log_normalizer(tau, objective)
 
     # mean/tau is 1/2 where the density is Gaussian, 1 where it is Laplacian, else between them
     low, high = math.log(mean) - 1.0, math.log(2 * mean) + 1.0
     best = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
     tau = math.exp(float(best.x))
-    likelihood: Array = -loss / tau - _log_norm(tau, objective)
+    likelihood: Array = -loss / tau - _log_normalizer(tau, objective)
     return likelihood
 
 
 def aicc(total: float, parameters: int, rows: int) -> float:
     """Akaike's criterion with its correction for few rows; inf where there are too few.
+
+    AICc = -2*total + 2k + 2k(k + 1)/(n - k - 1) (Hurvich and Tsai, Biometrika 76, 1989).
 
     Args:
         total: the log-likelihood of all rows at its maximum.
@@ -97,7 +99,7 @@ def aicc(total: float, parameters: int, rows: int) -> float:
     return -2 * total + 2 * count + 2 * count * (count + 1) / (rows - count - 1)
 
 
-def _log_norm(tau: float, objective: Objective) -> float:
+def _log_normalizer(tau: float, objective: Objective) -> float:
     """log Z(tau) = log ∫ exp(-rho(r)/tau) dr."""
     return objective.row.log_normalizer(tau, *objective.parameters)
 

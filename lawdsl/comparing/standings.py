@@ -1,4 +1,4 @@
-"""One protocol: every law on every fold, and the laws in their order."""
+"""Laws + one protocol -> rankings: every law on every fold, and the laws in order."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.comparing.common_rows import Measured
-from lawdsl.comparing.cross_validation import Entry, tested
-from lawdsl.comparing.paired_bootstrap import drawn_means, draws, units
+from lawdsl.comparing.common_rows import CommonRows
+from lawdsl.comparing.cross_validation import Entry, fit_and_score
+from lawdsl.comparing.paired_bootstrap import bootstrap_means, choose_units, draw_unit_counts
 from lawdsl.comparing.protocols import Fold, Protocol
-from lawdsl.comparing.ranking import Judged
-from lawdsl.comparing.result import Ranking, Standing, Tested
+from lawdsl.comparing.ranking import RankingData
+from lawdsl.comparing.result import FoldResult, RankedLaw, Ranking
 from lawdsl.comparing.scores import aicc, log_likelihood, mean_scores
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Results = Sequence[Sequence[tuple[Tested, Array]]]
-"""What came of each law on each fold, and the loss of each tested row."""
+FoldResults = Sequence[Sequence[tuple[FoldResult, Array]]]
+"""The result of each law on each fold, and the loss of each tested row."""
 
-SUPPORT = 4.0  # of AICc: a law that is less far behind has support still (Burnham, Anderson 2002)
+AICC_SUPPORT = (
+    4.0  # of AICc: a law that is less far behind has substantial support (Burnham, Anderson 2002)
+)
 
 
 @dataclass(frozen=True)
-class _Unit:
-    """What is drawn for the intervals.
+class _ResamplingUnit:
+    """The unit that is resampled for the intervals.
 
     Attributes:
-        name: what it is called.
+        name: as rankings print it.
         labels: the unit of each row, shape (rows,).
         count: how many are tested.
         drawn: how often each is in each draw, shape (draws, units).
-        held_out: whether it is what folds leave out, and so shows the noise from fold to fold.
+        held_out: whether folds leave it out, so that it shows the noise from fold to fold.
     """
 
     name: str
@@ -45,63 +47,67 @@ class _Unit:
 
 def rankings_by(
     entries: Sequence[Entry],
-    data: Measured,
-    asked: Protocol,
+    data: CommonRows,
+    protocol: Protocol,
     folds: Sequence[Fold],
     seed: int,
     starts: int,
     report: Callable[[], None],
 ) -> list[Ranking]:
     """The ranking of the laws by a protocol, and one by each of its parts."""
-    results: list[list[tuple[Tested, Array]]] = []
+    results: list[list[tuple[FoldResult, Array]]] = []
     for entry in entries:
         results.append([])
         for fold in folds:
-            results[-1].append(tested(entry, fold, seed, starts))
+            results[-1].append(fit_and_score(entry, fold, seed, starts))
             report()
-    unit = _unit(data, asked, folds, seed)
-    if not asked.held_out:
-        judged = _in_sample(entries, results, unit)
-        return [_ranking(entries, asked, "", unit, judged, results)]
-    means, drawn, reach = _held_out(entries, folds, results, unit)
+    unit = _resampling_unit(data, protocol, folds, seed)
+    if not protocol.held_out:
+        ranking_data = _rank_in_sample(entries, results, unit)
+        return [_build_ranking(entries, protocol, "", unit, ranking_data, results)]
+    means, drawn_means, reach = _held_out_means(entries, folds, results, unit)
     rankings = []
     for part in dict.fromkeys(["", *(fold.part for fold in folds)]):
-        kept = [k for k, fold in enumerate(folds) if part in ("", fold.part)]
-        judged = Judged(
-            scores=np.mean(means[:, kept], axis=1),
-            drawn=np.mean(drawn[:, kept], axis=1),
+        fold_numbers = [k for k, fold in enumerate(folds) if part in ("", fold.part)]
+        ranking_data = RankingData(
+            scores=np.mean(means[:, fold_numbers], axis=1),
+            drawn=np.mean(drawn_means[:, fold_numbers], axis=1),
             units=unit.count,
-            by_fold=means[:, [] if unit.held_out else kept],
-            reach=np.mean(reach[:, kept], axis=1),
+            by_fold=means[:, [] if unit.held_out else fold_numbers],
+            reach=np.mean(reach[:, fold_numbers], axis=1),
             margin=entries[0].problem.exact / data.rows,
         )
-        own = [[result[k] for k in kept] for result in results]
-        rankings.append(_ranking(entries, asked, part, unit, judged, own))
+        part_results = [[result[k] for k in fold_numbers] for result in results]
+        rankings.append(_build_ranking(entries, protocol, part, unit, ranking_data, part_results))
     return rankings
 
 
-def _unit(data: Measured, asked: Protocol, folds: Sequence[Fold], seed: int) -> _Unit:
+def _resampling_unit(
+    data: CommonRows, protocol: Protocol, folds: Sequence[Fold], seed: int
+) -> _ResamplingUnit:
     """The values that are left out, where there are enough: they show the noise from fold to fold;
     else curves, of which each is a training run; else rows."""
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
-    candidates = [("curves", data.curves(asked.along(data))), ("rows", np.arange(data.rows))]
-    by_value = asked.kind.column and not asked.kind.along
+    candidates = [("curves", data.curves(protocol.along(data))), ("rows", np.arange(data.rows))]
+    by_value = protocol.kind.column and not protocol.kind.along
     if by_value:
-        candidates.insert(0, (f"values of {asked.column}", data.groups(asked.column)[0]))
-    which, labels, count = units([labels for _, labels in candidates], rows)
-    name = candidates[which][0]
+        candidates.insert(0, (f"values of {protocol.column}", data.groups(protocol.column)[0]))
+    chosen, labels, count = choose_units([labels for _, labels in candidates], rows)
+    name = candidates[chosen][0]
     if name == "curves" and count == len(rows):
         name = "rows"  # each curve is one
-    drawn = draws(int(labels.max()) + 1, data.rows, seed)
-    return _Unit(name, labels, count, drawn, held_out=by_value and which == 0)
+    drawn = draw_unit_counts(int(labels.max()) + 1, data.rows, seed)
+    return _ResamplingUnit(name, labels, count, drawn, held_out=by_value and chosen == 0)
 
 
-def _in_sample(entries: Sequence[Entry], results: Results, unit: _Unit) -> Judged:
+def _rank_in_sample(
+    entries: Sequence[Entry], results: FoldResults, unit: _ResamplingUnit
+) -> RankingData:
     """A ranking by AICc.
 
     The fits owe little to their noise here: at its maximum the likelihood does not change with
     the parameters. It does where one law contains the other and needs not; there the difference
-    is small, and small ones are taken for none.
+    is small, and small ones count as 0.
     """
     values, drawn = [], []
     for entry, ((_, loss),) in zip(entries, results, strict=True):
@@ -110,13 +116,15 @@ def _in_sample(entries: Sequence[Entry], results: Results, unit: _Unit) -> Judge
         values.append(aicc(total, entry.problem.parameters, len(loss)))
         by_unit = np.bincount(unit.labels, likelihood, unit.drawn.shape[1])
         drawn.append(values[-1] + 2 * total - 2 * unit.drawn @ by_unit)
-    alone = np.array(values)
-    reach = np.stack([alone, alone], axis=1)
-    return Judged(alone, np.stack(drawn), unit.count, alone[:, None], reach, SUPPORT)
+    values_of_laws = np.array(values)
+    reach = np.stack([values_of_laws, values_of_laws], axis=1)
+    return RankingData(
+        values_of_laws, np.stack(drawn), unit.count, values_of_laws[:, None], reach, AICC_SUPPORT
+    )
 
 
-def _held_out(
-    entries: Sequence[Entry], folds: Sequence[Fold], results: Results, unit: _Unit
+def _held_out_means(
+    entries: Sequence[Entry], folds: Sequence[Fold], results: FoldResults, unit: _ResamplingUnit
 ) -> tuple[Array, Array, Array]:
     """The mean loss of the tested rows of each law in each fold, shape (laws, folds); the same in
     each draw, (laws, folds, draws); and its least and greatest among fits that are equally good,
@@ -126,50 +134,50 @@ def _held_out(
     drawn = np.full((*shape, len(unit.drawn)), np.nan)
     reach = np.empty((*shape, 2))
     for i, (entry, result) in enumerate(zip(entries, results, strict=True)):
-        for k, (fold, (one, loss)) in enumerate(zip(folds, result, strict=True)):
+        for k, (fold, (fold_result, loss)) in enumerate(zip(folds, result, strict=True)):
             means[i, k] = np.mean(loss)
-            reach[i, k] = one.spread or (means[i, k], means[i, k])
-            if not one.failed:
-                theta = np.array(list(one.parameters.values()))
-                drawn[i, k] = drawn_means(
+            reach[i, k] = fold_result.spread or (means[i, k], means[i, k])
+            if not fold_result.failed:
+                theta = np.array(list(fold_result.parameters.values()))
+                drawn[i, k] = bootstrap_means(
                     entry.law, entry.problem, fold, theta, unit.labels, unit.drawn
                 )
     return means, drawn, reach
 
 
-def _ranking(
+def _build_ranking(
     entries: Sequence[Entry],
-    asked: Protocol,
+    protocol: Protocol,
     part: str,
-    unit: _Unit,
-    judged: Judged,
-    results: Results,
+    unit: _ResamplingUnit,
+    ranking_data: RankingData,
+    results: FoldResults,
 ) -> Ranking:
     """One ranking of the laws."""
-    ranks, values = judged.ranks(), judged.scores
+    ranks, values = ranking_data.ranks(), ranking_data.scores
     best = int(np.argmin(values))
-    standings = []
+    ranked_laws = []
     for i, entry in enumerate(entries):
         folds = tuple(result for result, _ in results[i])
         score = float(values[i])
-        standing = Standing(
+        ranked_law = RankedLaw(
             law=entry.name,
             rank=ranks[i],
             score=score,
-            behind=None if i == best else judged.behind(i, best),
+            behind=None if i == best else ranking_data.behind(i, best),
             scores=mean_scores([fold.scores for fold in folds if fold.scores is not None]),
             parameters=entry.problem.parameters,
-            aicc=None if asked.held_out else score,
+            aicc=None if protocol.held_out else score,
             folds=folds,
         )
-        standings.append(standing)
+        ranked_laws.append(ranked_law)
     name = entries[0].problem.objective.name.replace("L", entries[0].law.output)
     return Ranking(
-        protocol=asked.name,
+        protocol=protocol.name,
         part=part,
-        criterion=f"mean {name} of a held-out row" if asked.held_out else "AICc",
+        criterion=f"mean {name} of a held-out row" if protocol.held_out else "AICc",
         folds=len(results[0]),
         unit=unit.name,
         units=unit.count,
-        standings=tuple(standings[i] for i in np.argsort(values, kind="stable")),
+        standings=tuple(ranked_laws[i] for i in np.argsort(values, kind="stable")),
     )

@@ -11,7 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import PREFIXES
 from lawdsl.language.keywords import nearest
 
-NAME = re.compile(r"\w[\w.-]*")  # as of corpora
+DOMAIN_NAME = re.compile(r"\w[\w.-]*")  # as of corpora
 _AMOUNT = re.compile(
     r"(?P<number>(\d{1,18}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?\d{1,2})?|\d{1,9}/[1-9]\d{0,8})"
     r"\s*(?P<prefix>[kMGTPE]?)(tokens?)?"
@@ -32,70 +32,69 @@ class Domain:
 
 
 def read_domains(
-    given: Iterable[str],
+    pairs: Iterable[str],
     *,
     target: str | None = None,
     epochs: str = "1",
     caps: Iterable[str] = (),
 ) -> tuple[Domain, ...]:
-    """Domains as the command line has them.
+    """Parse domains as the command line has them.
 
     A domain may have as large a share as its supply lasts for: epochs * supply / target.
 
     Args:
-        given: `web=3.2T`, with the tokens that there are of it, or `web` where there are enough.
+        pairs: `web=3.2T`, with the tokens that there are of it, or `web` where there are enough.
         target: tokens that will be trained on.
         epochs: how often a token may be seen.
         caps: `code=1/4`, further bounds of shares.
 
     Raises:
-        LawdslError: what is none of this, M0101; caps that leave no mixture, M0102.
+        LawdslError: texts of another form, M0101; caps that leave no mixture, M0102.
     """
     mistakes: list[Diagnostic] = []
-    given = tuple(given)
-    supplies = _pairs(given, mistakes)
-    bounds = _pairs(caps, mistakes, supplies)
-    whole = _amount("--target", target, mistakes) if target is not None else None
-    times = _amount("--epochs", epochs, mistakes)
-    known = [name for name, supply in supplies.items() if supply is not None]
-    if target is None and known:
-        message = f"the tokens of {', '.join(known)} bound a share of how many, it is not said"
+    pairs = tuple(pairs)
+    supplies = _parse_pairs(pairs, mistakes)
+    bounds = _parse_pairs(caps, mistakes, supplies)
+    target_tokens = _parse_amount("--target", target, mistakes) if target is not None else None
+    epochs_ = _parse_amount("--epochs", epochs, mistakes)
+    limited = [name for name, supply in supplies.items() if supply is not None]
+    if target is None and limited:
+        message = f"the tokens of {', '.join(limited)} bound a share of how many, it is not said"
         mistakes.append(
             Diagnostic(
                 "M0101", message, help="add --target 1T, or bound shares themselves with --cap"
             )
         )
-    if len(given) < 2:
+    if len(pairs) < 2:
         message = "a mixture has two domains or more"
         mistakes.append(Diagnostic("M0101", message, help="write web=3.2T code=0.4T, or web code"))
-    mistakes += _too_large(bounds)
+    mistakes += _caps_above_one(bounds)
     if mistakes:
         raise LawdslError(mistakes)
     domains = []
     for name, supply in supplies.items():
         cap = Fraction(1)
-        if supply is not None and whole is not None and times is not None:
-            cap = min(cap, times * supply / whole)
+        if supply is not None and target_tokens is not None and epochs_ is not None:
+            cap = min(cap, epochs_ * supply / target_tokens)
         domains.append(Domain(name, min(cap, bounds.get(name) or cap)))
-    _some_mixture(domains, whole, times if not bounds else None)
+    _check_some_mixture(domains, target_tokens, epochs_ if not bounds else None)
     return tuple(domains)
 
 
-def by_cap(domains: Iterable[Domain]) -> list[Domain]:
-    """The domains in the one order in which they are worked on, whatever order they came in: the
-    largest caps first, equal ones by name."""
+def sort_by_cap(domains: Iterable[Domain]) -> list[Domain]:
+    """The domains by descending cap, equal ones by name: algorithms do not depend on input order."""
     return sorted(domains, key=lambda domain: (-domain.cap, domain.name))
 
 
-def steps(grid: str | Fraction) -> int:
+def grid_steps(grid: str | Fraction) -> int:
     """How many steps of a grid make up 1: 16 of "1/16".
 
     Raises:
         LawdslError: it is no such grid; M0104.
     """
     text = str(grid)
-    found = _AMOUNT.fullmatch(text)
-    step = Fraction(found["number"]) if found and not found["prefix"] else Fraction(0)
+    match = _AMOUNT.fullmatch(text)
+    step = Fraction(match["number"]) if match and not match["prefix"] else Fraction(0)
     if step <= 0 or step.numerator != 1:
         message = f"`{text}` is not a grid: its steps must make up 1"
         help = "give 1 divided by a whole number: 1/16, or 0.05"
@@ -103,54 +102,54 @@ def steps(grid: str | Fraction) -> int:
     return step.denominator
 
 
-def text_of(number: Fraction) -> str:
-    """A fraction as a decimal number if there is a short one that is equal, else as it is."""
+def fraction_text(number: Fraction) -> str:
+    """A fraction as a decimal number if a short one is equal, else as numerator/denominator."""
     decimal = repr(float(number)).removesuffix(".0")
     return decimal if Fraction(decimal) == number else str(number)
 
 
-def _pairs(
-    given: Iterable[str], mistakes: list[Diagnostic], known: Mapping[str, object] | None = None
+def _parse_pairs(
+    pairs: Iterable[str], mistakes: list[Diagnostic], allowed: Mapping[str, object] | None = None
 ) -> dict[str, Fraction | None]:
     """Name -> amount, None where there is none; of names that are `known`, where that is given."""
-    found: dict[str, Fraction | None] = {}
-    for pair in given:
+    amounts: dict[str, Fraction | None] = {}
+    for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
-        if not NAME.fullmatch(name):
+        if not DOMAIN_NAME.fullmatch(name):
             message = f"`{name}` is not a valid name of a domain"
             help = "names have letters, digits and _ . - alone, and begin with no - or ."
             mistakes.append(Diagnostic("M0101", message, help=help))
-        elif name in found:
+        elif name in amounts:
             message = f"`{name}` is given twice"
             mistakes.append(Diagnostic("M0101", message, help="give each domain once"))
-        elif known is not None and name not in known:
-            alike = nearest(name, known)
-            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(known)}"
+        elif allowed is not None and name not in allowed:
+            alike = nearest(name, allowed)
+            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(allowed)}"
             mistakes.append(Diagnostic("M0101", f"there is no domain `{name}`", help=help))
-        elif equals or known is not None:
-            found[name] = _amount(name, text, mistakes)
+        elif equals or allowed is not None:
+            amounts[name] = _parse_amount(name, text, mistakes)
         else:
-            found[name] = None
-    return found
+            amounts[name] = None
+    return amounts
 
 
-def _amount(what: str, text: str, mistakes: list[Diagnostic]) -> Fraction | None:
+def _parse_amount(what: str, text: str, mistakes: list[Diagnostic]) -> Fraction | None:
     """A number above 0: 3.2T, 4e11, 1/4."""
-    read = _AMOUNT.fullmatch(text.strip())
-    number = Fraction(read["number"]) if read else Fraction(0)
-    if read and number > 0:
-        return number * int(PREFIXES.get(read["prefix"], 1))
+    match = _AMOUNT.fullmatch(text.strip())
+    number = Fraction(match["number"]) if match else Fraction(0)
+    if match and number > 0:
+        return number * int(PREFIXES.get(match["prefix"], 1))
     message = f"{what}: `{text}` is not a number above 0"
     help = f"write 4e11, 1/4, or with one of {' '.join(PREFIXES)}: 400G"
     mistakes.append(Diagnostic("M0101", message, help=help))
     return None
 
 
-def _too_large(bounds: Mapping[str, Fraction | None]) -> list[Diagnostic]:
+def _caps_above_one(bounds: Mapping[str, Fraction | None]) -> list[Diagnostic]:
     return [
         Diagnostic(
             "M0101",
-            f"the cap of {name} is {text_of(bound)}, and no share is above 1",
+            f"the cap of {name} is {fraction_text(bound)}, and no share is above 1",
             help="give a share: 0.25 or 1/4; for tokens write NAME=TOKENS and --target",
         )
         for name, bound in bounds.items()
@@ -158,30 +157,31 @@ def _too_large(bounds: Mapping[str, Fraction | None]) -> list[Diagnostic]:
     ]
 
 
-def _some_mixture(
+def _check_some_mixture(
     domains: Iterable[Domain], target: Fraction | None, epochs: Fraction | None
 ) -> None:
     """Refuse caps that leave no mixture; where supplies alone are short, say what would do."""
     total = sum((domain.cap for domain in domains), Fraction(0))
     if total >= 1:
         return
-    most = ", ".join(f"{domain.name} {float(domain.cap):.4g}" for domain in domains)
+    caps_text = ", ".join(f"{domain.name} {float(domain.cap):.4g}" for domain in domains)
     message = f"the largest shares sum to {float(total):.4g}, so no mixture sums to 1"
     help = "raise --cap, or --epochs; or add a domain"
     if target is not None and epochs is not None:
-        repeated, less = _up(epochs / total), _down(target * total)
-        help = (
-            f"repeat data, --epochs {repeated:g}; train on less, --target {less:g}; or add a domain"
+        repeated, smaller_target = (
+            _ceil_hundredths(epochs / total),
+            _floor_three_digits(target * total),
         )
-    raise LawdslError(Diagnostic("M0102", message, notes=(f"at most {most}",), help=help))
+        help = f"repeat data, --epochs {repeated:g}; train on less, --target {smaller_target:g}; or add a domain"
+    raise LawdslError(Diagnostic("M0102", message, notes=(f"at most {caps_text}",), help=help))
 
 
-def _up(number: Fraction) -> float:
-    """Rounded up to hundredths."""
+def _ceil_hundredths(number: Fraction) -> float:
+    """A number rounded up to hundredths."""
     return -(-number * 100 // 1) / 100
 
 
-def _down(number: Fraction) -> int:
-    """Rounded down to three digits."""
+def _floor_three_digits(number: Fraction) -> int:
+    """A number rounded down to three digits."""
     unit = 10 ** max(0, len(str(int(number))) - 3)
     return int(number) // unit * unit

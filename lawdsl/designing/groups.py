@@ -1,4 +1,4 @@
-"""Groups of mixtures, and how well a fit to each does on all."""
+"""Mixtures -> random groups of them; groups -> the errors of the fits to each, on all rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from lawdsl.fitting.options import is_whole
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-Error = Callable[[Rows], float]
+ErrorOfRows = Callable[[Rows], float]
 """Numbers of rows -> the error on all rows of a fit to these, inf where it has no value on some.
 Raises LawdslError where there is no fit."""
 
-MOST = 100_000  # groups
+MAX_GROUPS = 100_000  # groups
 
 
-def drawn_groups(
+def sample_groups(
     mixtures: int, count: int, groups: int, seed: int, name: str
 ) -> list[tuple[int, ...]]:
-    """Distinct groups of mixtures; all of them, where they are no more than asked for.
+    """Distinct groups of mixtures; all of them, where there are at most `groups`.
 
     Args:
         mixtures: how many there are.
@@ -37,24 +37,27 @@ def drawn_groups(
     Raises:
         LawdslError: numbers that leave nothing to choose; M0107.
     """
-    for number, most, what in ((count, mixtures - 1, "mixtures"), (groups, MOST, "groups")):
-        if not is_whole(number) or not 1 <= number <= most:
+    for number, maximum, what in (
+        (count, mixtures - 1, "mixtures"),
+        (groups, MAX_GROUPS, "groups"),
+    ):
+        if not is_whole(number) or not 1 <= number <= maximum:
             message = f"{number} {what} cannot be chosen"
             if what == "mixtures":
                 message += f" of {mixtures}"
-            help = f"choose 1 to {most:,}" if most else "give a table of several mixtures"
+            help = f"choose 1 to {maximum:,}" if maximum else "give a table of several mixtures"
             raise LawdslError(Diagnostic("M0107", message, place=name, help=help))
     if math.comb(mixtures, count) <= groups:
         return list(itertools.combinations(range(mixtures), count))
     draws = random.Random(seed)
-    found: dict[tuple[int, ...], None] = {}
-    while len(found) < groups:
-        found[tuple(sorted(draws.sample(range(mixtures), count)))] = None
-    return list(found)
+    distinct: dict[tuple[int, ...], None] = {}
+    while len(distinct) < groups:
+        distinct[tuple(sorted(draws.sample(range(mixtures), count)))] = None
+    return list(distinct)
 
 
-def tried(
-    error: Error,
+def group_errors(
+    error: ErrorOfRows,
     label: Rows,
     groups: Sequence[tuple[int, ...]],
     progress: Callable[[int, int], None] | None = None,
@@ -68,25 +71,25 @@ def tried(
         progress: called with how many groups are done, and of how many.
 
     Returns:
-        The errors, shape (groups,), inf where a group could not be fitted, and what is to be said
-        of those.
+        The errors, shape (groups,), inf where a group could not be fitted, and warnings about
+        those.
 
     Raises:
         LawdslError: no group could be fitted; M0107.
     """
     errors = np.full(len(groups), np.inf)
-    why = "the fits have no value on some rows"
+    reason = "the fits have no value on some rows"
     for number, group in enumerate(groups):
         try:
             errors[number] = error(np.flatnonzero(np.isin(label, group)))
         except LawdslError as failure:
-            why = failure.diagnostics[0].message
+            reason = failure.diagnostics[0].message
         if progress is not None:
             progress(number + 1, len(groups))
     failed = int(np.sum(~np.isfinite(errors)))
     if not failed:
         return errors, []
-    message = f"{failed} of {len(groups)} groups could not be fitted: {why}"
+    message = f"{failed} of {len(groups)} groups could not be fitted: {reason}"
     help = "choose larger groups, a smaller law, or give more --starts"
     finding = Diagnostic("M0107", message, "warning", help=help)
     if failed == len(groups):

@@ -1,4 +1,4 @@
-"""Mixtures whose shares are halved again and again, as the Data Mixing Laws were measured on.
+"""Domains -> mixtures whose shares are halved again and again, as for the Data Mixing Laws.
 
 Ye et al. 2024, arXiv:2403.16952, Algorithm 2. As printed it never gives a share of 0, yet draws a
 quarter of the mixtures from those that have one; and it draws 41 where 40 are asked for. Here, as
@@ -14,29 +14,40 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.designing.domains import Domain, by_cap, steps
-from lawdsl.designing.result import Mixtures, check_count, chosen_by, in_order, never, too_few
+from lawdsl.designing.domains import Domain, grid_steps, sort_by_cap
+from lawdsl.designing.result import (
+    Mixtures,
+    check_count,
+    provenance,
+    shares_in_order,
+    too_few_mixtures,
+    unreachable_domains,
+)
 from lawdsl.fitting.options import check_seed
 
-GRID = "1/16"  # of the paper's search
-FINEST = 4096  # steps of a grid
-MOST_SUMS = 500_000  # that are kept while mixtures are counted
-SOURCE = "Ye et al. 2024, arXiv:2403.16952, Algorithm 2"
+HALVING_GRID = "1/16"  # of the paper's search
+MAX_GRID_STEPS = 4096  # steps of a grid
+MAX_REMAINDERS = 500_000  # in memory while mixtures are counted
+HALVING_SOURCE = "Ye et al. 2024, arXiv:2403.16952, Algorithm 2"
 
-Ways = dict[int, tuple[int, int]]
-"""What is left for the further domains, in units -> how many ways there are to share it among
-them: with a share of 0, and without."""
+Counts = dict[int, tuple[int, int]]
+"""Units that remain for the further domains -> in how many ways these can share them: with a
+share of 0, and without."""
 
 
 def halving(
-    domains: Sequence[Domain], count: int = 40, *, grid: str | Fraction = GRID, seed: int = 0
+    domains: Sequence[Domain],
+    count: int = 40,
+    *,
+    grid: str | Fraction = HALVING_GRID,
+    seed: int = 0,
 ) -> Mixtures:
     """Mixtures of shares that are halved: a quarter of them lacks some domain, the rest has all.
 
     A domain has its largest share on the grid, a half of that, a quarter, … and, below the grid,
-    nothing. The one with the smallest cap has what is left, if that is within its cap. Of these
+    nothing. The one with the smallest cap has the remainder, if that is within its cap. Of these
     candidates mixtures are drawn, each as likely as any other; they are counted, not listed, so
-    there may be more than could be.
+    there may be more than memory could hold.
 
     Args:
         domains: two or more.
@@ -49,136 +60,168 @@ def halving(
     """
     check_count(count)
     check_seed(seed)
-    number = steps(grid)
-    if number > FINEST:
-        help = f"give 1/{FINEST} or a coarser one; what is halved soon falls below any"
+    number = grid_steps(grid)
+    if number > MAX_GRID_STEPS:
+        help = f"give 1/{MAX_GRID_STEPS} or a coarser one; what is halved soon falls below any"
         raise LawdslError(Diagnostic("M0104", f"1/{number} is too fine a grid", help=help))
-    worked = by_cap(domains)
-    tree = _tree(worked, number)
-    lacking, full = tree.ways[0].get(tree.whole, (0, 0))
+    sorted_domains = sort_by_cap(domains)
+    tree = _count_tree(sorted_domains, number)
+    lacking, full = tree.counts[0].get(tree.total, (0, 0))
     if lacking + full < count:
-        raise too_few(lacking + full, count, number, _finer(worked, count, number))
-    few = min(max(count // 4, count - full), lacking)
+        raise too_few_mixtures(
+            lacking + full, count, number, _finer_grid_help(sorted_domains, count, number)
+        )
+    lacking_count = min(max(count // 4, count - full), lacking)
     draws = random.Random(seed)
     units = [
-        *(_mixture(tree, rank, True) for rank in _ranks(draws, lacking, few)),
-        *(_mixture(tree, rank, False) for rank in _ranks(draws, full, count - few)),
+        *(
+            _mixture_of_rank(tree, rank, True)
+            for rank in _sample_ranks(draws, lacking, lacking_count)
+        ),
+        *(
+            _mixture_of_rank(tree, rank, False)
+            for rank in _sample_ranks(draws, full, count - lacking_count)
+        ),
     ]
     draws.shuffle(units)
-    how = (
-        chosen_by(f"halving ({SOURCE})", count, number, seed),
-        f"{few} of the {lacking:,} that lack a domain, {count - few} of the {full:,} that have all",
+    provenance_lines = (
+        provenance(f"halving ({HALVING_SOURCE})", count, number, seed),
+        f"{lacking_count} of the {lacking:,} that lack a domain, {count - lacking_count} of the {full:,} that have all",
     )
-    warnings = tuple(never(worked[:-1], number)) or tuple(_uneven(count, few, lacking, full))
-    shares = in_order(domains, worked, units, tree.whole)
-    return Mixtures(tuple(domains), shares, lacking + full, how, warnings)
+    warnings = tuple(unreachable_domains(sorted_domains[:-1], number)) or tuple(
+        _warn_uneven(count, lacking_count, lacking, full)
+    )
+    shares = shares_in_order(domains, sorted_domains, units, tree.total)
+    return Mixtures(tuple(domains), shares, lacking + full, provenance_lines, warnings)
 
 
 @dataclass(frozen=True)
-class _Tree:
+class _CountedTree:
     """The recursion over domains, counted.
 
     Attributes:
-        whole: how many units are 1; a unit divides all shares.
+        total: how many units are 1; a unit divides all shares.
         values: of each domain but the last, the units that it may have.
-        ways: of each domain, in how many ways it and those behind it can share what is left.
+        counts: of each domain, in how many ways it and those behind it can share a remainder.
     """
 
-    whole: int
+    total: int
     values: tuple[tuple[int, ...], ...]
-    ways: tuple[Ways, ...]
+    counts: tuple[Counts, ...]
 
 
-def _tree(worked: Sequence[Domain], grid: int) -> _Tree:
-    most = [int(domain.cap * grid) for domain in worked[:-1]]  # Γ/δ
-    finest = max(one.bit_length() for one in most)  # halvings of the largest share
-    whole, unit = grid << finest, 1 << finest
-    values = tuple(tuple(_halved(one, unit)) for one in most)
-    last = int(worked[-1].cap * whole)
-    lefts = _lefts(values, last, whole)
-    ways: list[Ways] = [{left: (0, 1) if left else (1, 0) for left in lefts[-1]}]
-    for own, here in zip(reversed(values), reversed(lefts[:-1]), strict=True):
-        ways.append({left: _ways(own, left, ways[-1]) for left in here})
-    return _Tree(whole, values, tuple(reversed(ways)))
+def _count_tree(sorted_domains: Sequence[Domain], grid: int) -> _CountedTree:
+    largest = [int(domain.cap * grid) for domain in sorted_domains[:-1]]  # Γ/δ
+    finest = max(
+        largest_steps.bit_length() for largest_steps in largest
+    )  # halvings of the largest share
+    total, unit = grid << finest, 1 << finest
+    values = tuple(tuple(_halvings(largest_steps, unit)) for largest_steps in largest)
+    last = int(sorted_domains[-1].cap * total)
+    remainders = _remainders(values, last, total)
+    counts: list[Counts] = [
+        {remainder: (0, 1) if remainder else (1, 0) for remainder in remainders[-1]}
+    ]
+    for domain_values, domain_remainders in zip(
+        reversed(values), reversed(remainders[:-1]), strict=True
+    ):
+        counts.append(
+            {
+                remainder: _count_shares(domain_values, remainder, counts[-1])
+                for remainder in domain_remainders
+            }
+        )
+    return _CountedTree(total, values, tuple(reversed(counts)))
 
 
-def _halved(most: int, unit: int) -> Iterator[int]:
+def _halvings(most: int, unit: int) -> Iterator[int]:
     """A largest share of so many steps of the grid, its half, …, 0, in units."""
     for halvings in range(most.bit_length()):
         yield most * unit >> halvings
     yield 0
 
 
-def _lefts(values: Sequence[Sequence[int]], last: int, whole: int) -> list[set[int]]:
-    """What may be left, before each domain, so that those behind it can take it all."""
-    room = [last]
-    for own in reversed(values):
-        room.append(room[-1] + own[0])
-    room.reverse()
-    lefts = [{whole} if whole <= room[0] else set()]
-    for own, after in zip(values, room[1:], strict=True):
-        lefts.append({left - v for left in lefts[-1] for v in own if 0 <= left - v <= after})
-        if sum(map(len, lefts)) > MOST_SUMS:
+def _remainders(values: Sequence[Sequence[int]], last: int, total: int) -> list[set[int]]:
+    """The possible remainders before each domain, which those behind it can share completely."""
+    capacities = [last]
+    for values_of_domain in reversed(values):
+        capacities.append(capacities[-1] + values_of_domain[0])
+    capacities.reverse()
+    remainders = [{total} if total <= capacities[0] else set()]
+    for values_of_domain, after in zip(values, capacities[1:], strict=True):
+        remainders.append(
+            {
+                remainder - v
+                for remainder in remainders[-1]
+                for v in values_of_domain
+                if 0 <= remainder - v <= after
+            }
+        )
+        if sum(map(len, remainders)) > MAX_REMAINDERS:
             message = "for so many domains the grid is too fine: the mixtures cannot be counted"
             help = "choose a coarser --grid, or `lawdsl mixtures spread`"
             raise LawdslError(Diagnostic("M0104", message, help=help))
-    return lefts
+    return remainders
 
 
-def _ways(own: Sequence[int], left: int, after: Ways) -> tuple[int, int]:
-    """How many ways there are to share what is left, given how many each rest has behind it."""
+def _count_shares(domain_values: Sequence[int], remainder: int, after: Counts) -> tuple[int, int]:
+    """In how many ways a remainder can be shared, from the counts of the next domain."""
     lacking = full = 0
-    for value in own:
-        zero, none = after.get(left - value, (0, 0))
-        lacking += zero if value else zero + none
-        full += none if value else 0
+    for value in domain_values:
+        with_zero, without_zero = after.get(remainder - value, (0, 0))
+        lacking += with_zero if value else with_zero + without_zero
+        full += without_zero if value else 0
     return lacking, full
 
 
-def _ranks(draws: random.Random, among: int, count: int) -> list[int]:
+def _sample_ranks(draws: random.Random, among: int, count: int) -> list[int]:
     """Distinct numbers below one that may be larger than any list."""
     if among <= sys.maxsize:
         return draws.sample(range(among), count)
-    found: dict[int, None] = {}
-    while len(found) < count:
-        found[draws.randrange(among)] = None
-    return list(found)
+    distinct: dict[int, None] = {}
+    while len(distinct) < count:
+        distinct[draws.randrange(among)] = None
+    return list(distinct)
 
 
-def _mixture(tree: _Tree, rank: int, lacking: bool) -> list[int]:
+def _mixture_of_rank(tree: _CountedTree, rank: int, lacking: bool) -> list[int]:
     """The units of one mixture, by its number among those that lack a domain or that do not."""
-    left, seen, units = tree.whole, False, []
-    for own, after in zip(tree.values, tree.ways[1:], strict=True):
-        for value in own:
-            zero, none = after.get(left - value, (0, 0))
-            here = none if value and not lacking else 0
+    remainder, has_zero, units = tree.total, False, []
+    for domain_values, after in zip(tree.values, tree.counts[1:], strict=True):
+        for value in domain_values:
+            with_zero, without_zero = after.get(remainder - value, (0, 0))
+            count = without_zero if value and not lacking else 0
             if lacking:
-                here = zero + none if seen or not value else zero
-            if rank < here:
+                count = with_zero + without_zero if has_zero or not value else with_zero
+            if rank < count:
                 break
-            rank -= here
+            rank -= count
         units.append(value)
-        left -= value
-        seen = seen or not value
-    return [*units, left]
+        remainder -= value
+        has_zero = has_zero or not value
+    return [*units, remainder]
 
 
-def _finer(worked: Sequence[Domain], count: int, grid: int) -> str:
-    """What to do where a grid has fewer mixtures than asked for: a finer one need not have more."""
-    while (grid := 2 * grid) <= FINEST:
+def _finer_grid_help(sorted_domains: Sequence[Domain], count: int, grid: int) -> str:
+    """Help where a grid has fewer mixtures than requested: a finer one need not have more."""
+    while (grid := 2 * grid) <= MAX_GRID_STEPS:
         try:
-            tree = _tree(worked, grid)
+            tree = _count_tree(sorted_domains, grid)
         except LawdslError:
             break
-        if sum(tree.ways[0].get(tree.whole, ())) >= count:
+        if sum(tree.counts[0].get(tree.total, ())) >= count:
             return f"choose a finer one, --grid 1/{grid}, or ask for fewer"
     return "halves of these caps seldom sum to 1: `lawdsl mixtures spread` finds more"
 
 
-def _uneven(count: int, few: int, lacking: int, full: int) -> Iterator[Diagnostic]:
-    """Another part than a quarter lacks a domain."""
-    if few != count // 4:
-        short = f"{lacking:,} lack a domain" if few < count // 4 else f"{full:,} have all"
-        message = f"{few} of {count} mixtures lack a domain, not {count // 4}: only {short}"
+def _warn_uneven(count: int, lacking_count: int, lacking: int, full: int) -> Iterator[Diagnostic]:
+    """A warning where not a quarter of the mixtures lacks a domain."""
+    if lacking_count != count // 4:
+        reason = (
+            f"{lacking:,} lack a domain" if lacking_count < count // 4 else f"{full:,} have all"
+        )
+        message = (
+            f"{lacking_count} of {count} mixtures lack a domain, not {count // 4}: only {reason}"
+        )
         help = "choose a finer --grid, or ask for fewer"
         yield Diagnostic("M0106", message, "warning", help=help)

@@ -1,4 +1,4 @@
-"""Mixtures as they are handed on: exact shares, and how they were chosen."""
+"""The result of a design: mixtures with exact shares, and how they were chosen."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from lawdsl import __version__
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.designing.domains import Domain, text_of
+from lawdsl.designing.domains import Domain, fraction_text
 from lawdsl.fitting.options import is_whole
 
-SHARE = "r_"  # what the columns of shares begin with, as in tables of runs
-NUMBER = "mixture"
-MOST = 100_000  # mixtures at once
+SHARE_PREFIX = "r_"  # what the columns of shares begin with, as in tables of runs
+MIXTURE_COLUMN = "mixture"
+MAX_MIXTURES = 100_000  # mixtures at once
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Mixtures:
         shares: of each mixture the share of each domain, which sum to 1 exactly.
         candidates: how many mixtures there were to choose from.
         how: how they were chosen, in lines.
-        warnings: what is not as it was asked for.
+        warnings: deviations from the request.
     """
 
     domains: tuple[Domain, ...]
@@ -39,22 +39,24 @@ class Mixtures:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(SHARE + domain.name for domain in self.domains)
+        """The columns of shares, one a domain."""
+        return tuple(SHARE_PREFIX + domain.name for domain in self.domains)
 
     def to_csv(self) -> str:
         """A table with a row a mixture: its number and its shares; notes above them say how it
         was made. A share that no short decimal equals is rounded to a double."""
-        caps = ", ".join(f"{domain.name} {text_of(domain.cap)}" for domain in self.domains)
+        caps = ", ".join(f"{domain.name} {fraction_text(domain.cap)}" for domain in self.domains)
         rows = [
-            [number, *(_cell(share) for share in shares)]
+            [number, *(_share_text(share) for share in shares)]
             for number, shares in enumerate(self.shares, start=1)
         ]
         notes = (*self.how, f"largest shares: {caps}")
-        return csv_text(notes, (NUMBER, *self.columns), rows)
+        return csv_text(notes, (MIXTURE_COLUMN, *self.columns), rows)
 
     def to_json(self) -> dict[str, Any]:
+        """The mixtures as plain data; the keys are stable."""
         return {
-            "columns": [NUMBER, *self.columns],
+            "columns": [MIXTURE_COLUMN, *self.columns],
             "rows": [[i, *map(float, shares)] for i, shares in enumerate(self.shares, start=1)],
             "largest": {domain.name: float(domain.cap) for domain in self.domains},
             "candidates": self.candidates,
@@ -62,24 +64,29 @@ class Mixtures:
         }
 
 
-def chosen_by(what: str, count: int, grid: int, seed: int) -> str:
+def provenance(what: str, count: int, grid: int, seed: int) -> str:
     """The line of a table's notes that says how its mixtures were chosen."""
     return f"lawdsl {__version__}: {count} mixtures by {what}, grid 1/{grid}, seed {seed}"
 
 
-def in_order(
-    domains: Sequence[Domain], worked: Sequence[Domain], units: Iterable[Sequence[int]], whole: int
+def shares_in_order(
+    domains: Sequence[Domain],
+    sorted_domains: Sequence[Domain],
+    units: Iterable[Sequence[int]],
+    total: int,
 ) -> tuple[tuple[Fraction, ...], ...]:
     """Shares in the order in which the domains were given.
 
     Args:
         domains: in that order.
-        worked: in the order of the units.
+        sorted_domains: in the order of the units.
         units: of each mixture, how many units each domain has.
-        whole: how many units are 1.
+        total: how many units are 1.
     """
-    at = [worked.index(domain) for domain in domains]
-    return tuple(tuple(Fraction(own[i], whole) for i in at) for own in units)
+    positions = [sorted_domains.index(domain) for domain in domains]
+    return tuple(
+        tuple(Fraction(domain_units[i], total) for i in positions) for domain_units in units
+    )
 
 
 def check_count(count: object) -> None:
@@ -88,21 +95,21 @@ def check_count(count: object) -> None:
     Raises:
         LawdslError: M0103.
     """
-    if not is_whole(count) or not 1 <= count <= MOST:
+    if not is_whole(count) or not 1 <= count <= MAX_MIXTURES:
         message = f"`{count}` is not a valid number of mixtures"
-        help = f"give a whole number from 1 to {MOST:,}"
+        help = f"give a whole number from 1 to {MAX_MIXTURES:,}"
         raise LawdslError(Diagnostic("M0103", message, help=help))
 
 
-def too_few(found: int, count: int, grid: int, help: str) -> LawdslError:
-    """The refusal to choose more mixtures than there are."""
-    there = f"there are {found:,} mixtures" if found != 1 else "there is 1 mixture"
-    message = f"{there} on the grid 1/{grid}, fewer than {count:,}"
+def too_few_mixtures(available: int, count: int, grid: int, help: str) -> LawdslError:
+    """The error for more mixtures requested than available."""
+    count_text = f"there are {available:,} mixtures" if available != 1 else "there is 1 mixture"
+    message = f"{count_text} on the grid 1/{grid}, fewer than {count:,}"
     return LawdslError(Diagnostic("M0103", message, help=help))
 
 
-def never(domains: Iterable[Domain], grid: int) -> Iterator[Diagnostic]:
-    """Domains that no mixture has: the grid is too coarse for their caps."""
+def unreachable_domains(domains: Iterable[Domain], grid: int) -> Iterator[Diagnostic]:
+    """A warning for each domain that no mixture has: the grid is too coarse for its cap."""
     for domain in domains:
         if 0 < domain.cap * grid < 1:
             message = (
@@ -123,5 +130,5 @@ def csv_text(notes: Iterable[str], header: Sequence[str], rows: Iterable[Sequenc
     return text.getvalue()
 
 
-def _cell(share: Fraction) -> str:
+def _share_text(share: Fraction) -> str:
     return repr(float(share))

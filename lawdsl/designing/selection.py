@@ -1,4 +1,4 @@
-"""Of mixtures that were all tried on a small model, those that a law is best fitted to.
+"""Runs of many mixtures on a small model + law -> the mixtures whose fit is closest to all.
 
 Mixture selection of Ye et al. 2024, arXiv:2403.16952: 40 candidates are trained with the smallest
 model, groups of 20 are drawn, a law is fitted to each, and the group whose fit is closest to all 40
@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl import __version__
-from lawdsl.comparing.common_rows import Measured, measured
-from lawdsl.comparing.cross_validation import best
+from lawdsl.comparing.common_rows import CommonRows, common_rows
+from lawdsl.comparing.cross_validation import best_fit
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.melt import labelled
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
-from lawdsl.designing.groups import Error, Rows, drawn_groups, tried
-from lawdsl.designing.result import NUMBER, csv_text
+from lawdsl.designing.groups import ErrorOfRows, Rows, group_errors, sample_groups
+from lawdsl.designing.result import MIXTURE_COLUMN, csv_text
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.diagnose import too_little
 from lawdsl.fitting.fit import in_one_step
@@ -36,23 +36,23 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.law.law import Law, load
 
 Array = NDArray[np.float64]
-STARTS = 8  # of each fit
+SELECTION_STARTS = 8  # of each fit
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedMixtures:
     """The group of mixtures whose fit is closest to all.
 
     Attributes:
         table: its rows, in the order of the table they are from.
         mixtures: what the mixtures are called.
-        of: how many there were.
-        by: the columns that tell them apart.
+        of: how many mixtures the table has.
+        by: the columns that distinguish them.
         errors: of the fit to each group the mean absolute error on all rows; inf for a group that
             could not be fitted. Shape (groups,).
-        everything: that of the fit to all.
-        law: what was fitted.
-        output: what the errors are of.
+        everything: the error of the fit to all mixtures.
+        law: the name of the fitted law.
+        output: whose errors these are.
         how: how the group was chosen, in lines.
         warnings: what is odd but usable.
     """
@@ -70,12 +70,12 @@ class Chosen:
 
     @property
     def error(self) -> float:
-        """Of the fit to the group."""
+        """The error of the fit to the selected group."""
         return float(np.min(self.errors))
 
     @property
     def median(self) -> float:
-        """Of the groups that could be fitted."""
+        """The median error of the groups that could be fitted."""
         return float(np.median(self.errors[np.isfinite(self.errors)]))
 
     def to_csv(self) -> str:
@@ -86,6 +86,7 @@ class Chosen:
         return csv_text((*table.notes, *self.how), header, list(rows))
 
     def to_json(self) -> dict[str, Any]:
+        """The selection as plain data; the keys are stable."""
         return {
             "law": self.law,
             "output": self.output,
@@ -111,7 +112,7 @@ def select(
     count: int = 20,
     groups: int = 200,
     by: str | Sequence[str] = (),
-    starts: int = STARTS,
+    starts: int = SELECTION_STARTS,
     objective: str | None = None,
     delta: float | None = None,
     where: str | Sequence[str] = (),
@@ -120,7 +121,7 @@ def select(
     progress: Callable[[int, int], None] | None = None,
     columns: Mapping[str, str] | None = None,
     **named_columns: str,
-) -> Chosen:
+) -> SelectedMixtures:
     """The mixtures whose fit is closest to the measurements of all.
 
     Args:
@@ -138,7 +139,7 @@ def select(
         seed: of the groups and the starts.
         progress: called with how many groups are done, and of how many.
         columns: variable or output -> column, where the names differ.
-        named_columns: the same in another form, L="loss".
+        named_columns: further entries of `columns` as keywords, L="loss".
 
     Raises:
         LawdslError: a law or table that cannot be used; numbers that leave nothing to choose, or
@@ -147,7 +148,7 @@ def select(
     check_seed(seed)
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
-    chosen = in_one_step(law, objective, delta)
+    chosen_objective = in_one_step(law, objective, delta)
     options = FitOptions(
         starts=starts,
         objective=objective,
@@ -159,43 +160,48 @@ def select(
         columns={**(columns or {}), **named_columns},
     )
     by = (by,) if isinstance(by, str) else tuple(by)
-    parts = list(_parts(law, runs, by, chosen.log, options))
-    told = parts[0].told
+    parts = list(_rows_by_label(law, runs, by, chosen_objective.log, options))
+    mixture_columns = parts[0].mixture_columns
     names = sorted({name for part in parts for name in part.names})
-    drawn = drawn_groups(len(names), count, groups, seed, runs.name)
-    place = {name: number for number, name in enumerate(names)}
+    sampled = sample_groups(len(names), count, groups, seed, runs.name)
+    number_of_mixture = {name: number for number, name in enumerate(names)}
     errors_of = [
-        error_of(part.law, problem_of(part.law, part.columns, part.target, chosen), seed, starts)
+        subset_error(
+            part.law,
+            problem_of(part.law, part.columns, part.target, chosen_objective),
+            seed,
+            starts,
+        )
         for part in parts
     ]
-    labels = [np.array([place[n] for n in part.names])[part.label] for part in parts]
+    labels = [np.array([number_of_mixture[n] for n in part.names])[part.label] for part in parts]
 
     def error(mixtures: Rows) -> float:
-        """The mean over the labels of the rows."""
-        found = [
-            one(np.flatnonzero(np.isin(label, mixtures)))
-            for one, label in zip(errors_of, labels, strict=True)
+        """The error of the fit to some mixtures, averaged over labels."""
+        label_errors = [
+            error_of_rows(np.flatnonzero(np.isin(label, mixtures)))
+            for error_of_rows, label in zip(errors_of, labels, strict=True)
         ]
-        return float(np.mean(found))
+        return float(np.mean(label_errors))
 
     everything = error(np.arange(len(names)))
-    errors, failed = tried(error, np.arange(len(names)), drawn, options.progress)
-    best_group = drawn[int(np.argmin(errors))]
+    errors, failed = group_errors(error, np.arange(len(names)), sampled, options.progress)
+    best_group = sampled[int(np.argmin(errors))]
     rows = [
         part.data.table.rows[np.isin(label, best_group)]
         for part, label in zip(parts, labels, strict=True)
     ]
     summary = (
         f"mean absolute error of {law.output} on all {len(names)}: fit to these "
-        f"{errors.min():.4g}, median of {len(drawn)} groups "
+        f"{errors.min():.4g}, median of {len(sampled)} groups "
         f"{np.median(errors[np.isfinite(errors)]):.4g}, fit to all {everything:.4g}"
     )
-    said = dict.fromkeys(d for part in parts for d in part.data.warnings)
-    return Chosen(
+    warnings = dict.fromkeys(d for part in parts for d in part.data.warnings)
+    return SelectedMixtures(
         table=runs.at(np.unique(np.concatenate(rows))),
         mixtures=tuple(names[i] for i in best_group),
         of=len(names),
-        by=told,
+        by=mixture_columns,
         errors=errors,
         everything=everything,
         law=law.name,
@@ -205,17 +211,17 @@ def select(
             f"{law.name} is best fitted to, seed {seed}",
             summary,
         ),
-        warnings=(*said, *failed),
+        warnings=(*warnings, *failed),
     )
 
 
 @dataclass(frozen=True)
-class _Part:
+class _LabelRows:
     """The rows of one label, or all: each with the number of its mixture among `names`."""
 
     law: Law
-    data: Measured
-    told: tuple[str, ...]
+    data: CommonRows
+    mixture_columns: tuple[str, ...]
     label: Rows
     names: tuple[str, ...]
 
@@ -228,27 +234,33 @@ class _Part:
         return self.data.target
 
 
-def _parts(
-    law: Law, runs: Table, by: tuple[str, ...], positive: bool, options: FitOptions
-) -> Iterator[_Part]:
+def _rows_by_label(
+    law: Law, runs: Table, group_by: tuple[str, ...], positive: bool, options: FitOptions
+) -> Iterator[_LabelRows]:
     """A law on a table; one with index sets once for each label that has a fit of its own.
 
     `by` are the columns that tell mixtures apart; `positive` is whether the output must be above 0.
     """
     if not law.indexed:
-        yield _part(law, runs, by, positive, options)
+        yield _label_rows(law, runs, group_by, positive, options)
         return
     rows, _ = chosen_rows(runs, options.where, options.drop_bad)
-    found = labelled(law.declarations, rows, options.columns, drop_bad=options.drop_bad)
-    for at in parts_of(law, found.instance):
-        own = law.at_labels(replace(found.instance, at=at))
-        yield _part(own, found.keep(at), by, positive, replace(options, columns=found.columns))
+    melted = labelled(law.declarations, rows, options.columns, drop_bad=options.drop_bad)
+    for label_part in parts_of(law, melted.instance):
+        label_law = law.at_labels(replace(melted.instance, at=label_part))
+        yield _label_rows(
+            label_law,
+            melted.keep(label_part),
+            group_by,
+            positive,
+            replace(options, columns=melted.columns),
+        )
 
 
-def _part(
-    law: Law, table: Table, by: tuple[str, ...], positive: bool, options: FitOptions
-) -> _Part:
-    data = measured(
+def _label_rows(
+    law: Law, table: Table, group_by: tuple[str, ...], positive: bool, options: FitOptions
+) -> _LabelRows:
+    data = common_rows(
         (law,),
         table,
         options.columns,
@@ -256,34 +268,36 @@ def _part(
         drop_bad=options.drop_bad,
         positive=positive,
     )
-    told = _told_apart(data, by)
-    label, names = _labels(data, told)
-    return _Part(law, data, told, label, names)
+    mixture_columns = _mixture_columns(data, group_by)
+    label, names = _mixture_labels(data, mixture_columns)
+    return _LabelRows(law, data, mixture_columns, label, names)
 
 
-def error_of(law: Law, problem: Problem, seed: int, starts: int) -> Error:
+def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfRows:
     """The mean absolute error on all rows of a fit to some of them."""
 
     def error(rows: Rows) -> float:
-        part = problem.subset(rows)
-        if impossible := too_little(law, part):
+        subset = problem.subset(rows)
+        if impossible := too_little(law, subset):
             raise LawdslError(impossible)
-        theta = best(law, part, seed, starts).theta
-        off = np.abs(problem.predictions(theta[None])[0] - problem.target)
-        return float(np.mean(off)) if np.isfinite(off).all() else math.inf
+        theta = best_fit(law, subset, seed, starts).theta
+        absolute_errors = np.abs(problem.predictions(theta[None])[0] - problem.target)
+        return float(np.mean(absolute_errors)) if np.isfinite(absolute_errors).all() else math.inf
 
     return error
 
 
-def _told_apart(data: Measured, by: tuple[str, ...]) -> tuple[str, ...]:
+def _mixture_columns(data: CommonRows, group_by: tuple[str, ...]) -> tuple[str, ...]:
     """The variables or columns that tell mixtures apart."""
-    return by or ((NUMBER,) if NUMBER in data.table.columns else tuple(data.variables))
+    return group_by or (
+        (MIXTURE_COLUMN,) if MIXTURE_COLUMN in data.table.columns else tuple(data.variables)
+    )
 
 
-def _labels(data: Measured, by: Sequence[str]) -> tuple[Rows, tuple[str, ...]]:
+def _mixture_labels(data: CommonRows, group_by: Sequence[str]) -> tuple[Rows, tuple[str, ...]]:
     """The mixture of each row, shape (rows,), and what each mixture is called."""
-    groups = [data.groups(name) for name in by]
-    distinct, label = np.unique([own for own, _ in groups], axis=1, return_inverse=True)
+    groups = [data.groups(name) for name in group_by]
+    distinct, label = np.unique([labels for labels, _ in groups], axis=1, return_inverse=True)
     names = [
         ", ".join(texts[i] for (_, texts), i in zip(groups, one, strict=True)) for one in distinct.T
     ]

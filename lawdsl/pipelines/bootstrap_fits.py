@@ -1,4 +1,4 @@
-"""A fit repeated on other measured values of the same rows, many times as one array."""
+"""A fit + other measured values of its rows -> refitted parameters, for many draws as one array."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-STEPS = 1000
-SETTLED = 1e-11  # relative fall of the objective that no longer matters
-FARTHEST = 4.0  # of a step, in free numbers
-STUCK = 1e10  # damping at which no step leads lower
+MAX_REFIT_STEPS = 1000
+REFIT_LOSS_RTOL = 1e-11  # relative decrease of the objective that counts as convergence
+MAX_STEP_LENGTH = 4.0  # of a step, in free numbers
+MAX_DAMPING = 1e10  # damping at which no step decreases the objective
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
-def refitted(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArray[np.bool_]]:
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
+def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArray[np.bool_]]:
     """The parameters for other measured values, by damped least squares from those of the fit.
+
+    Each step solves (D^-1 H D^-1 + damping*I) D s = -D^-1 g, the scaled system of Levenberg and
+    Marquardt (Nocedal and Wright, Numerical Optimization, 2006, section 10.3).
 
     Args:
         problem: the fit.
@@ -28,17 +31,25 @@ def refitted(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDA
     Returns:
         Parameters, shape (draws, parameters), and which of the searches ended in a minimum.
     """
-    goals = np.log(targets) if problem.objective.log else targets
+    transformed_targets = np.log(targets) if problem.objective.log else targets
     start = to_free(problem.transforms, theta[None])
-    search = _Search(problem, np.repeat(start, len(targets), axis=0), problem.goal - goals)
-    for _ in range(STEPS):
+    search = _LevenbergMarquardt(
+        problem, np.repeat(start, len(targets), axis=0), problem.goal - transformed_targets
+    )
+    for _ in range(MAX_REFIT_STEPS):
         if not search.step():
             break
     return to_parameters(problem.transforms, search.free), search.settled
 
 
-class _Search:
-    """The state: one row a draw; `shift` turns residuals of the fit into those of a draw."""
+class _LevenbergMarquardt:
+    """The state of all searches: one row a draw.
+
+    Args:
+        problem: the fit.
+        free: starting points, shape (draws, parameters).
+        shift: what turns residuals of the fit into those of a draw, shape (draws, rows).
+    """
 
     def __init__(self, problem: Problem, free: Array, shift: Array) -> None:
         self.problem, self.free, self.shift = problem, free, shift
@@ -53,40 +64,42 @@ class _Search:
         return np.sum(self.weights * rho(residual, self.problem.objective), axis=1)
 
     def step(self) -> bool:
-        """One step of every search that is still going; whether any is."""
-        going, objective = self.going, self.problem.objective
-        if not len(going):
+        """Take one step in every active search; returns whether any was active."""
+        active, objective = self.going, self.problem.objective
+        if not len(active):
             return False
-        residual, slopes = self.problem.residuals_and_slopes(self.free[going])
-        residual = residual + self.shift[going]
-        pull = self.weights * rho_slope(residual, objective)
-        bend = self.weights * rho_bend(residual, objective, exact=False)
-        gradient = (pull[:, None] @ slopes)[:, 0]
-        curvature = np.swapaxes(slopes, 1, 2) @ (bend[:, :, None] * slopes)
-        size = np.sqrt(np.einsum("spp->sp", curvature))
-        size = np.where(size > 0, size, 1.0)
-        scaled = curvature / (size[:, :, None] * size[:, None, :])
+        residual, slopes = self.problem.residuals_and_slopes(self.free[active])
+        residual = residual + self.shift[active]
+        loss_slopes = self.weights * rho_slope(residual, objective)
+        loss_curvatures = self.weights * rho_bend(residual, objective, exact=False)
+        gradient = (loss_slopes[:, None] @ slopes)[:, 0]
+        curvature = np.swapaxes(slopes, 1, 2) @ (loss_curvatures[:, :, None] * slopes)
+        scales = np.sqrt(np.einsum("spp->sp", curvature))
+        scales = np.where(scales > 0, scales, 1.0)
+        scaled = curvature / (scales[:, :, None] * scales[:, None, :])
         usable = np.isfinite(scaled).all(axis=(1, 2)) & np.isfinite(gradient).all(axis=1)
         scaled[~usable], gradient[~usable] = np.eye(scaled.shape[1]), 0.0
-        scaled += self.damping[going][:, None, None] * np.eye(scaled.shape[1])
+        scaled += self.damping[active][:, None, None] * np.eye(scaled.shape[1])
         values, vectors = np.linalg.eigh(scaled)
-        along = (vectors.swapaxes(1, 2) @ (-gradient / size)[:, :, None])[:, :, 0]
-        step = (vectors @ (along / np.maximum(values, 1e-14))[:, :, None])[:, :, 0] / size
-        step /= np.maximum(1.0, np.max(np.abs(step), axis=1) / FARTHEST)[:, None]
-        there = self.free[going] + step
-        losses = self._losses(there, self.shift[going])
-        fall = self.losses[going] - losses
-        better = fall >= 0
-        kept = going[better]
-        self.free[kept], self.losses[kept] = there[better], losses[better]
-        damping = self.damping[going]
-        enough = SETTLED * np.maximum(self.losses[going], self.problem.exact)
+        projected = (vectors.swapaxes(1, 2) @ (-gradient / scales)[:, :, None])[:, :, 0]
+        step = (vectors @ (projected / np.maximum(values, 1e-14))[:, :, None])[:, :, 0] / scales
+        step /= np.maximum(1.0, np.max(np.abs(step), axis=1) / MAX_STEP_LENGTH)[:, None]
+        trial_points = self.free[active] + step
+        losses = self._losses(trial_points, self.shift[active])
+        decreases = self.losses[active] - losses
+        is_better = decreases >= 0
+        accepted = active[is_better]
+        self.free[accepted], self.losses[accepted] = trial_points[is_better], losses[is_better]
+        damping = self.damping[active]
+        tolerance = REFIT_LOSS_RTOL * np.maximum(self.losses[active], self.problem.exact)
         undamped = np.maximum(values - damping[:, None], 1e-14)
-        foreseen = np.sum(along**2 / undamped, axis=1) / 2
-        done = (foreseen <= enough) | (better & (fall <= enough) & (damping <= 1e-3))
-        self.settled[going[done]] = True
-        self.damping[going] = np.where(better, np.maximum(damping / 5, 1e-12), damping * 4)
-        self.going = going[~done & usable & (self.damping[going] <= STUCK)]
-        stuck = going[~done & (self.damping[going] > STUCK)]
-        self.settled[stuck] = True  # no step leads lower: it is there but for rounding
+        predicted_fall = np.sum(projected**2 / undamped, axis=1) / 2
+        is_done = (predicted_fall <= tolerance) | (
+            is_better & (decreases <= tolerance) & (damping <= 1e-3)
+        )
+        self.settled[active[is_done]] = True
+        self.damping[active] = np.where(is_better, np.maximum(damping / 5, 1e-12), damping * 4)
+        self.going = active[~is_done & usable & (self.damping[active] <= MAX_DAMPING)]
+        stuck = active[~is_done & (self.damping[active] > MAX_DAMPING)]
+        self.settled[stuck] = True  # no step decreases the objective: converged but for rounding
         return True

@@ -1,4 +1,4 @@
-"""One group of rows: the fit of its law, and the prediction that it makes."""
+"""One group of rows -> the fit of its law, and the prediction at its point."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.law.law import Law
-from lawdsl.pipelines.parts import Part
+from lawdsl.pipelines.parts import StepPart
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-FLOOR = 0.3  # of the usual error of the rows of a group: none counts as smaller
-ROUNDING = 1e-9  # relative: errors that are nothing but rounding
+ERROR_FLOOR = 0.3  # of the median error of the rows of a group: none counts as smaller
+MIN_ROW_ERROR = 1e-9  # errors that are rounding alone
 
 
 @dataclass(frozen=True)
-class Fitted:
+class GroupFit:
     """The fit of a group.
 
     Attributes:
         law: the law.
-        rows: the places of its rows in the table of the step, in the order of the fit.
-        labels: what they have in common.
+        rows: the positions of its rows in the table of the step, in the order of the fit.
+        labels: column -> the cell that they have in common.
         sigma: errors of the rows in the scale of the residuals, shape (rows,); None where unknown.
         point: the variables where it predicts, shape (variables, 1); None for no point.
-        problem: the fit, rows weighted by their errors; None where there can be none.
+        problem: the fit, rows weighted by their errors; None where it cannot be fitted.
         theta: the fitted parameters, shape (parameters,).
         bounds: parameter -> the side of its domain on whose end it lies.
-        ahead: the prediction.
+        prediction: the prediction.
         fit: the whole fit, in the last step.
         left_out: why it is not used.
     """
@@ -56,13 +56,13 @@ class Fitted:
     problem: Problem | None = None
     theta: Array = field(default_factory=lambda: np.zeros(0))
     bounds: Mapping[str, str] = field(default_factory=dict)
-    ahead: Predictions | None = None
+    prediction: Predictions | None = None
     fit: Fit | None = None
     left_out: str = ""
 
     @property
     def weights(self) -> Array | None:
-        """What its rows count: 1 in the mean."""
+        """The weights of its rows, 1 in the mean; None where errors are unknown."""
         if self.sigma is None:
             return None
         weights = 1 / self.sigma**2
@@ -83,18 +83,20 @@ class Fitted:
         return float(self.problem.rows - free), noise_of(self.problem, residual, free).tau2
 
 
-def floored(sigma: Array) -> Array:
-    """Errors of the rows of a group, of which none is so small that its row rules all others."""
-    return np.maximum(sigma, max(FLOOR * float(np.median(sigma)), ROUNDING))
+def floor_errors(sigma: Array) -> Array:
+    """Errors of the rows of a group, bounded below so that no single row dominates the fit."""
+    return np.maximum(sigma, max(ERROR_FLOOR * float(np.median(sigma)), MIN_ROW_ERROR))
 
 
-def point_of(part: Part, rows: Rows, at: Mapping[str, float], labels: Mapping[str, str]) -> Array:
+def prediction_point(
+    part: StepPart, rows: Rows, point_values: Mapping[str, float], labels: Mapping[str, str]
+) -> Array:
     """The variables at the point of a group: those behind `at`, and what its rows share.
 
     Args:
         part: that the group belongs to.
         rows: the group's rows among those of the part.
-        at: variable -> value.
+        point_values: variable -> value.
         labels: what the rows have in common.
 
     Returns:
@@ -105,36 +107,46 @@ def point_of(part: Part, rows: Rows, at: Mapping[str, float], labels: Mapping[st
     """
     law, values = part.law, {}
     for q, column in zip(law.variables, part.runs.columns, strict=True):
-        if q.name not in at and np.ptp(column[rows]) > 0:
+        if q.name not in point_values and np.ptp(column[rows]) > 0:
             group = ", ".join(f"{k} = {v}" for k, v in labels.items())
             message = f"`{law.name}` predicts at one point, and {q.name} has several values"
             message += f" where {group}" if group else ""
             help = f"say which: `at {q.name} = …`; or tell groups apart by it: `by {q.name}`"
             raise LawdslError(Diagnostic("F0402", message, place=part.runs.name, help=help))
-        values[q.name] = pa.chunked_array([[at.get(q.name, float(column[rows[0]]))]])
-    where = Table(f"the point of `{law.name}`", values, rows=np.arange(1, 2))
-    return bind(law, where, {}, target=False).columns
+        values[q.name] = pa.chunked_array([[point_values.get(q.name, float(column[rows[0]]))]])
+    point_table = Table(f"the point of `{law.name}`", values, rows=np.arange(1, 2))
+    return bind(law, point_table, {}, target=False).columns
 
 
-def fitted(
-    group: Fitted, whole: Problem, part: Part, rows: Rows, options: FitOptions, *, last: bool
-) -> Fitted:
+def fit_group(
+    group: GroupFit,
+    part_problem: Problem,
+    part: StepPart,
+    rows: Rows,
+    options: FitOptions,
+    *,
+    last: bool,
+) -> GroupFit:
     """The group with its fit and its prediction, or with the reason why there is none.
 
     Args:
-        group: what is known of it before.
-        whole: the fit of its law to all rows of the part.
+        group: without its fit.
+        part_problem: the fit of its law to all rows of the part.
         part: that it belongs to.
         rows: its rows among those of the part.
         options: of the fit; its seed.
         last: whether the fit is made whole.
     """
-    law, problem = group.law, replace(whole.subset(rows), weights=group.weights)
-    impossible = too_little(law, problem)
-    if impossible:
-        return replace(group, left_out=impossible[0].message)
+    law, problem = group.law, replace(part_problem.subset(rows), weights=group.weights)
+    too_few_rows = too_little(law, problem)
+    if too_few_rows:
+        return replace(group, left_out=too_few_rows[0].message)
     try:
-        group = _whole(group, part, rows, options) if last else _quick(group, problem, options)
+        group = (
+            _fit_fully(group, part, rows, options)
+            if last
+            else _fit_parameters(group, problem, options)
+        )
     except LawdslError as error:
         return replace(group, left_out=error.diagnostics[0].message)
     if group.left_out:
@@ -142,40 +154,40 @@ def fitted(
     with np.errstate(all="ignore"):
         _, bounds = at_bounds(law, problem, group.theta)
     group = replace(group, problem=problem, bounds=bounds)
-    return group if group.point is None else _ahead(group, problem, group.point)
+    return group if group.point is None else _with_prediction(group, problem, group.point)
 
 
-def _whole(group: Fitted, part: Part, rows: Rows, options: FitOptions) -> Fitted:
-    """With all that can be said of the fit but its claims."""
-    numbers = part.runs.rows[rows]
-    made = fit(
+def _fit_fully(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions) -> GroupFit:
+    """The group with its whole fit, claims excepted."""
+    table_rows = part.runs.rows[rows]
+    group_fit = fit(
         group.law,
-        part.table.at(numbers),
+        part.table.at(table_rows),
         weights=group.weights,
         claims=False,
         seed=options.seed,
         columns=part.columns,
     )
-    theta = np.array([made.parameters[q.name].value for q in group.law.parameters])
-    assert isinstance(made, Fit)
-    return replace(group, fit=made, theta=theta)
+    theta = np.array([group_fit.parameters[q.name].value for q in group.law.parameters])
+    assert isinstance(group_fit, Fit)
+    return replace(group, fit=group_fit, theta=theta)
 
 
-def _quick(group: Fitted, problem: Problem, options: FitOptions) -> Fitted:
-    """With the best parameters alone, if they can be trusted."""
-    with np.errstate(all="ignore"):  # searches pass through places where a law overflows
+def _fit_parameters(group: GroupFit, problem: Problem, options: FitOptions) -> GroupFit:
+    """The group with its best parameters, or with the reason why these cannot be trusted."""
+    with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         best = optimum(group.law, problem, seed=options.seed)
     if not best.converged:
         return replace(group, left_out=f"the search stopped early: {best.reason}")
-    worse = worse_than_constant(problem, best.theta)
-    return replace(group, theta=best.theta, left_out=worse[0].message if worse else "")
+    diagnostics = worse_than_constant(problem, best.theta)
+    return replace(group, theta=best.theta, left_out=diagnostics[0].message if diagnostics else "")
 
 
-def _ahead(group: Fitted, problem: Problem, point: Array) -> Fitted:
-    """With its prediction, unless its rows do not determine it."""
-    ahead = predictions(problem, group.theta, point)
-    if not np.isfinite(ahead.values[0]):
+def _with_prediction(group: GroupFit, problem: Problem, point: Array) -> GroupFit:
+    """The group with its prediction, or with the reason why its rows do not determine one."""
+    prediction = predictions(problem, group.theta, point)
+    if not np.isfinite(prediction.values[0]):
         return replace(group, left_out="the law has no value at the point")
-    if not np.isfinite(ahead.reach[0]):
+    if not np.isfinite(prediction.reach[0]):
         return replace(group, left_out="its rows do not determine the prediction")
-    return replace(group, ahead=ahead)
+    return replace(group, prediction=prediction)

@@ -1,7 +1,7 @@
-"""The noise of a pipeline's measurements drawn again and carried to its end.
+"""Stages of a pipeline -> draws of its predictions and last parameters under its noise.
 
 A parametric bootstrap: the first step's predictions are drawn from their errors, by Student's t with
-the degrees of freedom that these are known with, and every later fit is repeated on what is drawn.
+the degrees of freedom that these are known with, and every later fit is repeated on the draws.
 Where the rows of a later step scatter more about its law than their errors say, the excess is drawn
 too, row by row.
 
@@ -20,22 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.prediction_errors import elsewhere
-from lawdsl.pipelines.bootstrap_fits import refitted
-from lawdsl.pipelines.groups import Fitted
+from lawdsl.pipelines.bootstrap_fits import refit
+from lawdsl.pipelines.groups import GroupFit
 from lawdsl.pipelines.steps import Stage
 
 Array = NDArray[np.float64]
 
-GAUSSIAN = 1e6  # degrees of freedom from which Student's t is none
+GAUSSIAN_FREEDOM = 1e6  # degrees of freedom from which on Student's t counts as Gaussian
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What the draws led to.
+class BootstrapDraws:
+    """The results of the draws.
 
     Attributes:
         predicted: for each step with a point, the predictions of the groups that are used, in the
-            law's unit, shape (draws, groups); nan where a draw led nowhere.
+            law's unit, shape (draws, groups); nan where a draw did not converge.
         theta: for each group of the last step that is used, its parameters, shape
             (draws, parameters); empty where there is one step alone.
         failed: how many draws did not end in a minimum everywhere.
@@ -46,13 +46,13 @@ class Drawn:
     failed: int
 
 
-def drawn(
+def propagate_noise(
     stages: Sequence[Stage],
     draws: int,
     seed: int,
     report: Callable[[int, int], None] | None = None,
-) -> Drawn:
-    """Carry noise through a pipeline.
+) -> BootstrapDraws:
+    """Propagate noise through a pipeline.
 
     Args:
         stages: its steps, the first of which predicts with known errors.
@@ -61,47 +61,53 @@ def drawn(
         report: called with how many groups are fitted again, and of how many.
     """
     rng = np.random.default_rng([seed, 0xD4A3])
-    made = [_first(stages[0], draws, rng)]
+    predicted = [_draw_first_predictions(stages[0], draws, rng)]
     theta: list[Array] = []
     settled = np.ones(draws, dtype=bool)
     count, total = 0, sum(len(stage.used) for stage in stages[1:])
-    for before, stage in zip(stages, stages[1:], strict=False):
-        source = made[-1] * (stage.to_law / before.to_law)
-        theta, ahead = [], []
+    for previous_stage, stage in zip(stages, stages[1:], strict=False):
+        source = predicted[-1] * (stage.to_law / previous_stage.to_law)
+        theta, point_predictions = [], []
         for number, group in stage.used:
             targets = source[:, group.rows]
-            targets = _scattered(group, targets, float(stage.scatter[number]), rng)
+            targets = _add_excess_noise(group, targets, float(stage.scatter[number]), rng)
             assert group.problem is not None
-            found, done = refitted(group.problem, group.theta, targets)
-            settled &= done
-            found[~done] = np.nan
-            theta.append(found)
+            parameters, is_settled = refit(group.problem, group.theta, targets)
+            settled &= is_settled
+            parameters[~is_settled] = np.nan
+            theta.append(parameters)
             if group.point is not None:
-                there = elsewhere(group.problem, group.point)
-                ahead.append(there.predictions(found)[:, 0])
+                point_problem = elsewhere(group.problem, group.point)
+                point_predictions.append(point_problem.predictions(parameters)[:, 0])
             count += 1
             if report is not None:
                 report(count, total)
-        if ahead:
-            made.append(np.array(ahead).T)
-    return Drawn(tuple(made), tuple(theta), int(np.sum(~settled)))
+        if point_predictions:
+            predicted.append(np.array(point_predictions).T)
+    return BootstrapDraws(tuple(predicted), tuple(theta), int(np.sum(~settled)))
 
 
-def _first(stage: Stage, draws: int, rng: np.random.Generator) -> Array:
+def _draw_first_predictions(stage: Stage, draws: int, rng: np.random.Generator) -> Array:
     """The predictions of the first step, drawn from their errors."""
     columns = []
     for number, group in stage.used:
-        assert group.ahead is not None
-        value, free = float(group.ahead.values[0]), float(stage.freedom[number])
-        noise = rng.normal(size=draws) if free >= GAUSSIAN else rng.standard_t(free, size=draws)
+        assert group.prediction is not None
+        value, freedom = float(group.prediction.values[0]), float(stage.degrees_of_freedom[number])
+        noise = (
+            rng.normal(size=draws)
+            if freedom >= GAUSSIAN_FREEDOM
+            else rng.standard_t(freedom, size=draws)
+        )
         noise *= stage.error(number)
-        columns.append(value * np.exp(noise / value) if group.ahead.log else value + noise)
+        columns.append(value * np.exp(noise / value) if group.prediction.log else value + noise)
     return np.array(columns).T
 
 
-def _scattered(group: Fitted, targets: Array, scatter: float, rng: np.random.Generator) -> Array:
-    """What is drawn for the rows of a group, with the noise that their errors do not explain."""
+def _add_excess_noise(
+    group: GroupFit, targets: Array, scatter: float, rng: np.random.Generator
+) -> Array:
+    """Values drawn for the rows of a group, with the noise that their errors do not explain."""
     assert group.sigma is not None and group.problem is not None
-    excess = np.sqrt(max(scatter - 1, 0.0)) * group.sigma
-    noise = excess * rng.normal(size=targets.shape)
+    excess_sigma = np.sqrt(max(scatter - 1, 0.0)) * group.sigma
+    noise = excess_sigma * rng.normal(size=targets.shape)
     return targets * np.exp(noise) if group.problem.objective.log else targets + noise

@@ -1,4 +1,4 @@
-"""The rows of a step as its law sees them: in one part, or one for each label of an index."""
+"""A step + its table -> parts that are fitted separately: one, or one for each label of an index."""
 
 from __future__ import annotations
 
@@ -15,35 +15,37 @@ from lawdsl.data.table import Table, places
 from lawdsl.fitting.fit_by_label import parts_of
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
-from lawdsl.pipelines.plan import Task
+from lawdsl.pipelines.plan import StepTask
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows that are fitted without the others, whatever their groups.
+class StepPart:
+    """Rows that are fitted without those of other parts, whatever their groups.
 
     Attributes:
         law: the law, without index sets.
         table: the rows.
         columns: variable or output -> column.
         runs: the rows as the law sees them.
-        places: where each of them stands in the table of the step, shape (rows,).
+        positions: of each of them in the table of the step, shape (rows,).
         labels: column -> the label that all rows have, of an index.
-        given: variable, output or set -> column, or pattern of columns, as its user gave them.
+        bindings: variable, output or set -> column, or pattern of columns, as its user gave them.
     """
 
     law: Law
     table: Table
     columns: Mapping[str, str]
     runs: Runs
-    places: Rows
+    positions: Rows
     labels: Mapping[str, str]
-    given: Mapping[str, str]
+    bindings: Mapping[str, str]
 
 
-def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Iterator[Part]:
+def step_parts(
+    task: StepTask, table: Table, where: Sequence[str], drop_bad: bool
+) -> Iterator[StepPart]:
     """The parts of a step.
 
     Args:
@@ -60,33 +62,38 @@ def parts(task: Task, table: Table, where: Sequence[str], drop_bad: bool) -> Ite
     if not law.indexed:
         columns = {q.name: task.column(q.name) for q in law.variables}
         columns[law.output] = task.column(law.output)
-        yield _part(law, rows, columns, table, drop_bad)
+        yield _build_part(law, rows, columns, table, drop_bad)
         return
-    given = _own_columns(task)
-    found = labelled(law.declarations, rows, given, drop_bad=drop_bad)
-    if len(np.unique(found.table.rows)) < len(found.table):
+    bindings = _bindings_of_step(task)
+    melted = labelled(law.declarations, rows, bindings, drop_bad=drop_bad)
+    if len(np.unique(melted.table.rows)) < len(melted.table):
         output = law.declarations.output
         over = law.declarations.indices[output.indices[0]].over
         message = f"the columns of `{output.text}` stand beside each other"
         help = f"in a pipeline each row has one value and its label: {output.name}=COLUMN {over}=COLUMN"
         raise LawdslError(Diagnostic("D0120", message, place=table.name, help=help))
-    for at in parts_of(law, found.instance):
-        own = law.at_labels(replace(found.instance, at=at))
-        sets = {index: law.declarations.indices[index].over for index in at}
-        labels = {task.column(sets[index]): label for index, label in at.items()}
-        part = _part(own, found.keep(at), found.columns, table, drop_bad)
-        yield replace(part, labels=labels, given=given)
+    for label_part in parts_of(law, melted.instance):
+        label_law = law.at_labels(replace(melted.instance, at=label_part))
+        sets = {index: law.declarations.indices[index].over for index in label_part}
+        labels = {task.column(sets[index]): label for index, label in label_part.items()}
+        part = _build_part(label_law, melted.keep(label_part), melted.columns, table, drop_bad)
+        yield replace(part, labels=labels, bindings=bindings)
 
 
-def _own_columns(task: Task) -> dict[str, str]:
+def _bindings_of_step(task: StepTask) -> dict[str, str]:
     """The bindings of a law with index sets: of its variables, its output and its sets."""
-    declared = task.law.declarations
-    names = [s.name for s in declared.symbols.values() if s.kind == "variable"]
-    names += [declared.output.name, *(declared.indices[i].over for i in row_indices(declared))]
+    declarations = task.law.declarations
+    names = [s.name for s in declarations.symbols.values() if s.kind == "variable"]
+    names += [
+        declarations.output.name,
+        *(declarations.indices[i].over for i in row_indices(declarations)),
+    ]
     return {name: task.columns[name] for name in names if name in task.columns}
 
 
-def _part(law: Law, rows: Table, columns: Mapping[str, str], table: Table, drop_bad: bool) -> Part:
+def _build_part(
+    law: Law, rows: Table, columns: Mapping[str, str], table: Table, drop_bad: bool
+) -> StepPart:
     positive = law.objective.log
     runs = bind(law, rows, columns, drop_bad=drop_bad, positive=positive)
-    return Part(law, rows, columns, runs, places(table.rows, runs.rows), {}, columns)
+    return StepPart(law, rows, columns, runs, places(table.rows, runs.rows), {}, columns)

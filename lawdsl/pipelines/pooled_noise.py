@@ -1,4 +1,4 @@
-"""The noise of many small fits, each of which alone could not tell its own."""
+"""Variances of many small fits -> empirical Bayes estimates that pool all of them."""
 
 from __future__ import annotations
 
@@ -9,52 +9,61 @@ from scipy.special import digamma, polygamma
 
 Array = NDArray[np.float64]
 
-LEAST = 1e-5  # of the usual variance: below, a variance is 0 by chance
-RARE = 2.33  # standard deviations that chance reaches once in a hundred times
-WIDEST = 1e4  # degrees of freedom that are as good as infinitely many
+MIN_RELATIVE_VARIANCE = 1e-5  # of the median variance: below, a variance is 0 by chance
+CHANCE_DEVIATIONS = 2.33  # standard deviations that chance reaches once in a hundred times
+MAX_PRIOR_FREEDOM = 1e4  # degrees of freedom that count as infinitely many
 
 
-def squeezed(variances: Array, spare: Array) -> tuple[Array, Array]:
-    """Variances of fits of few rows, drawn towards what all fits say together.
+def shrink_variances(variances: Array, spare: Array) -> tuple[Array, Array]:
+    """Variances of fits of few rows, shrunk towards a pooled estimate.
 
     The true variances are taken to scatter like an inverse chi-squared, which is found from the
     scatter of the observed ones (Smyth 2004, section 6.2). Where they differ no more than chance
     makes them in one of a hundred cases, all become the same.
 
     Args:
-        variances: of each fit, shape (fits,); not looked at where `spare` is 0.
+        variances: of each fit, shape (fits,); ignored where `spare` is 0.
         spare: the rows beyond the parameters, shape (fits,).
 
     Returns:
         Variances, and the degrees of freedom with which they are known, shape (fits,); nan and 0
         where no fit has a spare row.
     """
-    told = spare > 0
-    if not told.any():
+    has_noise = spare > 0
+    if not has_noise.any():
         return np.full(len(spare), np.nan), np.zeros(len(spare))
-    own, free = variances[told], spare[told]
-    prior, centre = _prior(own, free)
-    known = np.where(told, variances, 0.0)
+    observed_variances, spare_rows = variances[has_noise], spare[has_noise]
+    prior, centre = _fit_prior(observed_variances, spare_rows)
+    observed = np.where(has_noise, variances, 0.0)
     if np.isinf(prior):
-        return np.full(len(spare), centre), np.full(len(spare), float(np.sum(free)))
+        return np.full(len(spare), centre), np.full(len(spare), float(np.sum(spare_rows)))
     total = prior + spare
     if prior == 0:
-        return np.where(told, variances, np.nan), total
-    return (prior * centre + spare * known) / total, total
+        return np.where(has_noise, variances, np.nan), total
+    return (prior * centre + spare * observed) / total, total
 
 
-def _prior(variances: Array, spare: Array) -> tuple[float, float]:
+def _fit_prior(variances: Array, spare: Array) -> tuple[float, float]:
     """Degrees of freedom and centre of the distribution that the variances come from."""
     if len(variances) == 1:
         return 0.0, float(variances[0])
     mean = float(np.sum(spare * variances) / np.sum(spare))
-    logs = np.log(np.maximum(variances, max(LEAST * float(np.median(variances)), 1e-300)))
+    logs = np.log(
+        np.maximum(variances, max(MIN_RELATIVE_VARIANCE * float(np.median(variances)), 1e-300))
+    )
     half = spare / 2
     centred = logs - digamma(half) + np.log(half)
-    usual, peaked = float(np.mean(polygamma(1, half))), float(np.mean(polygamma(3, half)))
-    excess = float(np.var(centred, ddof=1)) - usual
-    chance = np.sqrt((peaked + 2 * usual**2) / len(logs))  # standard deviation of a variance
-    if excess <= max(RARE * chance, polygamma(1, WIDEST / 2)):
+    expected_variance, trigamma_curvature = (
+        float(np.mean(polygamma(1, half))),
+        float(np.mean(polygamma(3, half))),
+    )
+    excess_variance = float(np.var(centred, ddof=1)) - expected_variance
+    sampling_deviation = np.sqrt(
+        (trigamma_curvature + 2 * expected_variance**2) / len(logs)
+    )  # standard deviation of a variance
+    if excess_variance <= max(
+        CHANCE_DEVIATIONS * sampling_deviation, polygamma(1, MAX_PRIOR_FREEDOM / 2)
+    ):
         return np.inf, mean
-    free = 2 * brentq(lambda x: polygamma(1, x) - excess, 1e-6, WIDEST / 2)
+    free = 2 * brentq(lambda x: polygamma(1, x) - excess_variance, 1e-6, MAX_PRIOR_FREEDOM / 2)
     return free, float(np.exp(np.mean(centred) + digamma(free / 2) - np.log(free / 2)))

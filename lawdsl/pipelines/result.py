@@ -1,4 +1,4 @@
-"""What came of a pipeline: frozen records of its steps, the groups of each, and the last fits."""
+"""The result of a pipeline: frozen records of its steps, the groups of each, and the last fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawdsl.data.table import Table
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 
-SCHEMA = 1
+PIPELINE_SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Group:
     """The fit of one group of rows.
 
     Attributes:
-        labels: column -> what the rows have in common there.
+        labels: column -> the cell that the rows have in common.
         rows: how many there are.
         parameters: name -> value, in the law's units; none where the group was left out.
         at_bound: the parameters that lie on a bound.
@@ -55,7 +55,7 @@ class StepResult:
         groups: its fits, in the order of their labels.
         scatter: how many times more the rows scatter about the law than their errors say, the
             groups taken together; None where the rows have no errors.
-        table: what it hands on; None where it predicts nothing.
+        table: its predictions, the input of the next step; None where it predicts nothing.
     """
 
     law: str
@@ -78,17 +78,17 @@ class StepResult:
         """The groups as plain columns: labels, rows, parameters, what is predicted, and why not."""
         names = dict.fromkeys(name for group in self.groups for name in group.parameters)
         labels = dict.fromkeys(name for group in self.groups for name in group.labels)
-        found: dict[str, list[Any]] = {c: [g.labels.get(c) for g in self.groups] for c in labels}
-        found["rows"] = [g.rows for g in self.groups]
-        found |= {name: [g.parameters.get(name) for g in self.groups] for name in names}
+        columns: dict[str, list[Any]] = {c: [g.labels.get(c) for g in self.groups] for c in labels}
+        columns["rows"] = [g.rows for g in self.groups]
+        columns |= {name: [g.parameters.get(name) for g in self.groups] for name in names}
         if self.at:
-            found[f"{self.output} predicted"] = [g.predicted for g in self.groups]
-            found[f"{self.output} error"] = [g.error for g in self.groups]
-        found["left out"] = [g.left_out for g in self.groups]
-        return found
+            columns[f"{self.output} predicted"] = [g.predicted for g in self.groups]
+            columns[f"{self.output} error"] = [g.error for g in self.groups]
+        columns["left out"] = [g.left_out for g in self.groups]
+        return columns
 
     def columns(self) -> dict[str, list[Any]]:
-        """What the step hands on as plain columns, units in their headers; none for no point."""
+        """The predictions of the step as plain columns, units in their headers; none for no point."""
         if self.table is None:
             return {}
         units = self.table.units
@@ -100,7 +100,7 @@ class StepResult:
 
 @dataclass(frozen=True)
 class PipelineResult:
-    """What came of a pipeline.
+    """The result of a pipeline.
 
     Attributes:
         name: of the pipeline.
@@ -114,8 +114,8 @@ class PipelineResult:
         failed: how many of these draws did not end in a minimum everywhere.
         level: of the intervals, 0.95 for 95 %.
         seed: of starts and draws.
-        diagnostics: what there is to say.
-        together: the same fits as those of one law with index sets, where it is one and its rows
+        diagnostics: warnings and findings.
+        together: `fits` as those of one law with index sets, where it is one and its rows
             are in no other groups.
         drawn: for each of `fits` its parameters in every draw, shape (draws, parameters).
     """
@@ -143,14 +143,14 @@ class PipelineResult:
         """All of it but the draws as plain data; the keys are stable."""
         steps = []
         for step in self.steps:
-            shown = {
+            step_content = {
                 k: getattr(step, k) for k in ("law", "output", "by", "where", "rows", "scatter")
             }
-            shown |= {"at": dict(step.at), "ranges": dict(step.ranges)}
-            shown |= {"groups": [asdict(g) for g in step.groups], "table": step.columns()}
-            steps.append(shown)
+            step_content |= {"at": dict(step.at), "ranges": dict(step.ranges)}
+            step_content |= {"groups": [asdict(g) for g in step.groups], "table": step.columns()}
+            steps.append(step_content)
         content = {
-            "schema": SCHEMA,
+            "schema": PIPELINE_SCHEMA,
             "pipeline": self.name,
             "data": self.data,
             "values": dict(self.values),
@@ -161,5 +161,5 @@ class PipelineResult:
             "level": self.level,
             "seed": self.seed,
         }
-        found: dict[str, Any] = plain(content)
-        return found
+        document: dict[str, Any] = plain(content)
+        return document

@@ -1,4 +1,4 @@
-"""Pipeline + table -> PipelineResult: step after step, then the noise carried through all of them."""
+"""Pipeline + table -> PipelineResult: step after step, then the noise propagated through all of them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.language import library
-from lawdsl.pipelines.parametric_bootstrap import Drawn, drawn
-from lawdsl.pipelines.plan import tasks_of
+from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_noise
+from lawdsl.pipelines.plan import step_tasks
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
-from lawdsl.pipelines.steps import Stage, stage
+from lawdsl.pipelines.steps import Stage, run_step
 
 Array = NDArray[np.float64]
 
-DRAWS = 200
-MOST_DRAWS = 100_000
-FEWEST_DRAWS = 50
-NAMED = 4  # groups that one message names
-ENOUGH = 0.5  # of the draws: where fewer ended somewhere, there is no interval
-FAILED = 0.05  # of the draws: more that end nowhere are worth a word
+PIPELINE_DRAWS = 200
+MAX_PIPELINE_DRAWS = 100_000
+MIN_PIPELINE_DRAWS = 50
+MAX_NAMED_GROUPS = 4  # groups that one message names
+MIN_USABLE_SHARE = 0.5  # of the draws: where fewer converged, there is no interval
+MAX_FAILED_SHARE = 0.05  # of the draws: where more did not converge, a warning says so
 
 
 def run_pipeline(
@@ -38,7 +38,7 @@ def run_pipeline(
     /,
     *,
     settings: Mapping[str, float] | None = None,
-    draws: int = DRAWS,
+    draws: int = PIPELINE_DRAWS,
     level: float = 0.95,
     drop_bad: bool = False,
     seed: int = 0,
@@ -46,7 +46,7 @@ def run_pipeline(
     columns: Mapping[str, str] | None = None,
     **named_columns: str,
 ) -> PipelineResult:
-    """Run a pipeline: fit the law of each step to its groups of rows, hand on what it predicts.
+    """Run a pipeline: fit the law of each step to its groups of rows, and pass on its predictions.
 
     A prediction's standard error is that of the noise of its group's rows, by the delta method; the
     groups of a step together say how large the noise is (Smyth 2004). The next fit weighs rows by
@@ -66,7 +66,7 @@ def run_pipeline(
         seed: of starts and draws; the same seed gives the same result.
         progress: called with how many fits of a step are done, and of how many.
         columns: name of a variable, output or group -> column, where they differ.
-        named_columns: the same in another form, L="loss", mixture="run".
+        named_columns: further entries of `columns` as keywords, L="loss", mixture="run".
 
     Returns:
         The tables of all steps and the fits of the last. Groups that could not be fitted are left
@@ -80,41 +80,43 @@ def run_pipeline(
     check_seed(seed)
     _check_draws(draws, level)
     bindings = {**(columns or {}), **named_columns}
-    values, tasks = tasks_of(declared, settings or {}, bindings)
-    read = read_table(table)
+    values, tasks = step_tasks(declared, settings or {}, bindings)
+    step_table = read_table(table)
     options = FitOptions(seed=int(seed), progress=progress)
     stages: list[Stage] = []
-    name, output = read.name, None
+    name, output = step_table.name, None
     for number, task in enumerate(tasks):
         if output is not None and task.law.output not in task.columns:
             task = replace(task, columns={**task.columns, task.law.output: output})
-        last = number == len(tasks) - 1 and not task.at
-        made = stage(
+        last = number == len(tasks) - 1 and not task.point
+        stage = run_step(
             task,
-            read,
+            step_table,
             replace(options, drop_bad=drop_bad and number == 0),
             first=number == 0,
             last=last,
         )
-        stages.append(made)
-        read, output = made.handed or read, task.column(task.law.output)
-    known = len(stages) > 1 and all(_errors_known(s) for s in stages[:-1])
-    found = drawn(stages, draws, int(seed), progress) if draws and known else None
-    diagnostics = [*warnings, *_findings(stages, found, draws)]
-    fits = _fits(stages[-1], found, level)
+        stages.append(stage)
+        step_table, output = stage.output_table or step_table, task.column(task.law.output)
+    errors_known = len(stages) > 1 and all(_errors_known(s) for s in stages[:-1])
+    bootstrap = (
+        propagate_noise(stages, draws, int(seed), progress) if draws and errors_known else None
+    )
+    diagnostics = [*warnings, *_findings(stages, bootstrap, draws)]
+    fits = _last_fits(stages[-1], bootstrap, level)
     return PipelineResult(
         name=declared.name,
         data=name,
         values=values,
-        steps=tuple(_result(s, n, found, level) for n, s in enumerate(stages)),
+        steps=tuple(_step_result(s, n, bootstrap, level) for n, s in enumerate(stages)),
         fits=fits,
-        draws=draws if found else 0,
-        failed=found.failed if found else 0,
+        draws=draws if bootstrap else 0,
+        failed=bootstrap.failed if bootstrap else 0,
         level=float(level),
         seed=int(seed),
         diagnostics=tuple(diagnostics),
-        together=_together(stages[-1], fits),
-        drawn=found.theta if found else (),
+        together=_combined_fits(stages[-1], fits),
+        drawn=bootstrap.theta if bootstrap else (),
     )
 
 
@@ -124,33 +126,35 @@ def _check_draws(draws: int, level: float) -> None:
     Raises:
         LawdslError: F0120.
     """
-    if not is_whole(draws) or not (draws == 0 or FEWEST_DRAWS <= draws <= MOST_DRAWS):
-        help = f"give 0 for none, or a whole number from {FEWEST_DRAWS} to {MOST_DRAWS:,}"
+    if not is_whole(draws) or not (draws == 0 or MIN_PIPELINE_DRAWS <= draws <= MAX_PIPELINE_DRAWS):
+        help = f"give 0 for none, or a whole number from {MIN_PIPELINE_DRAWS} to {MAX_PIPELINE_DRAWS:,}"
         raise LawdslError(
             Diagnostic("F0120", f"`{draws}` is not a valid number of draws", help=help)
         )
     check_level(level)
 
 
-def _errors_known(made: Stage) -> bool:
-    return all(np.isfinite(made.error(number)) for number, _ in made.used)
+def _errors_known(stage: Stage) -> bool:
+    return all(np.isfinite(stage.error(number)) for number, _ in stage.used)
 
 
-def _findings(stages: Sequence[Stage], found: Drawn | None, draws: int) -> Iterator[Diagnostic]:
-    """What there is to say of the groups, the errors and the draws."""
-    for made in stages:
-        yield from _left_out(made)
-        yield from _on_bounds(made)
-    for made in stages[:-1]:
-        if not _errors_known(made):
-            message = f"no group of `{made.task.law.name}` has more rows than parameters"
+def _findings(
+    stages: Sequence[Stage], bootstrap: BootstrapDraws | None, draws: int
+) -> Iterator[Diagnostic]:
+    """Warnings about the groups, the errors and the draws."""
+    for stage in stages:
+        yield from _excluded_groups(stage)
+        yield from _parameters_on_bounds(stage)
+    for stage in stages[:-1]:
+        if not _errors_known(stage):
+            message = f"no group of `{stage.task.law.name}` has more rows than parameters"
             help = (
                 "how far its predictions are off is not known: they count alike, without intervals"
             )
-            yield Diagnostic("F0405", message, "warning", place=made.table.name, help=help)
+            yield Diagnostic("F0405", message, "warning", place=stage.table.name, help=help)
             break
-    if found is not None and found.failed > FAILED * draws:
-        message = f"{found.failed} of {draws} draws did not end in a minimum everywhere"
+    if bootstrap is not None and bootstrap.failed > MAX_FAILED_SHARE * draws:
+        message = f"{bootstrap.failed} of {draws} draws did not end in a minimum everywhere"
         help = "believe the intervals less: look at the groups with the largest errors"
         yield Diagnostic("F0406", message, "warning", help=help)
     for _, group in stages[-1].used:
@@ -159,129 +163,146 @@ def _findings(stages: Sequence[Stage], found: Drawn | None, draws: int) -> Itera
             yield from (replace(d, place=d.place or where) for d in group.fit.diagnostics)
 
 
-def _left_out(made: Stage) -> Iterator[Diagnostic]:
-    """One warning a reason for which groups of a step are left out."""
+def _excluded_groups(stage: Stage) -> Iterator[Diagnostic]:
+    """A warning for each reason why groups of a step are excluded."""
     reasons: dict[str, list[str]] = {}
-    for group in made.groups:
+    for group in stage.groups:
         if group.left_out:
-            shown = ", ".join(f"{k} = {v}" for k, v in group.labels.items())
-            reasons.setdefault(group.left_out, []).append(shown)
+            group_text = ", ".join(f"{k} = {v}" for k, v in group.labels.items())
+            reasons.setdefault(group.left_out, []).append(group_text)
     for reason, groups in reasons.items():
-        many = f"{len(groups)} of {len(made.groups)} groups of `{made.task.law.name}`"
-        more = (f"and {len(groups) - NAMED} more",) if len(groups) > NAMED else ()
+        count_text = f"{len(groups)} of {len(stage.groups)} groups of `{stage.task.law.name}`"
+        rest_text = (
+            (f"and {len(groups) - MAX_NAMED_GROUPS} more",)
+            if len(groups) > MAX_NAMED_GROUPS
+            else ()
+        )
         yield Diagnostic(
             "F0404",
-            f"{many} are left out: {reason}",
+            f"{count_text} are left out: {reason}",
             "warning",
-            place=made.table.name,
-            notes=(*groups[:NAMED], *more),
+            place=stage.table.name,
+            notes=(*groups[:MAX_NAMED_GROUPS], *rest_text),
             help="later steps go without their predictions: measure more there, or choose rows",
         )
 
 
-def _on_bounds(made: Stage) -> Iterator[Diagnostic]:
-    """One warning a parameter that lies on its bound in some groups, where there are several."""
-    if made.handed is None:
+def _parameters_on_bounds(stage: Stage) -> Iterator[Diagnostic]:
+    """A warning for each parameter that lies on its bound in some groups of a step that predicts."""
+    if stage.output_table is None:
         return  # the whole fits of the last step say it themselves
     sides: dict[tuple[str, str], int] = {}
-    for _, group in made.used:
+    for _, group in stage.used:
         for bound in group.bounds.items():
             sides[bound] = sides.get(bound, 0) + 1
     for (name, side), count in sides.items():
-        message = f"{name} of `{made.task.law.name}` lies on its {side} bound"
-        message += f" in {count} of {len(made.used)} groups"
+        message = f"{name} of `{stage.task.law.name}` lies on its {side} bound"
+        message += f" in {count} of {len(stage.used)} groups"
         help = "their rows would take it further: question the law, or measure longer"
-        yield Diagnostic("F0103", message, "warning", place=made.table.name, help=help)
+        yield Diagnostic("F0103", message, "warning", place=stage.table.name, help=help)
 
 
-def _result(made: Stage, number: int, found: Drawn | None, level: float) -> StepResult:
-    task = made.task
-    ahead = found.predicted if found else ()
-    numbers = {i: k for k, (i, _) in enumerate(made.used)}
+def _step_result(
+    stage: Stage, number: int, draws: BootstrapDraws | None, level: float
+) -> StepResult:
+    task = stage.task
+    predicted_draws = draws.predicted if draws else ()
+    numbers = {i: k for k, (i, _) in enumerate(stage.used)}
     groups = []
-    for i, group in enumerate(made.groups):
-        about = Group(group.labels, len(group.rows), left_out=group.left_out)
+    for i, group in enumerate(stage.groups):
+        group_result = Group(group.labels, len(group.rows), left_out=group.left_out)
         if not group.left_out:
             names = [q.name for q in group.law.parameters]
             values = zip(names, map(float, group.theta), strict=True)
-            about = replace(about, parameters=dict(values), at_bound=tuple(group.bounds))
-        if group.ahead is not None:
-            error = made.error(i)
-            known = error if np.isfinite(error) else None
-            about = replace(about, predicted=float(group.ahead.values[0]), error=known)
-            if number < len(ahead):
-                about = replace(about, ends=_ends(ahead[number][:, numbers[i]], level))
-        groups.append(about)
+            group_result = replace(
+                group_result, parameters=dict(values), at_bound=tuple(group.bounds)
+            )
+        if group.prediction is not None:
+            error = stage.error(i)
+            finite_error = error if np.isfinite(error) else None
+            group_result = replace(
+                group_result, predicted=float(group.prediction.values[0]), error=finite_error
+            )
+            if number < len(predicted_draws):
+                group_result = replace(
+                    group_result,
+                    ends=_central_interval(predicted_draws[number][:, numbers[i]], level),
+                )
+        groups.append(group_result)
     scatter = None
-    if number and made.used and made.used[0][1].sigma is not None:
-        scatter = float(np.nanmedian(made.scatter))
+    if number and stage.used and stage.used[0][1].sigma is not None:
+        scatter = float(np.nanmedian(stage.scatter))
     return StepResult(
         law=task.law.name,
         output=task.law.output,
-        by=tuple(task.column(name) for name in task.by),
-        where=made.where,
-        at=dict(task.at),
-        ranges=_ranges(made),
-        rows=sum(len(group.rows) for group in made.groups),
+        by=tuple(task.column(name) for name in task.group_by),
+        where=stage.where,
+        at=dict(task.point),
+        ranges=_ranges(stage),
+        rows=sum(len(group.rows) for group in stage.groups),
         groups=tuple(groups),
         scatter=scatter,
-        table=made.handed,
+        table=stage.output_table,
     )
 
 
-def _ranges(made: Stage) -> dict[str, tuple[float, float]]:
+def _ranges(stage: Stage) -> dict[str, tuple[float, float]]:
     """Variable or output -> its smallest and largest value in all parts."""
-    found: dict[str, tuple[float, float]] = {}
-    for part in made.parts:
+    ranges: dict[str, tuple[float, float]] = {}
+    for part in stage.parts:
         for name, (low, high) in part.runs.ranges.items():
-            least, most = found.get(name, (low, high))
-            found[name] = min(least, low), max(most, high)
-    return found
+            least, most = ranges.get(name, (low, high))
+            ranges[name] = min(least, low), max(most, high)
+    return ranges
 
 
-def _ends(values: Array, level: float) -> tuple[float, float] | None:
-    """The middle of what the draws led to; None where most led nowhere."""
+def _central_interval(values: Array, level: float) -> tuple[float, float] | None:
+    """The central interval of the draws; None where most did not converge."""
     usable = values[np.isfinite(values)]
-    if len(usable) < ENOUGH * len(values):
+    if len(usable) < MIN_USABLE_SHARE * len(values):
         return None
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
-def _fits(made: Stage, found: Drawn | None, level: float) -> tuple[Fit, ...]:
+def _last_fits(stage: Stage, bootstrap: BootstrapDraws | None, level: float) -> tuple[Fit, ...]:
     """The fits of the last step, with the intervals of the whole pipeline where there are some."""
     fits = []
-    for number, (_, group) in enumerate(made.used):
+    for number, (_, group) in enumerate(stage.used):
         fit = group.fit
         if fit is None:
             return ()
-        if found is not None:
-            fit = replace(fit, intervals=_intervals(fit, found.theta[number], level))
+        if bootstrap is not None:
+            fit = replace(fit, intervals=_bootstrap_intervals(fit, bootstrap.theta[number], level))
         fits.append(fit)
     return tuple(fits)
 
 
-def _together(made: Stage, fits: tuple[Fit, ...]) -> Fits | None:
-    """The fits of all labels as those of one law, which predicts by itself."""
-    law, task = made.task.law, made.task
-    if not law.indexed or not fits or task.by or len(fits) < len(made.groups):
+def _combined_fits(stage: Stage, fits: tuple[Fit, ...]) -> Fits | None:
+    """The fits of all labels as those of one law with index sets; None where they are none."""
+    law, task = stage.task.law, stage.task
+    if not law.indexed or not fits or task.group_by or len(fits) < len(stage.groups):
         return None
-    known = fits[0].law
-    assert known.instance is not None
-    told = replace(known, digest=law.digest, instance=None)  # parts differ from it in these alone
-    return Fits(told, known.instance.labels, fits, made.parts[0].given)
+    instance_law = fits[0].law
+    assert instance_law.instance is not None
+    combined_law = replace(
+        instance_law, digest=law.digest, instance=None
+    )  # parts differ from it in these alone
+    return Fits(combined_law, instance_law.instance.labels, fits, stage.parts[0].bindings)
 
 
-def _intervals(fit: Fit, theta: Array, level: float) -> Intervals:
-    """Intervals of the parameters over the draws. Errors are those of the middle of the draws: a few
-    that lead far off would make any standard deviation infinite."""
+def _bootstrap_intervals(fit: Fit, theta: Array, level: float) -> Intervals:
+    """Intervals of the parameters over the draws. Errors are half the central 68 % of the
+    draws: a few that diverge would make any standard deviation infinite."""
     usable = np.isfinite(theta).all(axis=1)
     errors, ends = {}, {}
     for (name, parameter), values in zip(fit.parameters.items(), theta[usable].T, strict=True):
-        if parameter.at_bound or len(values) < ENOUGH * len(theta):
+        if parameter.at_bound or len(values) < MIN_USABLE_SHARE * len(theta):
             continue
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        low, below, above, high = np.quantile(values, [tails[0], 0.1587, 0.8413, tails[1]])
+        tail_shares = [(1 - level) / 2, (1 + level) / 2]
+        low, below, above, high = np.quantile(
+            values, [tail_shares[0], 0.1587, 0.8413, tail_shares[1]]
+        )
         errors[name], ends[name] = float(above - below) / 2, (float(low), float(high))
     failed = int(np.sum(~usable))
     return Intervals("bootstrap", float(level), "rows", errors, ends, len(theta), failed)

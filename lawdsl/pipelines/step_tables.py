@@ -1,4 +1,4 @@
-"""Tables between the steps: the rows of a step in their groups, and what it hands on."""
+"""Tables between steps: the rows of a step in their groups, and its predictions as a table."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.weights_and_runs import groups_of
 from lawdsl.language.keywords import nearest
 from lawdsl.law.law import Law
-from lawdsl.pipelines.plan import Task
+from lawdsl.pipelines.plan import StepTask
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ERROR = "{} error"  # the column of the standard errors of an output
+ERROR_COLUMN = "{} error"  # the column of the standard errors of an output
 
 
-def check_groups(task: Task, table: Table) -> None:
+def check_groups(task: StepTask, table: Table) -> None:
     """Refuse groups by columns that the table lacks, or that are empty.
 
     Raises:
         LawdslError: with each such column.
     """
     problems = []
-    for name in task.by:
+    for name in task.group_by:
         column = task.column(name)
         if column not in table.columns:
             alike = nearest(column, table.columns)
-            meant = f"did you mean `{alike}`? " if alike else ""
+            suggestion = f"did you mean `{alike}`? " if alike else ""
             listed = ", ".join(table.columns)
-            help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
+            help = f"{suggestion}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
             message = f"there is no column `{column}` for the groups of `{task.law.name}`"
             problems.append(Diagnostic("D0104", message, place=table.name, help=help))
             continue
@@ -51,47 +51,49 @@ def check_groups(task: Task, table: Table) -> None:
         raise LawdslError(problems)
 
 
-def conditions_of(task: Task, table: Table) -> tuple[str, ...]:
+def conditions_of(task: StepTask, table: Table) -> tuple[str, ...]:
     """The conditions of a step as those of its table: columns by name, numbers in their units."""
     variables = variables_of(task.law)
-    found = []
+    conditions = []
     for name, relation, compared in task.where:
         column = task.column(name)
-        known = name in variables and column in table.columns
-        if isinstance(compared, float) and known:
+        is_variable = name in variables and column in table.columns
+        if isinstance(compared, float) and is_variable:
             compared /= conversion(table, name, column, variables[name])
-        shown = compared if isinstance(compared, str) else f"{compared!r}"
-        found.append(f"{column} {relation} {shown}")
-    return tuple(found)
+        value_text = compared if isinstance(compared, str) else f"{compared!r}"
+        conditions.append(f"{column} {relation} {value_text}")
+    return tuple(conditions)
 
 
-def in_groups(task: Task, table: Table, places: Rows) -> list[Rows]:
+def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Rows]:
     """Some rows of a table in their groups, in the order of the groups' labels.
 
     Args:
         task: the step.
         table: its table.
-        places: those of the rows in the table.
+        positions: those of the rows in the table.
 
     Returns:
         For each group the numbers of its rows among these.
     """
-    if not task.by:
-        return [np.arange(len(places))]
-    numbers = groups_of(table.at(table.rows[places]), [task.column(name) for name in task.by])
+    if not task.group_by:
+        return [np.arange(len(positions))]
+    numbers = groups_of(
+        table.at(table.rows[positions]), [task.column(name) for name in task.group_by]
+    )
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 
-def labels_of(task: Task, table: Table, rows: Rows) -> dict[str, str]:
-    """What the rows of a group have in common: column -> cell."""
+def labels_of(task: StepTask, table: Table, rows: Rows) -> dict[str, str]:
+    """The cells that the rows of a group have in common: column -> cell."""
     first = table.at(table.rows[rows[:1]])
-    columns = [task.column(name) for name in task.by]
+    columns = [task.column(name) for name in task.group_by]
     return {column: first.texts(column)[0] for column in columns}
 
 
-def factor(law: Law, table: Table, name: str, column: str) -> float:
-    """What turns numbers of a column into the law's unit of a variable or the output."""
+def column_factor(law: Law, table: Table, name: str, column: str) -> float:
+    """The factor that converts numbers of a column to the law's unit of a variable or the output."""
     if name == law.output:
         unit = law.declarations.output.unit
         return conversion(table, name, column, unit.factors if unit else None)
@@ -105,42 +107,42 @@ def variables_of(law: Law) -> dict[str, tuple[tuple[str, int], ...] | None]:
     return {s.name: s.unit.factors if s.unit else None for s in plain}
 
 
-def handed_on(
-    task: Task, table: Table, groups: Sequence[Rows], values: Array, errors: Array | None
+def output_table(
+    task: StepTask, table: Table, groups: Sequence[Rows], values: Array, errors: Array | None
 ) -> Table:
     """The table for the next step: a row a group.
 
     Args:
         task: the step.
         table: its rows.
-        groups: the places of the rows of each group that was fitted.
+        groups: the positions of the rows of each group that was fitted.
         values: predictions in the law's unit, shape (groups,).
         errors: their standard errors; None where they are not known.
     """
     law, output = task.law, task.column(task.law.output)
-    moved = {task.column(name): (name, number) for name, number in task.at.items()}
+    point_columns = {task.column(name): (name, number) for name, number in task.point.items()}
     columns: dict[str, Any] = {}
     firsts = pa.array([int(rows[0]) for rows in groups], type=pa.int64())
-    skipped = (output, ERROR.format(output), *moved)
+    skipped = (output, ERROR_COLUMN.format(output), *point_columns)
     for column, cells in table.columns.items():
-        if column in moved:
-            name, number = moved[column]
-            number /= factor(law, table, name, column)
+        if column in point_columns:
+            name, number = point_columns[column]
+            number /= column_factor(law, table, name, column)
             columns[column] = pa.chunked_array([np.full(len(groups), number)])
-        elif column not in skipped and _constant(cells, groups):
+        elif column not in skipped and _is_constant(cells, groups):
             columns[column] = cells.take(firsts)
-    own = factor(law, table, law.output, output)
-    columns[output] = pa.chunked_array([values / own])
+    output_factor = column_factor(law, table, law.output, output)
+    columns[output] = pa.chunked_array([values / output_factor])
     if errors is not None:
-        columns[ERROR.format(output)] = pa.chunked_array([errors / own])
+        columns[ERROR_COLUMN.format(output)] = pa.chunked_array([errors / output_factor])
     units = {name: unit for name, unit in table.units.items() if name in columns}
     name = f"{table.name}, predicted by {law.name}"
     rows = np.arange(1, len(groups) + 1)
     return replace(table, name=name, columns=columns, units=units, rows=rows)
 
 
-def _constant(cells: Any, groups: Sequence[Rows]) -> bool:
-    """Whether a column says one thing in each group."""
+def _is_constant(cells: Any, groups: Sequence[Rows]) -> bool:
+    """Whether a column is constant in each group."""
     encoded = pc.dictionary_encode(cells.combine_chunks(), null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     return all(bool(np.all(codes[rows] == codes[rows[0]])) for rows in groups)

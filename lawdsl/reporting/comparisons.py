@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.comparing.result import Comparison, Comparisons, Difference, Ranking, Standing
+    from lawdsl.comparing.result import Comparison, Comparisons, RankedLaw, Ranking, ScoreDifference
 
 
 def show_comparison(found: Comparison, out: Console, *, details: bool = True) -> None:
@@ -80,7 +80,7 @@ def _show_ranking(ranking: Ranking, out: Console) -> None:
     show_rows(headers, rows, out)
 
 
-def _row(standing: Standing) -> list[str]:
+def _row(standing: RankedLaw) -> list[str]:
     scores = standing.scores
     return [
         standing.place,
@@ -100,7 +100,7 @@ def _share(value: float) -> str:
     return f"{value:.4f}" if value > -100 else short(value)
 
 
-def _behind(difference: Difference | None) -> str:
+def _behind(difference: ScoreDifference | None) -> str:
     """A difference and its interval; nothing for the best law itself."""
     if difference is None or not math.isfinite(difference.value):
         return ""
@@ -108,7 +108,7 @@ def _behind(difference: Difference | None) -> str:
     return f"{short(difference.value)} [{low}, {high}]"
 
 
-def _notes(standing: Standing, folds: int) -> str:
+def _notes(standing: RankedLaw, folds: int) -> str:
     notes = []
     if standing.failed:
         notes.append(f"failed in {standing.failed} of {folds}")

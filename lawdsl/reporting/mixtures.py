@@ -11,10 +11,10 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.designing.selection import Chosen
+    from lawdsl.designing.selection import SelectedMixtures
 
 
-def show_chosen(found: Chosen, out: Console) -> None:
+def show_chosen(found: SelectedMixtures, out: Console) -> None:
     """Which mixtures were chosen, and how well a fit to them does beside others."""
     count = len(found.mixtures)
     head = f"{count} of {found.of} mixtures, those that {found.law} is best fitted to"
