@@ -107,7 +107,23 @@ def said(*arguments):
     assert result.exception is None, (arguments, result.exception, result.output)
     return json.loads(result.stdout)["result"]
 
+Path("inverse.law").write_text('''law inverse
+variable r in [0, 1]
+parameter a, b > 0
+L = a + b*asinh(1 - r)
+require ∂L/∂r < 0
+require asinh(r) <= r
+require asinh(r) > r  expect refuted
+''')
+Path("least.law").write_text('''question least
+choose x >= 0
+minimize x - 2*asinh(x)
+''')
+
 answers = {
+    "function": said("check", "inverse.law"),
+    "curve": said("fit", "inverse.law", "share.tsv"),
+    "least": said("solve", "least.law"),
     "rows": len(rows) - 1,
     "law": said("check", "toy.half_life"),
     "rule": said("check", "rule.law"),
@@ -148,6 +164,14 @@ def test_the_rule_proves_what_was_undecided_and_nothing_false(
     law = "law rule\nvariable x, y > 0\nparameter a > 0\nL = a + x*y\nrequire tanh(x*y) < x*y\n"
     (tmp_path / "rule.law").write_text(law, encoding="utf-8")
     assert [v.verdict for v in lawdsl.check(tmp_path / "rule.law").claims] == ["undecided"]
+
+
+def test_the_function_is_proved_fitted_and_minimised(answers: dict[str, Any]):
+    assert verdicts(answers["function"]) == ["proved", "proved", "refuted"]
+    assert answers["curve"]["converged"] and answers["curve"]["parameters"]["b"]["value"] > 0
+    answer = answers["least"]
+    (unknown,) = answer["unknowns"]
+    assert answer["certain"] and unknown["value"] == pytest.approx(3**0.5)
 
 
 def test_the_interval_method_and_the_format_are_used(answers: dict[str, Any]):
