@@ -45,7 +45,7 @@ def answered(text: str, folder: Path) -> tuple[list[str], float]:
             declarations, found = library.declared(Text("attack.law", text), folder)
         with timed(took):
             law = Law(declarations)
-            sums = law.general.wholes.keys() if law.indexed else set()
+            sums = law.general.sums.keys() if law.indexed else set()
             assert law.expression.free_symbols <= {*law.symbols.values(), *sums}
             assert repr(law) and law.digest
         with timed(took):

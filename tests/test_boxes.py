@@ -14,7 +14,7 @@ from proving import decide, domain
 from lawdsl.compiling import intervals
 from lawdsl.compiling.intervals import Interval, as_interval, precision
 from lawdsl.proof.branch_and_bound.products import negative, scaled
-from lawdsl.proof.branch_and_bound.subdivision import Covered, cover, sign_by_boxes
+from lawdsl.proof.branch_and_bound.subdivision import Coverage, cover, sign_by_boxes
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE
@@ -22,7 +22,7 @@ NONNEGATIVE, NONPOSITIVE, REAL = Sign.NONNEGATIVE, Sign.NONPOSITIVE, Sign.REAL
 LIMIT = 400
 
 
-def covered(where: str, formula: str) -> Covered:
+def covered(where: str, formula: str) -> Coverage:
     law, box = domain(where)
     return cover(box, box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT)
 

@@ -7,7 +7,7 @@ import sympy as sp
 from judging import claims_on
 from proving import decide
 
-from lawdsl.proof.box import Box, End, Range
+from lawdsl.proof.box import Box, Endpoint, SymbolRange
 from lawdsl.proof.domain import domain_of
 
 
@@ -17,11 +17,11 @@ def box_of(text: str, claim: str) -> tuple[dict[str, sp.Symbol], Box]:
     return {s.name: s for s in [*box.ranges, *box.slack]}, box
 
 
-def shown(found: Range) -> str:
+def shown(found: SymbolRange) -> str:
     low, high = found.lower, found.upper
     left = "(" if low is None or not low.closed else "["
     right = ")" if high is None or not high.closed else "]"
-    return f"{left}{low and low.at}, {high and high.at}{right}"
+    return f"{left}{low and low.value}, {high and high.value}{right}"
 
 
 CASES = [
@@ -261,7 +261,7 @@ def test_a_witness_of_a_claim_on_a_let_is_one_of_the_laws_quantities():
 def test_the_ends_of_a_range_are_not_moved():
     s, x = sp.symbols("s x", positive=True)
 
-    assert Box({x: Range(End(s, True))}).fixed() == {s}
+    assert Box({x: SymbolRange(Endpoint(s, True))}).fixed() == {s}
 
 
 def test_settings_count_by_their_values_where_their_sign_is_not_enough():

@@ -26,8 +26,8 @@ from lawdsl.compiling.intervals import (
 from lawdsl.language import tree
 from lawdsl.proof.box import Box
 from lawdsl.proof.branch_and_bound.enclosures import EnclosedSum
-from lawdsl.proof.branch_and_bound.log_enclosures import View
-from lawdsl.proof.branch_and_bound.products import Enclosure, Parts, negative
+from lawdsl.proof.branch_and_bound.log_enclosures import LogEnclosure
+from lawdsl.proof.branch_and_bound.products import Enclosure, Factors, negative
 from lawdsl.proof.signs.sign import Sign
 
 BITS, DIGITS, COUNT = 80, 60, 200
@@ -70,7 +70,7 @@ def pieces(seed: int, terms: int) -> Iterator[Seen]:
         for s in case.law.expression.free_symbols - set(box.settings):
             low, high = (as_interval(end([p[s.name] for p in points])) for end in (min, max))
             ends = [
-                Interval(infinite, infinite) if end is None else Enclosure(box, end.at).on({})
+                Interval(infinite, infinite) if end is None else Enclosure(box, end.value).on({})
                 for end, infinite in (
                     (box.range(s).lower, MINUS_INFINITY),
                     (box.range(s).upper, INFINITY),
@@ -108,9 +108,9 @@ def test_an_expression_lies_in_its_enclosure():
 def test_a_product_lies_in_what_its_parts_say():
     with precision(BITS):
         for seen in pieces(12, 1):
-            parts = Parts(seen.box)
+            parts = Factors(seen.box)
             size, sign, rest = parts.split(seen.e)
-            view = View(parts, seen.piece)
+            view = LogEnclosure(parts, seen.piece)
             for found in (view.value(size), view.narrowly(size)):
                 left = Enclosure(seen.box, rest).on(seen.piece)
                 whole = None if left is None else multiply(found, left)
@@ -127,12 +127,13 @@ def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str):
         for seen in pieces(13, 1):
             s = seen.case.law.symbols[name]
             if s in seen.piece:
-                parts = Parts(seen.box)
+                parts = Factors(seen.box)
                 size, _, rest = parts.split(seen.e)
                 scaled = parts.signs.sign(s).within(Sign.NONNEGATIVE)
                 formula = tree.Product((("*", tree.Name(name)), ("*", slope))) if scaled else slope
                 seen.holds(
-                    View(parts, seen.piece).slope(parts.with_modulus(size, rest), s), formula
+                    LogEnclosure(parts, seen.piece).slope(parts.with_modulus(size, rest), s),
+                    formula,
                 )
 
 
@@ -141,8 +142,8 @@ def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int):
     known = 0
     with precision(BITS):
         for seen in pieces(14, terms):
-            parts = Parts(seen.box)
-            found = EnclosedSum(parts, seen.e).sign(View(parts, seen.piece))
+            parts = Factors(seen.box)
+            found = EnclosedSum(parts, seen.e).sign(LogEnclosure(parts, seen.piece))
             known += found != Sign.REAL
             for point, _ in seen.values(L) if found != Sign.REAL else ():
                 sign = sign_at(seen.case, point)

@@ -10,7 +10,7 @@ from proving import decide
 
 import lawdsl
 from lawdsl.proof import check_claim
-from lawdsl.proof.indexed_claims import check_labelled
+from lawdsl.proof.indexed_claims import check_indexed
 
 CASES = [
     # law, claim, the face
@@ -80,7 +80,7 @@ def test_the_faces_of_the_papers(name: str | Path, claim: str, face: str):
 def test_the_face_of_a_law_with_index_sets():
     """Of any domain, as the claim of a law without."""
     law, (stated,) = claims_on(lawdsl.load("dcpt.cross_k3").declarations.text.text, "∂L/∂D < 0")
-    found = check_labelled(law, stated, seconds=5)
+    found = check_indexed(law, stated, seconds=5)
 
     assert (found.verdict, found.face) == ("inside", "r = 0")
 

@@ -76,7 +76,7 @@ def test_json_that_cannot_be_read_names_the_file_and_the_cause(
 ):
     path = tmp_path / "config.json"
     path.write_bytes(content)
-    limit = 1000 if content.isspace() else files.LARGEST_JSON
+    limit = 1000 if content.isspace() else files.MAX_JSON_BYTES
     with pytest.raises(ValueError) as error:
         files.read_json(path, limit=limit, finite=True)
     assert re.match(re.escape(cause).replace(r"\.\*", ".*"), str(error.value))

@@ -11,9 +11,9 @@ from proving import decide, on, sign_of
 
 from lawdsl.proof.rules.monotone import by_end_points
 from lawdsl.proof.rules.orderings import Orthant, context, sign_on
-from lawdsl.proof.rules.stationary_points import by_stationary
-from lawdsl.proof.rules.taylor import by_ladder
-from lawdsl.proof.signs.calculus import MOVING
+from lawdsl.proof.rules.stationary_points import by_stationary_point
+from lawdsl.proof.rules.taylor import by_repeated_derivatives
+from lawdsl.proof.signs.calculus import DISPLACING_RULES
 from lawdsl.proof.signs.sign import Sign
 
 POSITIVE, NONNEGATIVE, REAL = Sign.POSITIVE, Sign.NONNEGATIVE, Sign.REAL
@@ -144,11 +144,11 @@ SHARES = "law shares\nindex j over {a, b, c}\nvariable r[j] in simplex\nL = r[a]
 def test_polynomials_in_shares(claim: str, expected: str):
     from judging import claims_on
 
-    from lawdsl.proof.indexed_claims import check_labelled
+    from lawdsl.proof.indexed_claims import check_indexed
 
     law, (stated,) = claims_on(SHARES, claim)
 
-    assert check_labelled(law, stated, seconds=5).verdict == expected
+    assert check_indexed(law, stated, seconds=5).verdict == expected
 
 
 @pytest.mark.parametrize(
@@ -162,22 +162,22 @@ def test_polynomials_in_shares(claim: str, expected: str):
 def test_the_share_that_the_others_leave_has_no_slope_in_a_proof(claim: str, slope: str):
     from judging import claims_on
 
-    from lawdsl.proof.indexed_claims import check_labelled
+    from lawdsl.proof.indexed_claims import check_indexed
 
     law, (stated,) = claims_on(SHARES.replace("L = r", "parameter k > 0\nL = k*r"), claim)
 
-    assert check_labelled(law, stated, seconds=5).proof[0] == slope
+    assert check_indexed(law, stated, seconds=5).proof[0] == slope
 
 
 def test_what_is_declared_of_several_symbols_does_not_hold_where_one_is_moved():
     """1 - x - y > 0 is declared, and x*(1 - x - y) > 0: not at x = 1, whatever y is."""
     signs, e = on("parameter x in (0, 1), y > 0, y < 1 - x", "1 - x - y")
     there = signs.sign(e)
-    signs.moving += 1
+    signs.displacing += 1
 
     assert there == POSITIVE
     assert signs.sign(e) in (POSITIVE, REAL)  # POSITIVE where the bound is a slack of its own
-    assert MOVING >= {by_end_points, by_ladder, by_stationary}
+    assert DISPLACING_RULES >= {by_end_points, by_repeated_derivatives, by_stationary_point}
 
 
 def test_random_polynomials_on_orthants():

@@ -57,13 +57,13 @@ def of_signs() -> Iterator[bool]:
 
 def of_payment() -> Iterator[bool]:
     for where, formula, expected in test_payment.CASES:
-        yield dominance.paid(*on(where, formula)) == expected
+        yield dominance.dominated(*on(where, formula)) == expected
 
 
 def of_ratios() -> Iterator[bool]:
     for where, ratio, value, attained in test_payment.RATIOS:
         calculus, e = on(where, ratio)
-        found = dominance.largest(calculus, e, only=calculus.box.variables)
+        found = dominance.supremum(calculus, e, only=calculus.box.variables)
         expected = None if value is None else (algebra(where, value), attained)
         yield (found and (found.value, found.attained)) == expected
 
@@ -132,30 +132,30 @@ RULES = [
     (monotone.by_exponential, "x > 0", "log(1 + x) - log(x)", Sign.POSITIVE),
     (monotone.by_common_factor, "x > 0; y > 1", "x*y - x", Sign.POSITIVE),
     (monotone.by_exponential, "x > 0", "log(1 + exp(x)) - x", Sign.POSITIVE),
-    (monotone.by_end_points_of_one, "x in [1, 3]", "x + log(x)/2 - exp(1)/9", Sign.POSITIVE),
-    (monotone.by_end_points_of_one, "x in [1, 3]; y > 0", "x - y - 1", None),
+    (monotone.by_end_points_univariate, "x in [1, 3]", "x + log(x)/2 - exp(1)/9", Sign.POSITIVE),
+    (monotone.by_end_points_univariate, "x in [1, 3]; y > 0", "x - y - 1", None),
     (monotone.by_end_points, "x in [1, 3]; y > 0", "x + y - 1", Sign.POSITIVE),
     (monotone.by_end_points, "x in [1, 3]; y >= 0", "x + y - 1", Sign.NONNEGATIVE),
-    (taylor.by_ladder, "x > 0", "x - tanh(x)", Sign.POSITIVE),
-    (taylor.by_ladder, "x > 0", "x - tanh(4*x/3)", None),
-    (taylor.by_ladder, "x > 0", "exp(x) - 1 - x - x^2/2", Sign.POSITIVE),
-    (taylor.by_ladder, "x >= 0", "exp(x) - 1 - x - x^2/2", Sign.NONNEGATIVE),
-    (stationary_points.by_stationary, "x > 0", "x - 0.9 - log(x)", Sign.POSITIVE),
-    (stationary_points.by_stationary, "x > 0", "x - 1.1 - log(x)", None),
+    (taylor.by_repeated_derivatives, "x > 0", "x - tanh(x)", Sign.POSITIVE),
+    (taylor.by_repeated_derivatives, "x > 0", "x - tanh(4*x/3)", None),
+    (taylor.by_repeated_derivatives, "x > 0", "exp(x) - 1 - x - x^2/2", Sign.POSITIVE),
+    (taylor.by_repeated_derivatives, "x >= 0", "exp(x) - 1 - x - x^2/2", Sign.NONNEGATIVE),
+    (stationary_points.by_stationary_point, "x > 0", "x - 0.9 - log(x)", Sign.POSITIVE),
+    (stationary_points.by_stationary_point, "x > 0", "x - 1.1 - log(x)", None),
     (trigonometry.by_half_turns, "x in (0, 3]", "sin(x)", Sign.POSITIVE),
     (trigonometry.by_half_turns, "x in [0, 3]", "sin(x)", Sign.NONNEGATIVE),
     (trigonometry.by_half_turns, "x in (0, 4]", "sin(x)", Sign.REAL),
     (cases.by_cases, "x > 0; y > 0", "max(x, y) + min(x, y) - x/2", Sign.POSITIVE),
     (cases.by_cases, "x > 0; y > 0", "max(x, y) - 2*x", None),
     (cases.by_cases, "x > 0; y > 2", "max(1/(1 + x), y) - 2", Sign.POSITIVE),
-    (polynomials.by_orders, "x in [0.5, 2]", "2 - x^2 + x", Sign.NONNEGATIVE),
-    (polynomials.by_orders, "x in [0.5, 2)", "2 - x^2 + x", Sign.POSITIVE),
-    (polynomials.by_orders, "x in (0.5, 2]", "x^2 - 0.25", Sign.POSITIVE),
-    (polynomials.by_orders, "x in [0.5, 2]", "x^2 - 0.25", Sign.NONNEGATIVE),
-    (polynomials.by_orders, "x < 0; y in [1, 2]", "y^2 - 1 - x*y", Sign.POSITIVE),
-    (polynomials.by_orders, "x; y > 0", "x*y + y + x", None),
+    (polynomials.by_successive_differences, "x in [0.5, 2]", "2 - x^2 + x", Sign.NONNEGATIVE),
+    (polynomials.by_successive_differences, "x in [0.5, 2)", "2 - x^2 + x", Sign.POSITIVE),
+    (polynomials.by_successive_differences, "x in (0.5, 2]", "x^2 - 0.25", Sign.POSITIVE),
+    (polynomials.by_successive_differences, "x in [0.5, 2]", "x^2 - 0.25", Sign.NONNEGATIVE),
+    (polynomials.by_successive_differences, "x < 0; y in [1, 2]", "y^2 - 1 - x*y", Sign.POSITIVE),
+    (polynomials.by_successive_differences, "x; y > 0", "x*y + y + x", None),
     *((squares.by_factors, *case) for case in test_squares.FACTORS),
-    *((dominance.paid, *case) for case in test_means.CASES),
+    *((dominance.dominated, *case) for case in test_means.CASES),
 ]
 
 
@@ -169,7 +169,7 @@ def of_rules() -> Iterator[bool]:
         e = sp.expand(law.to_sympy(formula_of(formula)))
         yield squares.by_square(Signs(box, valued=True), e) == expected
     for where, formula, scaled in test_scaling.CASES:
-        found = scaling.by_scaling(*on(where, formula))
+        found = scaling.rescaled(*on(where, formula))
         yield found == (None if scaled is None else algebra(where, scaled))
 
 
@@ -371,9 +371,9 @@ class _Everything:
 
 def _as_symbol(self: Any, e: sp.Expr) -> Any:
     return (
-        products.Part(symbol=e)
+        products.Factor(symbol=e)
         if e.is_Symbol
-        else products.Part(value=products.Enclosure(self.box, e), slopes={})
+        else products.Factor(value=products.Enclosure(self.box, e), slopes={})
     )
 
 
@@ -400,16 +400,16 @@ MUTATIONS: list[Mutation] = [
     ("as many scales as symbols", scaling, "_dependent", lambda _: lambda matrix, symbols: symbols, of_rules),
     ("a square is never 0", squares, "_definite", _strictly, of_rules),
     ("factors have the sign of the first", squares, "multiply", lambda _: lambda a, b: Sign.POSITIVE, of_rules),
-    ("infinity and 0 change places", asymptotics._Growing, "way", _turned, of_growths),
-    ("logarithms do not count", asymptotics._Growing, "way", lambda right: lambda self, g: right(self, replace(g, logs=sp.S.Zero)), of_growths),
-    ("an exponent of no sign is 0", asymptotics._Growing, "_direction", lambda right: lambda self, x: right(self, x) or 0, of_growths),
-    ("what cancels is forgotten", asymptotics._Growing, "_difference", lambda _: lambda self, e: None, of_growths),
+    ("infinity and 0 change places", asymptotics._LeadingTerms, "way", _turned, of_growths),
+    ("logarithms do not count", asymptotics._LeadingTerms, "way", lambda right: lambda self, g: right(self, replace(g, logs=sp.S.Zero)), of_growths),
+    ("an exponent of no sign is 0", asymptotics._LeadingTerms, "_direction", lambda right: lambda self, x: right(self, x) or 0, of_growths),
+    ("what cancels is forgotten", asymptotics._LeadingTerms, "_difference", lambda _: lambda self, e: None, of_growths),
     ("a face that is missing is there", subdivision.View, "outside", lambda _: False, of_boxes),
-    ("a face is never reached", subdivision._Cutting, "_on_its_face", lambda right: lambda self, view: (_strictly(lambda: right(self, view)[0])(), right(self, view)[1]), of_boxes),
-    ("what pieces show is strict", subdivision._Cutting, "run", _covered_strictly, of_boxes),
-    ("one point stands for its piece", subdivision._Cutting, "_stays_above", lambda _: lambda self, value, piece, point: value.low > 0, of_boxes),
-    ("what touches need not bend", subdivision._Cutting, "_touched", _without_bend, of_touching),
-    ("a product keeps what it is divided by", products.Product, "over", lambda _: lambda self, other: self, of_boxes),
+    ("a face is never reached", subdivision._Subdivision, "_on_its_face", lambda right: lambda self, view: (_strictly(lambda: right(self, view)[0])(), right(self, view)[1]), of_boxes),
+    ("what pieces show is strict", subdivision._Subdivision, "run", _covered_strictly, of_boxes),
+    ("one point stands for its piece", subdivision._Subdivision, "_stays_above", lambda _: lambda self, value, piece, point: value.low > 0, of_boxes),
+    ("what touches need not bend", subdivision._Subdivision, "_touched", _without_bend, of_touching),
+    ("a product keeps what it is divided by", products.PowerProduct, "over", lambda _: lambda self, other: self, of_boxes),
     ("1 - exp(-u) is log(1 + u)", products, "DECAY", lambda _: products.LOG, of_boxes),
     ("pieces of 2 bits", subdivision, "BITS", lambda _: 2, of_boxes),
     ("points of 2 bits", interval_evaluation, "BITS", lambda _: 2, of_intervals),
@@ -418,7 +418,7 @@ MUTATIONS: list[Mutation] = [
     ("powers are not rounded at all", intervals, "_corner", lambda right: lambda x, y: right(x, y).mid(), of_intervals),
     ("all powers are odd", intervals, "_even", lambda _: _never, of_boxes),
     ("what is divided by is not 0", enclosures, "_DEFINITE", lambda _: _Everything(), of_boxes),
-    ("a symbol below 0 is its modulus", products.Parts, "_unknown", lambda _: _as_symbol, of_boxes),
+    ("a symbol below 0 is its modulus", products.Factors, "_unknown", lambda _: _as_symbol, of_boxes),
     ("whatever is near 0 touches it", double_roots, "_vanishes", lambda _: lambda e, s, place: True, of_boxes),
     ("the least of several is the first", intervals, "least", lambda _: lambda numbers: numbers[0], of_boxes),
     ("one face is enough", boundary, "faces_of", lambda right: lambda box, e: list(right(box, e))[:1], of_faces),
@@ -436,11 +436,11 @@ MUTATIONS: list[Mutation] = [
     ("all powers have values", definedness.PowerDoubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("no domain is empty", Box, "contradiction", lambda _: lambda self: None, of_claims),
     ("the first of two bounds is kept", domains, "order", _as_one, of_claims),
-    ("a let is any number", domains._Collected, "add_let", lambda right: lambda self, s, f, b, share: None, of_claims),
+    ("a let is any number", domains._BoxBuilder, "add_let", lambda right: lambda self, s, f, b, share: None, of_claims),
     ("all derivatives have values", definedness.SlopeDoubt, "proved", lambda _: lambda self, s: True, of_claims),
     ("every end is open", polynomials, "_open_ends", lambda _: lambda range: (True, True), of_rules),
     ("every order of variables is strict", orderings, "_strictly", _strictly, of_rules),
-    ("a part below 0 may be above", polynomials._Algebra, "_sides", lambda _: lambda self, above, below: iter([{}]), of_rules),
+    ("a part below 0 may be above", polynomials._RationalForm, "_sides", lambda _: lambda self, above, below: iter([{}]), of_rules),
     ("tanh(u) is tanh(3*u/2)", taylor, "_without_tanh", lambda right: lambda e: right(e.replace(sp.tanh, lambda u: sp.tanh(3 * u / 2))), of_rules),
     ("a rung at the end of the range counts as strict", taylor, "_of", lambda right: lambda values, last, end: right(values, last, None), of_rules),
     ("a stationary value is 0", stationary_points, "_tidy", lambda _: lambda signs, e: sp.S.Zero, of_rules),

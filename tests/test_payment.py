@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 from proving import algebra, domain, on
 
-from lawdsl.proof.rules.dominance import largest, paid
+from lawdsl.proof.rules.dominance import dominated, supremum
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.monomials import expanded, merged
 from lawdsl.proof.signs.sign import Sign
@@ -63,7 +63,7 @@ CASES = [
 def test_the_sign_of_a_sum(where: str, formula: str, expected: Sign | None):
     signs, e = on(where, formula)
 
-    assert paid(signs, e) == expected
+    assert dominated(signs, e) == expected
 
 
 RATIOS = [
@@ -87,7 +87,7 @@ RATIOS = [
 @pytest.mark.parametrize(("where", "ratio", "value", "attained"), RATIOS)
 def test_the_largest_ratio(where: str, ratio: str, value: str | None, attained: bool | None):
     signs, e = on(where, ratio)
-    found = largest(signs, e, only=signs.box.variables)
+    found = supremum(signs, e, only=signs.box.variables)
 
     if value is None:
         assert found is None
@@ -99,8 +99,8 @@ def test_the_largest_ratio(where: str, ratio: str, value: str | None, attained: 
 def test_no_variable_is_left_in_a_supremum():
     signs, e = on("x in [0, 1], y > 0", "x*y")
 
-    assert largest(signs, e, only=signs.box.variables) is None
-    assert largest(signs, e).value == e.xreplace({next(iter(sorted(e.free_symbols, key=str))): 1})
+    assert supremum(signs, e, only=signs.box.variables) is None
+    assert supremum(signs, e).value == e.xreplace({next(iter(sorted(e.free_symbols, key=str))): 1})
 
 
 # Monomials
@@ -138,4 +138,4 @@ def test_too_many_monomials_are_not_taken_for_none():
     signs, e = on("x > 0, y > 0, z > 0", "(x + y + z + 1)^4*(x + 2*y + 3*z + 4)^4*(x + 5*y + 6)^4")
 
     assert expanded(signs, e + 1) is None or expanded(signs, e + 1)[1]
-    assert paid(signs, e + 1) in (None, POSITIVE)
+    assert dominated(signs, e + 1) in (None, POSITIVE)

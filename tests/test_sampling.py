@@ -10,7 +10,7 @@ import sympy as sp
 from judging import Exact, Judge, bounds_of, claims_on, formula_of, inside
 from proving import decide
 
-from lawdsl.proof.counterexample import Wanted, find_point
+from lawdsl.proof.counterexample import WitnessQuery, find_point
 from lawdsl.proof.domain import domain_of
 
 CASES = [
@@ -39,7 +39,7 @@ def test_a_point_is_in_the_domain_and_has_the_sign(
 ):
     law, (claim,) = claims_on(f"law test\n{text}", f"L > 0 {where}")
     e = law.to_sympy(formula_of(formula))
-    point = find_point(domain_of(law, claim), [Wanted(e, signs)])
+    point = find_point(domain_of(law, claim), [WitnessQuery(e, signs)])
 
     assert point is not None
     named = {s.name: v for s, v in point.items()}
@@ -68,14 +68,14 @@ def test_there_is_no_such_point(text: str, where: str, formula: str, signs: tupl
     law, (claim,) = claims_on(f"law test\n{text}\nparameter zz", f"L > 0 {where}")
     e = law.to_sympy(formula_of(formula))
 
-    assert find_point(domain_of(law, claim), [Wanted(e, signs)]) is None
+    assert find_point(domain_of(law, claim), [WitnessQuery(e, signs)]) is None
 
 
 def test_a_witness_leaves_room_for_what_it_does_not_name():
     """Where a is 1 or more, b must still have a value between a and 3/2."""
     text = "parameter a > 0\nparameter b > a\nparameter b < 1.5\nL = a"
     law, (claim,) = claims_on(f"law test\n{text}", "L > 0")
-    point = find_point(domain_of(law, claim), [Wanted(law.expression - 1, (0, 1))])
+    point = find_point(domain_of(law, claim), [WitnessQuery(law.expression - 1, (0, 1))])
 
     assert point is not None
     named = {s.name: v for s, v in point.items()}
@@ -92,18 +92,21 @@ def test_a_witness_does_not_name_what_has_room_anyway():
 def test_a_symbol_that_is_no_quantity_of_the_law_gives_no_witness():
     law, (claim,) = claims_on("law test\nvariable x > 0\nL = x", "L > 0")
 
-    assert find_point(domain_of(law, claim), [Wanted(sp.Symbol("other", real=True), (-1,))]) is None
+    assert (
+        find_point(domain_of(law, claim), [WitnessQuery(sp.Symbol("other", real=True), (-1,))])
+        is None
+    )
 
 
 def test_what_cannot_be_computed_gives_no_witness():
     law, (claim,) = claims_on("law test\nvariable x\nL = x", "L > 0")
     e = sp.DiracDelta(law.symbols["x"])
 
-    assert find_point(domain_of(law, claim), [Wanted(e, (0,))]) is None
+    assert find_point(domain_of(law, claim), [WitnessQuery(e, (0,))]) is None
 
 
 def test_the_search_is_the_same_every_time():
     law, (claim,) = claims_on("law test\nvariable x, y in [-3, 3]\nL = x*y", "L > 0")
-    box, wanted = domain_of(law, claim), [Wanted(law.expression, (-1,))]
+    box, wanted = domain_of(law, claim), [WitnessQuery(law.expression, (-1,))]
 
     assert find_point(box, wanted) == find_point(box, wanted)

@@ -8,7 +8,7 @@ import mpmath
 import pytest
 from proving import algebra, on, sign_of
 
-from lawdsl.proof.rules.scaling import by_scaling
+from lawdsl.proof.rules.scaling import rescaled
 from lawdsl.proof.signs.sign import Sign
 
 CASES = [
@@ -43,13 +43,13 @@ CASES = [
 def test_the_expression_in_other_units(where: str, formula: str, expected: str | None):
     signs, e = on(where, formula)
 
-    assert by_scaling(signs, e) == (None if expected is None else algebra(where, expected))
+    assert rescaled(signs, e) == (None if expected is None else algebra(where, expected))
 
 
 @pytest.mark.parametrize(("where", "formula", "expected"), CASES[:8])
 def test_it_takes_the_same_signs(where: str, formula: str, expected: str):
     signs, e = on(where, formula)
-    smaller = by_scaling(signs, e)
+    smaller = rescaled(signs, e)
     rng = random.Random(4)
 
     assert smaller is not None
@@ -58,7 +58,7 @@ def test_it_takes_the_same_signs(where: str, formula: str, expected: str):
         found = set()
         for _ in range(300):
             at = {s: 1 + 10 ** mpmath.mpf(rng.uniform(-2, 2)) for s in one.free_symbols}
-            at = {s: v if signs.box.range(s).lower.at == 1 else v - 1 for s, v in at.items()}
+            at = {s: v if signs.box.range(s).lower.value == 1 else v - 1 for s, v in at.items()}
             found.add(int(mpmath.sign(one.subs(at).evalf(30))))
         seen.append(found)
     assert seen[0] == seen[1]

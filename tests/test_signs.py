@@ -6,9 +6,9 @@ import pytest
 import sympy as sp
 from proving import domain, on, sign_of
 
-from lawdsl.proof.box import Box, End, Range
-from lawdsl.proof.rules.cases import by_sides
-from lawdsl.proof.rules.polynomials import by_orders
+from lawdsl.proof.box import Box, Endpoint, SymbolRange
+from lawdsl.proof.rules.cases import by_sign_split
+from lawdsl.proof.rules.polynomials import by_successive_differences
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.limits import at_zero
 from lawdsl.proof.signs.sign import Sign, above, add, below, largest, multiply
@@ -174,7 +174,7 @@ POLYNOMIALS = [
 
 @pytest.mark.parametrize(("where", "formula", "expected"), POLYNOMIALS)
 def test_the_sign_of_a_polynomial_in_parts(where: str, formula: str, expected: Sign | None):
-    assert by_orders(*on(where, formula)) == expected
+    assert by_successive_differences(*on(where, formula)) == expected
 
 
 def test_a_finite_limit_at_zero():
@@ -193,8 +193,8 @@ def test_the_sign_on_a_domain(where: str, formula: str, expected: Sign):
 def test_a_kink_has_no_slope():
     x = sp.Symbol("x", real=True)
     everywhere = Signs(Box())
-    right = Signs(Box({x: Range(End(sp.S.One, False))}))
-    left = Signs(Box({x: Range(None, End(sp.S.One, False))}))
+    right = Signs(Box({x: SymbolRange(Endpoint(sp.S.One, False))}))
+    left = Signs(Box({x: SymbolRange(None, Endpoint(sp.S.One, False))}))
 
     for kinked in (sp.sign(x - 1), sp.Heaviside(x - 1)):
         assert everywhere.sign(kinked) == UNKNOWN
@@ -236,8 +236,8 @@ def test_a_value_at_an_open_end_is_asked_of_every_part():
     signs, e = on("x in [0, 1), y >= 1", "(1 - x)/(y - x)^2")
     x = next(s for s in e.free_symbols if s.name == "x")
 
-    assert signs.at(e, x, End(sp.S.One, False)) is None
-    assert signs.at(e, x, End(sp.S.Zero, True)) is not None
+    assert signs.at(e, x, Endpoint(sp.S.One, False)) is None
+    assert signs.at(e, x, Endpoint(sp.S.Zero, True)) is not None
 
     signs, e = on("x in [0, 1], y in (0, 1]", "x^y")
     y = next(s for s in e.free_symbols if s.name == "y")
@@ -345,4 +345,4 @@ def test_what_a_known_sign_rests_on_is_remembered_by_what_asks_for_it():
 def test_both_sides_of_0_are_one_case_only_where_the_range_reaches_as_far(domain, possible):
     signs, e = on(domain, "1 - x^2")
 
-    assert by_sides(signs, e) == possible
+    assert by_sign_split(signs, e) == possible

@@ -11,7 +11,7 @@ from labelled import apart, element
 
 import lawdsl
 from lawdsl.language.instances.instance import Instance
-from lawdsl.law.indexed import General
+from lawdsl.law.indexed import IndexedAlgebra
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 
@@ -54,7 +54,7 @@ class Values:
     """Numbers for the elements of a law, and what an expression with sums is for them."""
 
     def __init__(self, law: Law, seed: int) -> None:
-        self.general: General = law.general
+        self.general: IndexedAlgebra = law.general
         self.rng = np.random.default_rng(seed)
         self.known: dict[str, float] = {}
 
@@ -66,7 +66,7 @@ class Values:
         return float(expression.evalf(30, subs=found))
 
     def _symbol(self, symbol: sp.Symbol, places: dict[str, str]) -> float:
-        whole = self.general.wholes.get(symbol)
+        whole = self.general.sums.get(symbol)
         if whole is None:
             return self.of(element(symbol.name, places))
         declared = self.general.law.declarations.schema

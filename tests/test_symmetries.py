@@ -174,7 +174,10 @@ def follow(law: Law) -> None:
             at = point(law, random.Random(seed))
             assert abs(sp.N(change.xreplace(at), 50)) < 1e-40
             for amount in (digits(0.3), digits(1.7)) if flow else ():
-                there = {s: e.xreplace({flow.by: amount, **at}) for s, e in flow.places.items()}
+                there = {
+                    s: e.xreplace({flow.group_parameter: amount, **at})
+                    for s, e in flow.images.items()
+                }
                 moved = sp.N(law.expression.xreplace({**at, **there}), 50)
                 assert abs(moved - sp.N(law.expression.xreplace(at), 50)) < 1e-40
 

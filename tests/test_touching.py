@@ -7,7 +7,7 @@ import sympy as sp
 from judging import formula_of
 from proving import algebra, decide, domain
 
-from lawdsl.proof.branch_and_bound.double_roots import touching_point
+from lawdsl.proof.branch_and_bound.double_roots import double_root
 from lawdsl.proof.branch_and_bound.subdivision import sign_by_boxes
 from lawdsl.proof.signs.sign import Sign
 
@@ -35,9 +35,7 @@ CASES = [
 @pytest.mark.parametrize(("where", "formula", "within", "expected"), CASES)
 def test_the_place(where: str, formula: str, within: tuple[float, float], expected: str | None):
     law, box = domain(where)
-    found = touching_point(
-        law.to_sympy(formula_of(formula)), law.symbols["x"], within, box.settings
-    )
+    found = double_root(law.to_sympy(formula_of(formula)), law.symbols["x"], within, box.settings)
 
     assert found == (None if expected is None else algebra(where, expected))
 

@@ -87,7 +87,7 @@ def check(
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
     if syntax:
         return _only_read(laws, as_json=as_json)
-    from lawdsl.core.time_limit import Clock
+    from lawdsl.core.time_limit import TimeBudget
     from lawdsl.proof.check import check as decide
     from lawdsl.proof.identifiability import findings, freedom
 
@@ -106,7 +106,7 @@ def check(
             decided = decide(
                 law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=seen
             )
-            clock = Clock(math.inf)
+            clock = TimeBudget(math.inf)
             own = law.declarations.text
             lost = findings(law, freedom(law), text=own) if values is None else []
             took = clock.spent()

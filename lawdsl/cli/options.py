@@ -287,10 +287,10 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     Raises:
         LawdslError: the time is used up (C0008).
     """
-    from lawdsl.core.time_limit import Clock, OutOfTime
+    from lawdsl.core.time_limit import OutOfTime, TimeBudget
     from lawdsl.core.time_limit import time_limit as stopped_after
 
-    clock = Clock(seconds)
+    clock = TimeBudget(seconds)
     try:
         with stopped_after(seconds):
             yield
@@ -298,7 +298,7 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         if isinstance(error, OutOfTime) and isinstance(error.__context__, RecursionError):
             raise error.__context__ from None
         # libraries raise errors of their own where they are interrupted; timers tick too early
-        if not isinstance(error, OutOfTime) and clock.left() > TICK:
+        if not isinstance(error, OutOfTime) and clock.remaining() > TICK:
             raise
         message = f"{of} is not finished after {clock.spent():.3g} s of CPU time"
         more = f"--time-limit {2 * max(seconds, clock.spent()):.3g} allows twice as much; {help}"

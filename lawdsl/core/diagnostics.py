@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-WIDTH = 100  # characters of a source line that are shown
-SHOWN = 20  # diagnostics shown at once; the rest are counted
+EXCERPT_WIDTH = 100  # characters of a source line that are shown
+MAX_SHOWN_DIAGNOSTICS = 20  # diagnostics shown at once; the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,10 @@ class LawdslError(Exception):
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
-        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
-        self.diagnostics: tuple[Diagnostic, ...] = found
+        all_diagnostics = (
+            (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        )
+        self.diagnostics: tuple[Diagnostic, ...] = all_diagnostics
         super().__init__("\n".join(render(d) for d in self.diagnostics))
 
 
@@ -130,10 +132,10 @@ def _excerpt(d: Diagnostic, number: int, column: int, margin: str) -> list[str]:
     """The source line and a row of carets under the span; long lines are cut around it."""
     assert d.text is not None and d.span is not None
     source = d.text.line(number)
-    cut = max(0, column - 1 - WIDTH // 2) if len(source) > WIDTH else 0
-    shown = source[cut : cut + WIDTH]
+    cut = max(0, column - 1 - EXCERPT_WIDTH // 2) if len(source) > EXCERPT_WIDTH else 0
+    visible = source[cut : cut + EXCERPT_WIDTH]
     before = printable(source[cut : column - 1])
-    marked = source[column - 1 : min(column - 1 + d.span.end - d.span.start, cut + WIDTH)]
+    marked = source[column - 1 : min(column - 1 + d.span.end - d.span.start, cut + EXCERPT_WIDTH)]
     carets = "^" * max(1, len(printable(marked)))
     pointer = f"{margin} | {' ' * len(before)}{carets} {printable(d.label)}".rstrip()
-    return [f"{margin} |", f"{number} | {printable(shown)}", pointer]
+    return [f"{margin} |", f"{number} | {printable(visible)}", pointer]

@@ -62,8 +62,8 @@ def poisson_sf(count: Numbers, mean: Numbers) -> Any:
 
 def average_ranks(values: Array) -> Array:
     """Ranks from 1, shape (n,); equal values have the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[inverse.reshape(-1)]
     return ranks
 
 

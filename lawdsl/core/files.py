@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-LARGEST_JSON = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
-LEFTOVER = ".lawdsl-part"  # how the names of files end that are still being written
+MAX_JSON_BYTES = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
+PARTIAL_SUFFIX = ".lawdsl-part"  # how the names of files end that are still being written
 
 
-def read_json(path: Path, *, limit: int = LARGEST_JSON, finite: bool = False) -> Any:
+def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) -> Any:
     """The content of a JSON file from anywhere.
 
     Args:
@@ -100,7 +100,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 def _temporary(path: Path) -> tuple[IO[bytes], Path]:
     """A new file beside another, locked: whoever wrote one that is not locked has died."""
     while True:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=LEFTOVER)
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL_SUFFIX
+        )
         try:
             file = os.fdopen(handle, "wb")
         except BaseException:
@@ -116,10 +118,10 @@ def _temporary(path: Path) -> tuple[IO[bytes], Path]:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove what writers of the same file have left that were killed; another may be at work."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*{LEFTOVER}"):
-        with contextlib.suppress(OSError), left.open("rb") as file:
+    for partial in path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL_SUFFIX}"):
+        with contextlib.suppress(OSError), partial.open("rb") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+            partial.unlink()
 
 
 def plain(value: Any) -> Any:

@@ -15,8 +15,10 @@ from typing import Any, TypeVar, cast
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-LEAST = 1e-3  # s: a shorter time may not strike at all
-AGAIN = 0.05  # s between strikes: what is raised inside a callback of the garbage collector is lost
+MIN_SECONDS = 1e-3  # s: a shorter time may not strike at all
+REPEAT_SECONDS = (
+    0.05  # s between strikes: what is raised inside a callback of the garbage collector is lost
+)
 
 _until = (
     math.inf
@@ -24,7 +26,7 @@ _until = (
 # for what is left adds a tick of some milliseconds each time
 
 
-class Clock:
+class TimeBudget:
     """CPU time of the process since the start of a piece of work, and what is left of its limit.
 
     Attributes:
@@ -38,7 +40,7 @@ class Clock:
     def spent(self) -> float:
         return time.process_time() - self.began
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         return max(self.seconds - self.spent(), 0.0)
 
 
@@ -79,12 +81,12 @@ class time_limit:
             return
         self.armed = True
         now = time.process_time()
-        self.outer, own = _until, now + self.seconds
-        self.nested = self.outer <= own
-        _until = min(self.outer, own)
+        self.outer, deadline = _until, now + self.seconds
+        self.nested = self.outer <= deadline
+        _until = min(self.outer, deadline)
         self.program = signal.getitimer(signal.ITIMER_PROF)
         self.before: Any = signal.signal(signal.SIGPROF, _strike)
-        signal.setitimer(signal.ITIMER_PROF, max(_until - now, LEAST), AGAIN)
+        signal.setitimer(signal.ITIMER_PROF, max(_until - now, MIN_SECONDS), REPEAT_SECONDS)
 
     def __exit__(
         self,
@@ -93,19 +95,19 @@ class time_limit:
         traceback: TracebackType | None,
     ) -> None:
         global _until
-        spent = False
+        expired = False
         if self.armed:
             _until = self.outer
             if _until < math.inf:
-                left = _until - time.process_time()
-                spent = left <= 0
-                signal.setitimer(signal.ITIMER_PROF, max(left, LEAST), AGAIN)
+                remaining = _until - time.process_time()
+                expired = remaining <= 0
+                signal.setitimer(signal.ITIMER_PROF, max(remaining, MIN_SECONDS), REPEAT_SECONDS)
             else:
                 signal.setitimer(signal.ITIMER_PROF, *self.program)
             # a signal on its way through another thread would end the process without a handler
             signal.signal(signal.SIGPROF, _late if self.before == signal.SIG_DFL else self.before)
         if kind is None:
-            if spent:  # set anew again and again, the timer may never strike
+            if expired:  # set anew again and again, the timer may never strike
                 raise _Outer
         elif issubclass(kind, (_Struck, _Outer)) and self.nested:
             raise _Outer from None

@@ -85,11 +85,11 @@ def size_and_dimension(factors: Iterable[tuple[str, int]]) -> tuple[float, Dimen
     size = 1.0
     powers: dict[str, int] = {}
     for name, power in factors:
-        found = _split(name)
-        if found is None:
+        unit = _split(name)
+        if unit is None:
             raise KeyError(name)
-        size *= found[0] ** power
-        powers[found[1]] = powers.get(found[1], 0) + power
+        size *= unit[0] ** power
+        powers[unit[1]] = powers.get(unit[1], 0) + power
     return size, tuple(sorted((b, p) for b, p in powers.items() if p))
 
 

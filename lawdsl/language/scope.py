@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawdsl.core.diagnostics import SHOWN, Diagnostic, LawdslError, Span, Text
+from lawdsl.core.diagnostics import MAX_SHOWN_DIAGNOSTICS, Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
@@ -225,7 +225,7 @@ class Scope:
         numerator, _, denominator = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and numerator in self.symbols and denominator in self.symbols:
             return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
-        alike = keywords.nearest(name, self.symbols if self.errors < SHOWN else ())
+        alike = keywords.nearest(name, self.symbols if self.errors < MAX_SHOWN_DIAGNOSTICS else ())
         if alike is None:
             return f"declare it: {self.unknown.format(name)}"
         where = (

@@ -24,11 +24,11 @@ from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY
 
 sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
 
-WRITTEN_BITS = 14_000  # of a number; Python writes out no more than 4300 digits
+MAX_NUMBER_BITS = 14_000  # of a number; Python writes out no more than 4300 digits
 ALGEBRA_SECONDS = 1.0  # for building a law; those of the papers take a few milliseconds
 
 
-class Named(Protocol):
+class NamedLaw(Protocol):
     """A law, as far as it is needed here: what its names are, and their SymPy symbols."""
 
     @property
@@ -39,29 +39,32 @@ class Named(Protocol):
 
 
 @dataclass
-class Building:
+class ExpressionBuilder:
     """Syntax tree -> SymPy, for the names of one law.
 
-    `places` are what names stand for instead of their symbols; `done` the definitions that are
+    `substitution` are what names stand for instead of their symbols; `done` the definitions that are
     written out already.
     """
 
-    law: Named
+    law: NamedLaw
     opaque: frozenset[str]
     extra: dict[str, sp.Expr]
     symbols: Mapping[str, sp.Symbol] | None = None
-    places: Mapping[str, sp.Expr] = field(default_factory=dict)
+    substitution: Mapping[str, sp.Expr] = field(default_factory=dict)
     done: dict[str, sp.Expr] = field(default_factory=dict)
 
     def __call__(self, node: tree.Formula) -> sp.Expr:
-        found = self._built(node)
-        number, _ = found.as_coeff_Mul()
-        if number.is_Rational and max(number.p.bit_length(), number.q.bit_length()) > WRITTEN_BITS:
+        expression = self._built(node)
+        number, _ = expression.as_coeff_Mul()
+        if (
+            number.is_Rational
+            and max(number.p.bit_length(), number.q.bit_length()) > MAX_NUMBER_BITS
+        ):
             raise OutOfTime
-        imaginary = isinstance(node, (tree.Power, tree.Call)) and found.has(sp.I)
-        if imaginary or found in (sp.zoo, sp.nan):
+        imaginary = isinstance(node, (tree.Power, tree.Call)) and expression.has(sp.I)
+        if imaginary or expression in (sp.zoo, sp.nan):
             raise Undefined(node, f"`{print_formula(node)}` has no real value")
-        return found
+        return expression
 
     def _built(self, node: tree.Formula) -> sp.Expr:
         match node:
@@ -79,10 +82,10 @@ class Building:
                 return sp.Mul(*parts)
             case tree.Power(base, exponent):
                 return _power(self(base), self(exponent))
-            case tree.Derivative(of, by):
-                names = [tree.name_of(n) for n in by]
+            case tree.Derivative(of, derived_by):
+                names = [tree.name_of(n) for n in derived_by]
                 opaque = self.opaque | {n for n in names if self._kind(n) == "let"}
-                inner = Building(self.law, opaque, self.extra)
+                inner = ExpressionBuilder(self.law, opaque, self.extra)
                 symbols = [self.law.symbols[n] for n in names]
                 return derivative(inner(tree.Name(tree.name_of(of))), *symbols)
             case tree.Call(function, arguments, keywords):
@@ -111,8 +114,8 @@ class Building:
     def _name(self, name: str) -> sp.Expr:
         if name in CONSTANTS:
             return CONSTANTS[name]
-        if name in self.places:
-            return self.places[name]
+        if name in self.substitution:
+            return self.substitution[name]
         symbol = self.law.declarations.symbols.get(name)
         if symbol is None:
             if name not in self.extra:
@@ -128,14 +131,18 @@ class Building:
 
     def _taken_at(self, output: str, keywords: Iterable[tuple[str, tree.Formula]]) -> sp.Expr:
         """`L(r = r0)`: a name that the claim brings in is assumed to be like what it replaces."""
-        places = {}
+        substitution = {}
         opaque = self.opaque | {n for n, _ in keywords if self._kind(n) == "let"}
-        for name, at in keywords:
+        for name, argument in keywords:
             symbol = self.law.symbols[name]
-            if isinstance(at, tree.Name) and self._kind(at.text) is None:
-                self.extra.setdefault(at.text, sp.Symbol(at.text, **symbol.assumptions0))
-            places[name] = self(at)
-        return Building(self.law, opaque, self.extra, places=places)(tree.Name(output))
+            if isinstance(argument, tree.Name) and self._kind(argument.text) is None:
+                self.extra.setdefault(
+                    argument.text, sp.Symbol(argument.text, **symbol.assumptions0)
+                )
+            substitution[name] = self(argument)
+        return ExpressionBuilder(self.law, opaque, self.extra, substitution=substitution)(
+            tree.Name(output)
+        )
 
 
 def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:

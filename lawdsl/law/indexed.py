@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Whole:
+class IndexedSum:
     """A sum, or product, over all labels of an index.
 
     Attributes:
@@ -42,33 +42,33 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class General:
+class IndexedAlgebra:
     """A law with index sets at labels that are called like its indices.
 
     Attributes:
         law: without index sets; what a sum has beside the term of its index is a variable.
         rests: name of such a variable -> the sum that it is of.
-        wholes: symbol -> the sum that it stands for; derivatives of sums are added as they come up.
-        places: symbol of such a variable -> the whole sum without the named terms.
+        sums: symbol -> the sum that it stands for; derivatives of sums are added as they come up.
+        rest_values: symbol of such a variable -> the whole sum without the named terms.
     """
 
     law: Law
     rests: Mapping[str, Rest]
-    wholes: dict[sp.Symbol, Whole] = field(default_factory=dict)
-    places: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    sums: dict[sp.Symbol, IndexedSum] = field(default_factory=dict)
+    rest_values: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     def expression(self, opaque: tuple[str, ...] = ()) -> sp.Expr:
         """The law with its sums whole; some lets may stay symbols."""
         formula = self.law.declarations.output.formula
         assert formula is not None
-        return self.whole(self.law.to_sympy(formula, opaque))
+        return self.with_whole_sums(self.law.to_sympy(formula, opaque))
 
-    def whole(self, expression: sp.Expr) -> sp.Expr:
+    def with_whole_sums(self, expression: sp.Expr) -> sp.Expr:
         """An expression in which the rests of sums are the whole sums without the named terms."""
-        for _ in self.places:  # what is summed may have sums in it
-            if not expression.free_symbols & self.places.keys():
+        for _ in self.rest_values:  # what is summed may have sums in it
+            if not expression.free_symbols & self.rest_values.keys():
                 break
-            expression = expression.xreplace(self.places)
+            expression = expression.xreplace(self.rest_values)
         return expression
 
     def derivative(self, *names: str) -> sp.Expr:
@@ -79,41 +79,43 @@ class General:
             expression = self._derived(expression, self.law.symbols[name])
         return expression
 
-    def _derived(self, expression: sp.Expr, by: sp.Symbol) -> sp.Expr:
-        found = derivative(expression, by)
-        for symbol in sorted(expression.free_symbols & self.wholes.keys(), key=str):
-            moved = self._moved(symbol, by)
-            if moved != 0:
-                found += derivative(expression, symbol) * moved
-        return found
+    def _derived(self, expression: sp.Expr, variable: sp.Symbol) -> sp.Expr:
+        total = derivative(expression, variable)
+        for symbol in sorted(expression.free_symbols & self.sums.keys(), key=str):
+            sum_slope = self._sum_slope(symbol, variable)
+            if sum_slope != 0:
+                total += derivative(expression, symbol) * sum_slope
+        return total
 
-    def _moved(self, symbol: sp.Symbol, by: sp.Symbol) -> sp.Expr:
+    def _sum_slope(self, symbol: sp.Symbol, variable: sp.Symbol) -> sp.Expr:
         """How a sum changes: one of its terms, or all."""
-        whole = self.wholes[symbol]
-        inner = self._derived(whole.body, by)
-        if whole.function == "prod":
-            inner = inner / whole.body
-        if by.name in whole.depends and inner != 0:
-            own = Whole("sum", whole.index, inner, whole.depends)
-            name = f"sum({text(inner)} for {whole.index})"
+        indexed_sum = self.sums[symbol]
+        inner = self._derived(indexed_sum.body, variable)
+        if indexed_sum.function == "prod":
+            inner = inner / indexed_sum.body
+        if variable.name in indexed_sum.depends and inner != 0:
+            slope_sum = IndexedSum("sum", indexed_sum.index, inner, indexed_sum.depends)
+            name = f"sum({text(inner)} for {indexed_sum.index})"
             inner = sp.Symbol(name, real=True, positive=inner.is_positive)
-            self.wholes[inner] = own
-        return symbol * inner if whole.function == "prod" else inner
+            self.sums[inner] = slope_sum
+        return symbol * inner if indexed_sum.function == "prod" else inner
 
     def latex(self, expression: sp.Expr) -> str:
         """An expression as LaTeX: elements with subscripts, sums as sums."""
         names = {
-            s: sp.Symbol(self._sum(s) if s in self.wholes else _subscripted(s.name))
+            s: sp.Symbol(self._sum(s) if s in self.sums else _subscripted(s.name))
             for s in expression.free_symbols
         }
         return str(sp.latex(expression.xreplace(names)))
 
     def _sum(self, symbol: sp.Symbol) -> str:
-        whole = self.wholes[symbol]
-        return rf"\{whole.function}_{{{whole.index}}} {{{self.latex(whole.body)}}}"
+        indexed_sum = self.sums[symbol]
+        return (
+            rf"\{indexed_sum.function}_{{{indexed_sum.index}}} {{{self.latex(indexed_sum.body)}}}"
+        )
 
 
-def general_of(law: Law, declared: Declarations) -> General:
+def indexed_algebra(law: Law, declared: Declarations) -> IndexedAlgebra:
     """A law with index sets as algebra.
 
     Args:
@@ -121,29 +123,31 @@ def general_of(law: Law, declared: Declarations) -> General:
         declared: its declarations.
     """
     ground = general(declared)
-    own = replace(law, declarations=written_out(ground), root=None)
-    found = General(own, ground.rests)
+    grounded = replace(law, declarations=written_out(ground), root=None)
+    algebra = IndexedAlgebra(grounded, ground.rests)
     for rest in list(ground.rests.values()):
-        _add(found, ground, rest)
-    return found
+        _add_sum(algebra, ground, rest)
+    return algebra
 
 
-def _add(found: General, ground: Grounding, rest: Rest) -> None:
+def _add_sum(algebra: IndexedAlgebra, ground: Grounding, rest: Rest) -> None:
     """Take a sum whole: what it has beside the named terms is it without them."""
     labels = ground.instance.of(ground.declared, rest.index)
     parts = [renamed(rest.body, {rest.index: label}) for label in labels]
-    terms = [found.law.to_sympy(ground(part, ground.rows)) for part in parts]
+    terms = [algebra.law.to_sympy(ground(part, ground.rows)) for part in parts]
     function = "prod" if rest.full_sum.startswith("prod") else "sum"
-    symbol = sp.Symbol(rest.full_sum, **found.law.symbols[rest.name].assumptions0)
-    here = terms[labels.index(rest.index)]
-    found.wholes[symbol] = Whole(function, rest.index, found.whole(here), rest.depends)
-    left = symbol
+    symbol = sp.Symbol(rest.full_sum, **algebra.law.symbols[rest.name].assumptions0)
+    body = terms[labels.index(rest.index)]
+    algebra.sums[symbol] = IndexedSum(
+        function, rest.index, algebra.with_whole_sums(body), rest.depends
+    )
+    remainder = symbol
     for term in terms:
-        left = left / term if function == "prod" else left - term
-    found.places[found.law.symbols[rest.name]] = left
+        remainder = remainder / term if function == "prod" else remainder - term
+    algebra.rest_values[algebra.law.symbols[rest.name]] = remainder
 
 
 def _subscripted(name: str) -> str:
     base, _, subscripts = name.partition("[")
-    shown = str(sp.latex(sp.Symbol(base)))
-    return f"{{{shown}}}_{{{subscripts.rstrip(']')}}}" if subscripts else shown
+    base_latex = str(sp.latex(sp.Symbol(base)))
+    return f"{{{base_latex}}}_{{{subscripts.rstrip(']')}}}" if subscripts else base_latex

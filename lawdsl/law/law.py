@@ -24,8 +24,8 @@ from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels
 from lawdsl.language.printer import print_formula
 from lawdsl.language.resolver import Claim, Declarations, Objective
-from lawdsl.law.algebra import Building, bounded, derivative
-from lawdsl.law.indexed import General, general_of
+from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
+from lawdsl.law.indexed import IndexedAlgebra, indexed_algebra
 from lawdsl.law.quantities import Bound as Bound
 from lawdsl.law.quantities import Names
 from lawdsl.law.quantities import Quantity as Quantity
@@ -94,10 +94,10 @@ class Law:
         return replace(self, declarations=instantiated(self.declarations, instance), root=None)
 
     @cached_property
-    def general(self) -> General:
+    def general(self) -> IndexedAlgebra:
         """The algebra of a law with index sets, at labels that are called like its indices."""
         with bounded(self.declarations):
-            return general_of(self, self.declarations)
+            return indexed_algebra(self, self.declarations)
 
     @cached_property
     def sample(self) -> Law:
@@ -137,7 +137,7 @@ class Law:
     def texts(self) -> dict[str, str]:
         """Name -> text of this law and of all it is built on: what is needed to read it."""
         laws = {self.name: self.declarations, **self.declarations.laws}
-        return {name: found.text.text for name, found in laws.items()}
+        return {name: declarations.text.text for name, declarations in laws.items()}
 
     @cached_property
     def digest(self) -> str:
@@ -149,21 +149,21 @@ class Law:
         )
         parts += (self.added,) if self.added or self.held else ()
         parts += (repr(self.declarations.instance),) if self.declarations.instance else ()
-        said = repr((*parts, self.held) if self.held else parts)
-        return hashlib.sha256(said.encode()).hexdigest()
+        content = repr((*parts, self.held) if self.held else parts)
+        return hashlib.sha256(content.encode()).hexdigest()
 
     @cached_property
     def symbols(self) -> Mapping[str, sp.Symbol]:
         """Name -> SymPy symbol: one table, so that a name is one symbol everywhere."""
         if self.indexed:
             return self.general.law.symbols
-        found: dict[str, sp.Symbol] = {}
-        build, names = Building(self, frozenset(), {}, found), self._names
+        table: dict[str, sp.Symbol] = {}
+        build, names = ExpressionBuilder(self, frozenset(), {}, table), self._names
         with bounded(self.declarations):
             for symbol in self.declarations.symbols.values():
                 if symbol.kind in ("variable", "parameter", "setting", "let"):
-                    found[symbol.name] = sp.Symbol(symbol.name, **names.assumptions(symbol, build))
-        return found
+                    table[symbol.name] = sp.Symbol(symbol.name, **names.assumptions(symbol, build))
+        return table
 
     @cached_property
     def expression(self) -> sp.Expr:
@@ -219,7 +219,7 @@ class Law:
             opaque: lets that stay symbols instead of being written out.
             extra: symbols of names that a claim brings in; those it lacks are added.
         """
-        build = Building(self, frozenset(opaque), {} if extra is None else extra)
+        build = ExpressionBuilder(self, frozenset(opaque), {} if extra is None else extra)
         with bounded(self.declarations):
             return build(formula)
 
@@ -229,10 +229,10 @@ class Law:
         Raises:
             LawdslError: a name that is no setting, or a value that is not a finite number.
         """
-        known = [s.name for s in self.settings if s.name not in self.fixed]
+        names = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
-            if name not in known:
-                raise self._lacks("setting", name, known)
+            if name not in names:
+                raise self._lacks("setting", name, names)
         _check_finite("setting", values)
         changed = self._with(values)
         check_bounds_kept(self.root or self.declarations, dict(changed.given))
@@ -247,15 +247,15 @@ class Law:
         Raises:
             LawdslError: a name that is no parameter, or a value that is not a finite number.
         """
-        known = [p.name for p in self.parameters]
+        names = [p.name for p in self.parameters]
         for name in values:
-            if name not in known:
-                raise self._lacks("parameter", name, known)
+            if name not in names:
+                raise self._lacks("parameter", name, names)
         _check_finite("parameter", values)
         return self._with(values)
 
-    def _lacks(self, kind: str, name: str, known: list[str]) -> LawdslError:
-        help = f"its {kind}s: {', '.join(known) or 'none'}"
+    def _lacks(self, kind: str, name: str, names: list[str]) -> LawdslError:
+        help = f"its {kind}s: {', '.join(names) or 'none'}"
         return LawdslError(Diagnostic("L0301", f"`{self.name}` has no {kind} `{name}`", help=help))
 
     def _with(self, values: Mapping[str, float]) -> Law:
@@ -270,13 +270,13 @@ class Law:
         Raises:
             LawdslError: no such bound.
         """
-        wanted = "".join(bound.split())
-        known = [f"{q.name} {b.relation} {b.text}" for q in self.parameters for b in q.bounds]
-        for text in known:
-            if "".join(text.split()) == wanted:
+        compact = "".join(bound.split())
+        bounds = [f"{q.name} {b.relation} {b.text}" for q in self.parameters for b in q.bounds]
+        for text in bounds:
+            if "".join(text.split()) == compact:
                 changed = replace(self, dropped=(*self.dropped, text))
                 return changed._changed() if self.held else changed
-        raise self._lacks("bound", bound, known)
+        raise self._lacks("bound", bound, bounds)
 
     def with_bound(self, bound: str) -> Law:
         """The law with one more bound, `C > B/gamma`: a parameter against a formula of others.
@@ -313,12 +313,12 @@ class Law:
 
     def _changed(self) -> Law:
         """The law of its file with the bounds that are added, and then what is held."""
-        root = found = self.root or self.declarations
+        root = declarations = self.root or self.declarations
         for bound in self.added:
-            found = add_bound(found, bound)
+            declarations = add_bound(declarations, bound)
         if self.held:
-            found = with_fixed_and_tied(found, self.held, dict(self.given), self.dropped)
-        return replace(self, declarations=found, root=root)
+            declarations = with_fixed_and_tied(declarations, self.held, dict(self.given), self.dropped)
+        return replace(self, declarations=declarations, root=root)
 
     @property
     def _names(self) -> Names:
@@ -326,8 +326,8 @@ class Law:
 
     def _quantities(self, kind: str) -> tuple[Quantity, ...]:
         if self.indexed:
-            own = self.general.law._quantities(kind)
-            return tuple(q for q in own if q.name not in self.general.rests)
+            quantities = self.general.law._quantities(kind)
+            return tuple(q for q in quantities if q.name not in self.general.rests)
         names = self._names
         return tuple(
             names.quantity(s, self.symbols[s.name], self.to_sympy)
@@ -340,9 +340,9 @@ class Law:
         names = {s: sp.Symbol(s.name) for s in self.symbols.values()}
         with bounded(self.declarations):  # SymPy simplifies while it prints
             if self.indexed:
-                at = ", ".join(self.declarations.output.indices)
-                left = f"{self.output}_{{{at}}}" if at else self.output
-                return f"{left} = {self.general.latex(self.expression)}"
+                indices = ", ".join(self.declarations.output.indices)
+                output = f"{self.output}_{{{indices}}}" if indices else self.output
+                return f"{output} = {self.general.latex(self.expression)}"
             return f"{self.output} = {sp.latex(self.expression.xreplace(names))}"
 
     def _repr_latex_(self) -> str:

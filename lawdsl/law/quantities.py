@@ -81,14 +81,14 @@ class Names:
         """The value of a setting, unless it is none, or has none."""
         if self.kind(symbol) != "setting":
             return None
-        own = value(symbol.formula) if symbol.formula else None
-        return self.given.get(symbol.name, None if own is None else float(own))
+        number = value(symbol.formula) if symbol.formula else None
+        return self.given.get(symbol.name, None if number is None else float(number))
 
-    def quantity(self, symbol: Symbol, own: sp.Symbol, build: Build) -> Quantity:
+    def quantity(self, symbol: Symbol, sympy_symbol: sp.Symbol, build: Build) -> Quantity:
         """A variable, setting or parameter, of which `own` is the SymPy symbol."""
         bounds = () if self.kind(symbol) == "setting" else tuple(self.bounds(symbol, build))
         unit = symbol.unit.factors if symbol.unit else None
-        return Quantity(symbol.name, own, bounds, unit, symbol.doc, self.value(symbol))
+        return Quantity(symbol.name, sympy_symbol, bounds, unit, symbol.doc, self.value(symbol))
 
     def bounds(self, symbol: Symbol, build: Build) -> Iterator[Bound]:
         """The domain of a name. Of a bound that was dropped, `> 0` may be left."""
@@ -115,14 +115,14 @@ class Names:
             if build(symbol.formula).is_positive:
                 signs["positive"] = True
         for relation, limit in symbol.bounds:
-            at = build(limit)
+            value = build(limit)
             if self._drops(symbol, relation, limit):
-                relation, at = relation[0], at if at.is_positive else sp.nan
-            if relation.startswith(">") and at.is_nonnegative:
-                strict = relation == ">" or at.is_positive
+                relation, value = relation[0], value if value.is_positive else sp.nan
+            if relation.startswith(">") and value.is_nonnegative:
+                strict = relation == ">" or value.is_positive
                 signs["positive" if strict else "nonnegative"] = True
-            elif relation.startswith("<") and at.is_nonpositive:
-                strict = relation == "<" or at.is_negative
+            elif relation.startswith("<") and value.is_nonpositive:
+                strict = relation == "<" or value.is_negative
                 signs["negative" if strict else "nonpositive"] = True
         return signs
 

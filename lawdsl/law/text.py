@@ -10,8 +10,10 @@ import sympy as sp
 
 from lawdsl.law.functions import NAMES
 
-LONG = 100  # bits of a number in a power that is written as a decimal
-DIGITS_BITS = 4000  # of a number that is written out; Python converts no more than 4,300 digits
+MAX_POWER_NUMBER_BITS = 100  # bits of a number in a power that is written as a decimal
+MAX_WRITTEN_BITS = (
+    4000  # of a number that is written out; Python converts no more than 4,300 digits
+)
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text binds
 
 
@@ -21,7 +23,7 @@ def text(expression: sp.Expr) -> str:
 
 
 def _written(e: sp.Expr) -> tuple[str, int]:
-    if e.is_Rational and max(e.p.bit_length(), e.q.bit_length()) > DIGITS_BITS:
+    if e.is_Rational and max(e.p.bit_length(), e.q.bit_length()) > MAX_WRITTEN_BITS:
         return _rounded(e), _SUM if e.p < 0 else _ATOM
     if e.is_Rational:
         return _number(e)
@@ -39,13 +41,13 @@ def _written(e: sp.Expr) -> tuple[str, int]:
     return sp.sstr(e).replace("**", "^"), _ATOM if e.is_Symbol or e.is_NumberSymbol else _SUM
 
 
-def _within(e: sp.Expr, at_least: int) -> str:
-    shown, binding = _written(e)
-    return shown if binding >= at_least else f"({shown})"
+def _bracketed_below(e: sp.Expr, min_binding: int) -> str:
+    formula, binding = _written(e)
+    return formula if binding >= min_binding else f"({formula})"
 
 
 def _long(e: sp.Rational) -> bool:
-    return bool(max(e.p.bit_length(), e.q.bit_length()) > LONG)
+    return bool(max(e.p.bit_length(), e.q.bit_length()) > MAX_POWER_NUMBER_BITS)
 
 
 def _rounded(e: sp.Expr) -> str:
@@ -56,26 +58,28 @@ def _rounded(e: sp.Expr) -> str:
 def _number(e: sp.Rational) -> tuple[str, int]:
     """A whole number or a short decimal; else a fraction."""
     p, q = int(e.p), int(e.q)
-    places = next((n for n in range(1, 19) if 10**n % q == 0), None)
+    decimals = next((n for n in range(1, 19) if 10**n % q == 0), None)
     if q == 1:
-        shown, binding = str(p), _ATOM
-    elif q > 10 and places is not None:
-        digits = str(abs(p) * 10**places // q).rjust(places + 1, "0")
-        shown, binding = f"{digits[:-places]}.{digits[-places:]}", _ATOM
-        shown = "-" * (p < 0) + shown
+        digits_text, binding = str(p), _ATOM
+    elif q > 10 and decimals is not None:
+        digits = str(abs(p) * 10**decimals // q).rjust(decimals + 1, "0")
+        digits_text, binding = f"{digits[:-decimals]}.{digits[-decimals:]}", _ATOM
+        digits_text = "-" * (p < 0) + digits_text
     else:
-        shown, binding = f"{p}/{q}", _PRODUCT
-    return shown, _SUM if p < 0 else binding
+        digits_text, binding = f"{p}/{q}", _PRODUCT
+    return digits_text, _SUM if p < 0 else binding
 
 
 def _sum(e: sp.Expr) -> str:
     terms = e.as_ordered_terms()
     first = next((t for t in terms if not _negative(t)), terms[0])
     terms.remove(first)
-    shown = _within(first, _PRODUCT) if not _negative(first) else text(first)
+    formula = _bracketed_below(first, _PRODUCT) if not _negative(first) else text(first)
     for term in terms:
-        shown += f" - {_within(-term, _PRODUCT)}" if _negative(term) else f" + {text(term)}"
-    return shown
+        formula += (
+            f" - {_bracketed_below(-term, _PRODUCT)}" if _negative(term) else f" + {text(term)}"
+        )
+    return formula
 
 
 def _negative(e: sp.Expr) -> bool:
@@ -101,7 +105,7 @@ def _product(e: sp.Expr) -> tuple[str, int]:
     coefficient, factors = _parts(e)
     above: list[sp.Expr] = []
     below: list[sp.Expr] = []
-    for factor in sorted(factors, key=_place):
+    for factor in sorted(factors, key=_factor_rank):
         if factor.is_Pow and _negative(factor.exp):
             below.append(sp.Pow(factor.base, -factor.exp))
         else:
@@ -113,17 +117,17 @@ def _product(e: sp.Expr) -> tuple[str, int]:
         over, under = [_number(size)[0]], []
     over += [_factor(f) for f in above]
     under += [_factor(f) for f in below]
-    shown = "*".join(over)
+    formula = "*".join(over)
     if under:
-        shown += "/" + (under[0] if len(under) == 1 else f"({'*'.join(under)})")
+        formula += "/" + (under[0] if len(under) == 1 else f"({'*'.join(under)})")
     if coefficient.is_negative:
-        return f"-{shown}", _SUM
+        return f"-{formula}", _SUM
     if len(over) > 1 or under:
-        return shown, _PRODUCT
-    return shown, _ATOM if e.is_Pow and e.exp == sp.S.Half else _POWER
+        return formula, _PRODUCT
+    return formula, _ATOM if e.is_Pow and e.exp == sp.S.Half else _POWER
 
 
-def _place(factor: sp.Expr) -> tuple[int, str]:
+def _factor_rank(factor: sp.Expr) -> tuple[int, str]:
     """Numbers come first, then plain symbols, their powers, functions, sums."""
     base, exponent = (factor.base, factor.exp) if factor.is_Pow else (factor, sp.S.One)
     if factor.is_number:
@@ -137,7 +141,7 @@ def _place(factor: sp.Expr) -> tuple[int, str]:
 
 def _factor(e: sp.Expr) -> str:
     if not e.is_Pow:
-        return _within(e, _POWER)
+        return _bracketed_below(e, _POWER)
     if e.exp == sp.S.Half:
         return f"sqrt({text(e.base)})"
-    return f"{_within(e.base, _ATOM)}^{_within(e.exp, _ATOM)}"
+    return f"{_bracketed_below(e.base, _ATOM)}^{_bracketed_below(e.exp, _ATOM)}"

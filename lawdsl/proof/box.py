@@ -14,19 +14,19 @@ from lawdsl.law.algebra import merge_powers
 
 
 @dataclass(frozen=True)
-class End:
+class Endpoint:
     """One end of an interval; `closed` where the interval contains it."""
 
-    at: sp.Expr
+    value: sp.Expr
     closed: bool
 
 
 @dataclass(frozen=True)
-class Range:
+class SymbolRange:
     """The values of one symbol; None: no bound on that side."""
 
-    lower: End | None = None
-    upper: End | None = None
+    lower: Endpoint | None = None
+    upper: Endpoint | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Box:
         facts: symbol -> its domain as text, for proofs.
     """
 
-    ranges: Mapping[sp.Symbol, Range] = field(default_factory=dict)
+    ranges: Mapping[sp.Symbol, SymbolRange] = field(default_factory=dict)
     slack: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     meaning: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     variables: frozenset[sp.Symbol] = frozenset()
@@ -75,8 +75,8 @@ class Box:
     ragged: bool = False
     facts: Mapping[sp.Symbol, str] = field(default_factory=dict)
 
-    def range(self, symbol: sp.Symbol) -> Range:
-        return self.ranges.get(symbol, Range())
+    def range(self, symbol: sp.Symbol) -> SymbolRange:
+        return self.ranges.get(symbol, SymbolRange())
 
     @property
     def parameters(self) -> frozenset[sp.Symbol]:
@@ -88,7 +88,7 @@ class Box:
     def fixed(self) -> frozenset[sp.Symbol]:
         """Symbols that end points of other ranges mention: they are not moved."""
         ends = [end for r in self.ranges.values() for end in (r.lower, r.upper) if end]
-        return frozenset(s for end in ends for s in end.at.free_symbols)
+        return frozenset(s for end in ends for s in end.value.free_symbols)
 
     def independent(self, e: sp.Expr) -> sp.Expr:
         """The expression with every coupled quantity written as bound plus slack."""
@@ -114,40 +114,40 @@ class Box:
         e = e.xreplace({s: formula for s, formula in self.lets.items() if s not in self.fresh})
         fresh = sorted(e.free_symbols & self.fresh, key=str)
         tied = {s: self._tied_to(self.lets[s].free_symbols) for s in fresh}
-        apart = {}
+        separable = {}
         for s in fresh:
-            rest = (e.free_symbols & self.variables) - self.fresh
-            rest |= {x for other in fresh if other != s for x in tied[other]}
-            if not tied[s] & rest:
-                apart[s] = self.lets[s]
-        return e.xreplace(apart)
+            shared = (e.free_symbols & self.variables) - self.fresh
+            shared |= {x for other in fresh if other != s for x in tied[other]}
+            if not tied[s] & shared:
+                separable[s] = self.lets[s]
+        return e.xreplace(separable)
 
     def _tied_to(self, symbols: set[sp.Symbol]) -> set[sp.Symbol]:
         """Those of the symbols that vary, and the variables whose values depend on theirs."""
-        found = symbols & self.variables
+        coupled = symbols & self.variables
         groups = [
             {q, *(s for r in relations for s in r.positive.free_symbols)} & self.variables
             for q, relations in self.relations.items()
         ]
         while True:
-            more = found.union(*(group for group in groups if group & found))
-            if more == found:
-                return found
-            found = more
+            enlarged = coupled.union(*(group for group in groups if group & coupled))
+            if enlarged == coupled:
+                return coupled
+            coupled = enlarged
 
     def contradiction(self) -> sp.Symbol | None:
         """A symbol to which its range leaves no value."""
-        for symbol, found in self.ranges.items():
-            if found.lower is not None and found.upper is not None:
-                room = order(self.settings, found.upper.at - found.lower.at)
-                if room == -1 or room == 0 and not (found.lower.closed and found.upper.closed):
+        for symbol, domain in self.ranges.items():
+            if domain.lower is not None and domain.upper is not None:
+                width = settings_sign(self.settings, domain.upper.value - domain.lower.value)
+                if width == -1 or width == 0 and not (domain.lower.closed and domain.upper.closed):
                     return symbol
         return None
 
 
-def order(settings: Mapping[sp.Symbol, Fraction], difference: sp.Expr) -> int | None:
+def settings_sign(settings: Mapping[sp.Symbol, Fraction], difference: sp.Expr) -> int | None:
     """The certain sign of an expression of numbers and settings; None where it is not certain."""
-    known = sorted(settings, key=str)
-    if difference.free_symbols - set(known):
+    symbols = sorted(settings, key=str)
+    if difference.free_symbols - set(symbols):
         return None
-    return interval_sign(compile_tape([difference], known), [settings[s] for s in known])
+    return interval_sign(compile_tape([difference], symbols), [settings[s] for s in symbols])

@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, Span
-from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
+from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim, claim_text
-from lawdsl.proof.definedness import Defined, doubts
+from lawdsl.proof.definedness import ProvedParts, doubts
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.indexed_claims import check_labelled
+from lawdsl.proof.indexed_claims import check_indexed
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.verdict import Check, Verdict, undecided
 
 TOTAL_SECONDS = 60.0  # for all claims of one law, unless the caller says otherwise
-LATE = 0.05  # of the time for a claim: less is left where the total has run out
+EXHAUSTED_SHARE = 0.05  # of the time for a claim: less is left where the total has run out
 
 
 def check(
@@ -50,9 +50,9 @@ def check(
     law = law.at(**values) if values is not None else law
     law = law.built()  # one too involved is refused, claims or not
     total = max(TOTAL_SECONDS, seconds) if total is None else total
-    clock = Clock(total)
+    clock = TimeBudget(total)
     verdicts = []
-    defined = Defined()
+    defined = ProvedParts()
     for claim in law.claims:
         verdict = _decided(law, claim, seconds, clock, defined)
         if values is not None and verdict.verdict in ("proved", "inside"):
@@ -60,58 +60,64 @@ def check(
         verdicts.append(verdict)
         if on_verdict is not None:
             on_verdict(verdict)
-    own = Clock(min(seconds, clock.left()))
-    warnings = () if values is not None else tuple(_unclaimed_doubts(law, own.seconds))
-    return Check(law.name, law.digest, tuple(verdicts), warnings, clock.spent(), own.spent())
+    warning_clock = TimeBudget(min(seconds, clock.remaining()))
+    warnings = () if values is not None else tuple(_unclaimed_doubts(law, warning_clock.seconds))
+    return Check(
+        law.name, law.digest, tuple(verdicts), warnings, clock.spent(), warning_clock.spent()
+    )
 
 
-def _decided(law: Law, claim: Claim, seconds: float, clock: Clock, defined: Defined) -> Verdict:
+def _decided(
+    law: Law, claim: Claim, seconds: float, clock: TimeBudget, defined: ProvedParts
+) -> Verdict:
     """The verdict on one claim, in the time that is left for all."""
-    decide = check_labelled if law.indexed else partial(check_claim, defined=defined)
-    left = clock.left()
-    if left >= seconds:
+    decide = check_indexed if law.indexed else partial(check_claim, defined=defined)
+    remaining = clock.remaining()
+    if remaining >= seconds:
         return decide(law, claim, seconds=seconds)
     reason = f"the {clock.seconds:g} s for all claims of a law are used up (--total-time-limit)"
-    if left < LEAST:
+    if remaining < MIN_SECONDS:
         line, _ = claim.text.position(claim.span.start)
-        found = replace(undecided(f"not reached: {reason}"), expect=claim.expect)
-        return replace(found, claim=claim_text(claim), place=(claim.text.name, line))
-    found = decide(law, claim, seconds=left)
-    late = found.verdict == "undecided" and clock.left() < LATE * seconds
-    return replace(found, blame=reason) if late else found
+        verdict = replace(undecided(f"not reached: {reason}"), expect=claim.expect)
+        return replace(verdict, claim=claim_text(claim), place=(claim.text.name, line))
+    verdict = decide(law, claim, seconds=remaining)
+    exhausted = verdict.verdict == "undecided" and clock.remaining() < EXHAUSTED_SHARE * seconds
+    return replace(verdict, blame=reason) if exhausted else verdict
 
 
 def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
     """Warnings about parts without a value, for a law that does not claim to be finite."""
-    if seconds < LEAST:
+    if seconds < MIN_SECONDS:
         return
     if any(isinstance(c.claim, tree.Finite) for c in law.claims):
         return
     if law.indexed:
-        yield from _labelled_doubts(law, seconds)
+        yield from _indexed_doubts(law, seconds)
         return
     formula = law.declarations.output.formula
     assert formula is not None
     try:
         with time_limit(seconds):
-            found = doubts(law, [formula], Signs(domain_of(law), valued=True))
+            unproved = doubts(law, [formula], Signs(domain_of(law), valued=True))
     except OutOfTime:
         return
-    for doubt in found[:3]:
-        message = f"`{doubt.shown}` is not proved to have a value on the whole domain"
+    for doubt in unproved[:3]:
+        message = f"`{doubt.text}` is not proved to have a value on the whole domain"
         help = "declare the domains it needs, or claim where it holds: `require L finite for …`"
-        own = law.declarations.text
-        inside = doubt.node.span.end <= len(own.text)
-        span = doubt.node.span if inside else None
-        yield Diagnostic("L0503", message, "warning", text=own, span=span, help=help)
+        source = law.declarations.text
+        in_source = doubt.node.span.end <= len(source.text)
+        span = doubt.node.span if in_source else None
+        yield Diagnostic("L0503", message, "warning", text=source, span=span, help=help)
 
 
-def _labelled_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
+def _indexed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
     """The same for a law with index sets: whether it has a value at any labels."""
-    own, output = law.declarations.text, law.declarations.output
-    named = tree.Element(output.name, output.indices) if output.indices else tree.Name(output.name)
-    claim = Claim(tree.Finite(named), (), "proved", own, Span(0, 0))
-    if check_labelled(law, claim, seconds).verdict != "proved":
+    source, output = law.declarations.text, law.declarations.output
+    output_node = (
+        tree.Element(output.name, output.indices) if output.indices else tree.Name(output.name)
+    )
+    claim = Claim(tree.Finite(output_node), (), "proved", source, Span(0, 0))
+    if check_indexed(law, claim, seconds).verdict != "proved":
         message = f"`{output.text}` is not proved to have a value on the whole domain"
         help = "declare the domains it needs, or claim where it holds: `require L finite for …`"
-        yield Diagnostic("L0503", message, "warning", text=own, span=output.span, help=help)
+        yield Diagnostic("L0503", message, "warning", text=source, span=output.span, help=help)

@@ -22,33 +22,33 @@ from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.sampling import draw_round, draw_wide
 from lawdsl.proof.signs.calculus import Signs
 
-POINTS = 4000  # a round of the search
-NOISE = 1e-12  # by which float64 may miss a closed end
-ZERO = 1e-13  # what float64 may make of a 0
-TRIED = 10  # of the points found, how many are verified
-DIGITS = 4  # of a value that is shown
+POINTS_PER_ROUND = 4000  # a round of the search
+ENDPOINT_RTOL = 1e-12  # by which float64 may miss a closed end
+ZERO_ATOL = 1e-13  # what float64 may make of a 0
+MAX_VERIFIED_POINTS = 10  # of the points found, how many are verified
+WITNESS_DIGITS = 4  # of a value that is shown
 
 Point = dict[sp.Symbol, Fraction]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WitnessQuery:
     """An expression and the signs (-1, 0, 1) that it is to have; `margin` is for float64 only."""
 
     e: sp.Expr
     signs: tuple[int, ...]
     margin: float = 0.0
 
-    def seen(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        found = np.zeros(values.shape, dtype=bool)
+    def satisfied_by(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        satisfied = np.zeros(values.shape, dtype=bool)
         for sign in self.signs:
-            found |= sign * values > self.margin if sign else np.abs(values) < ZERO
-        return found
+            satisfied |= sign * values > self.margin if sign else np.abs(values) < ZERO_ATOL
+        return satisfied
 
 
 def find_point(
     box: Box,
-    wanted: Sequence[Wanted],
+    queries: Sequence[WitnessQuery],
     *,
     accept: Callable[[Point], bool] | None = None,
     seed: int = 0,
@@ -58,7 +58,7 @@ def find_point(
 
     Args:
         box: the domain. Its lets are written out: a point is one of the law's own quantities.
-        wanted: the expressions and their signs; none for any point of the domain.
+        queries: the expressions and their signs; none for any point of the domain.
         accept: what else a point must satisfy.
         seed: of the search.
         near: a point, in independent symbols, in whose place none is searched for.
@@ -67,30 +67,36 @@ def find_point(
         The point, with every quantity that decides whether it is one; or None.
     """
     try:
-        exact = _Verifier(box, wanted)
-        given = list(box.settings)
-        if exact.strange:
+        verifier = _Verifier(box, queries)
+        settings = list(box.settings)
+        if verifier.unknown_symbols:
             return None
-        looked_at = [w.e for w in exact.wanted] + [r.positive for r in exact.held]
-        tape = compile_tape([box.independent(e) for e in looked_at], [*exact.drawn, *given])
+        expressions = [w.e for w in verifier.queries] + [
+            r.positive for r in verifier.active_relations
+        ]
+        tape = compile_tape(
+            [box.independent(e) for e in expressions], [*verifier.sampled, *settings]
+        )
     except LawdslError:
         return None  # it has parts that cannot be computed
     if near is not None:
-        return exact.first(near, accept)
-    numbers = [float(box.settings[s]) for s in given]
+        return verifier.first(near, accept)
+    numbers = [float(box.settings[s]) for s in settings]
     rng = np.random.default_rng(seed)
     for draw in (draw_round, draw_wide):
-        columns = [draw(box, s, rng, POINTS) for s in exact.drawn]
-        _keep_to_simplexes(box, exact.drawn, columns)
-        found = np.ones(POINTS, dtype=bool)
+        columns = [draw(box, s, rng, POINTS_PER_ROUND) for s in verifier.sampled]
+        _keep_to_simplexes(box, verifier.sampled, columns)
+        candidates = np.ones(POINTS_PER_ROUND, dtype=bool)
         values = evaluate(tape, [*columns, *numbers])
-        for w, seen in zip(exact.wanted, values, strict=False):
-            found &= w.seen(seen) & np.isfinite(seen)
-        for room in values[len(exact.wanted) :]:
-            found &= room > -NOISE
-        for i in _simplest(columns, found):
-            point = {s: Fraction(float(c[i])) for s, c in zip(exact.drawn, columns, strict=True)}
-            rational = exact.first(point, accept)
+        for w, column in zip(verifier.queries, values, strict=False):
+            candidates &= w.satisfied_by(column) & np.isfinite(column)
+        for slack in values[len(verifier.queries) :]:
+            candidates &= slack > -ENDPOINT_RTOL
+        for i in _simplest(columns, candidates):
+            point = {
+                s: Fraction(float(c[i])) for s, c in zip(verifier.sampled, columns, strict=True)
+            }
+            rational = verifier.first(point, accept)
             if rational is not None:
                 return rational
     return None
@@ -105,9 +111,9 @@ def _keep_to_simplexes(
         shares = [s for s in parts if s != 1]
         if parts[sp.S.One] != 1 or any(parts[s] != -1 or s not in symbols for s in shares):
             continue
-        places = [symbols.index(s) for s in shares]
-        total = np.sum([columns[k] for k in places], axis=0)
-        for k in places:
+        positions = [symbols.index(s) for s in shares]
+        total = np.sum([columns[k] for k in positions], axis=0)
+        for k in positions:
             columns[k] = columns[k] / np.maximum(1, np.ceil(total))
 
 
@@ -121,36 +127,36 @@ def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
         return None
 
 
-def shown_value(box: Box, e: sp.Expr, point: Point) -> str:
+def value_text(box: Box, e: sp.Expr, point: Point) -> str:
     """An expression at a point, as text of digits that are all certain; of its sign alone where
     that is all that is known."""
     values = {**box.settings, **point}
     inputs = sorted(values, key=str)
     tape = compile_tape([box.declared(e)], inputs)
-    return certain_text(tape, [values[s] for s in inputs], DIGITS)
+    return certain_text(tape, [values[s] for s in inputs], WITNESS_DIGITS)
 
 
 class _Verifier:
     """Rational points near a float one, and what is certain there.
 
     Attributes:
-        wanted: what is asked for, in the law's own quantities.
+        queries: what is required, in the law's own quantities.
         symbols: the quantities that a point has: those asked for, and those that decide whether
             the point is one of the domain.
-        drawn: the independent symbols behind them.
-        held: the relations among them that hold in the domain.
-        strange: symbols that are no quantity of the law.
+        sampled: the independent symbols behind them.
+        active_relations: the relations among them that hold in the domain.
+        unknown_symbols: symbols that are no quantity of the law.
     """
 
-    def __init__(self, box: Box, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, box: Box, queries: Sequence[WitnessQuery]) -> None:
         self.box = box
-        self.wanted = [Wanted(box.declared(w.e), w.signs, w.margin) for w in wanted]
+        self.queries = [WitnessQuery(box.declared(w.e), w.signs, w.margin) for w in queries]
         stated = {
             s: tuple(Relation(box.declared(r.positive), r.strict) for r in relations)
             for s, relations in box.relations.items()
         }
-        used: set[sp.Symbol] = set().union(*(w.e.free_symbols for w in self.wanted))
-        if not wanted:
+        used: set[sp.Symbol] = set().union(*(w.e.free_symbols for w in self.queries))
+        if not queries:
             used |= set(stated) - set(box.lets)
         before: set[sp.Symbol] = set()
         while used != before:
@@ -159,16 +165,18 @@ class _Verifier:
                 if symbol in used or self._binding(symbol, relations):
                     used |= {s for r in relations for s in r.positive.free_symbols}
         used -= set(box.settings)
-        self.strange = used - set(stated)
+        self.unknown_symbols = used - set(stated)
         self.symbols = [s for s in stated if s in used]
-        self.held = [
+        self.active_relations = [
             r for s, relations in stated.items() for r in relations if s in used or s in box.lets
         ]
         independent = {x for s in self.symbols for x in box.independent(s).free_symbols}
-        self.drawn = sorted(independent - set(box.settings), key=str)
+        self.sampled = sorted(independent - set(box.settings), key=str)
         inputs = [*self.symbols, *box.settings]
-        self.relations = [(r.strict, compile_tape([r.positive], inputs)) for r in self.held]
-        self.tapes = [(w.signs, compile_tape([w.e], inputs)) for w in self.wanted]
+        self.relations = [
+            (r.strict, compile_tape([r.positive], inputs)) for r in self.active_relations
+        ]
+        self.tapes = [(w.signs, compile_tape([w.e], inputs)) for w in self.queries]
 
     def _binding(self, symbol: sp.Symbol, relations: Sequence[Relation]) -> bool:
         """Whether a quantity may have no value that goes with those of others.
@@ -191,9 +199,9 @@ class _Verifier:
     ) -> Point | None:
         """The shortest rational point near a given one that is certainly as wanted."""
         rng = np.random.default_rng(0)
-        missing = [s for s in self.drawn if s not in point]
-        given = {s: Fraction(float(draw_round(self.box, s, rng, 1)[0])) for s in missing}
-        for rational in self.near({**given, **point}):
+        missing = [s for s in self.sampled if s not in point]
+        defaults = {s: Fraction(float(draw_round(self.box, s, rng, 1)[0])) for s in missing}
+        for rational in self.near({**defaults, **point}):
             if self.holds(rational) and (accept is None or accept(rational)):
                 return rational
         return None
@@ -206,7 +214,9 @@ class _Verifier:
             while waiting:
                 ready = [s for s in waiting if not self.box.slack[s].free_symbols & set(waiting)]
                 for symbol in ready:
-                    value = self._beyond(symbol, {**self.box.settings, **point, **rounded}, digits)
+                    value = self._coupled_value(
+                        symbol, {**self.box.settings, **point, **rounded}, digits
+                    )
                     if value is None:
                         return
                     rounded[symbol] = value
@@ -215,7 +225,7 @@ class _Verifier:
                     return
             yield rounded
 
-    def _beyond(
+    def _coupled_value(
         self, symbol: sp.Symbol, values: Mapping[sp.Symbol, Fraction], digits: int
     ) -> Fraction | None:
         """A coupled quantity: rounded away from its bound, unless it is on it or between two."""
@@ -256,23 +266,23 @@ def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
     """
     if number == 0 or (not side and number.denominator <= 1000 and abs(number.numerator) <= 10**6):
         return number
-    shown = f"{float(number):.{digits - 1}e}"
-    rounded = Fraction(shown)
+    scientific = f"{float(number):.{digits - 1}e}"
+    rounded = Fraction(scientific)
     if side:
         if (rounded - number) * side < 0:
-            rounded += side * Fraction(10) ** (int(shown.partition("e")[2]) - digits + 1)
+            rounded += side * Fraction(10) ** (int(scientific.partition("e")[2]) - digits + 1)
         return rounded
     nearest = rounded.limit_denominator(100)
     return nearest if abs(nearest - rounded) * 10**digits < abs(rounded) else rounded
 
 
-def _simplest(columns: list[NDArray[np.float64]], found: NDArray[np.bool_]) -> list[int]:
+def _simplest(columns: list[NDArray[np.float64]], candidates: NDArray[np.bool_]) -> list[int]:
     """The first few of the points found, those of the shortest numbers first."""
-    places = np.flatnonzero(found)
+    positions = np.flatnonzero(candidates)
     if not columns:
-        return [int(i) for i in places[:1]]
-    cost = np.zeros(len(places))
+        return [int(i) for i in positions[:1]]
+    cost = np.zeros(len(positions))
     for column in columns:
-        size = np.abs(column[places])
+        size = np.abs(column[positions])
         cost += np.abs(np.log(np.where(size == 0, 1, size)))
-    return [int(i) for i in places[np.argsort(cost, kind="stable")][:TRIED]]
+    return [int(i) for i in positions[np.argsort(cost, kind="stable")][:MAX_VERIFIED_POINTS]]

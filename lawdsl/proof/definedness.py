@@ -23,13 +23,13 @@ from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
-from lawdsl.proof.counterexample import Point, Wanted, certain_sign, find_point
+from lawdsl.proof.counterexample import Point, WitnessQuery, certain_sign, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import DOMAINS, Sign
 
-Places = Mapping[sp.Symbol, sp.Expr]
+Substitution = Mapping[sp.Symbol, sp.Expr]
 
-_BITS = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}
+_SIGN_BITS = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,21 @@ class Doubt:
 
     Attributes:
         node: the part.
-        shown: the part as text.
+        text: the part as text.
         argument: what decides whether it has a value, in the box's symbols.
         allowed: the signs of it that are fine.
-        said: the argument as text.
+        argument_text: the argument as text.
     """
 
     node: tree.Formula
-    shown: str
+    text: str
     argument: sp.Expr
     allowed: Sign
-    said: str
+    argument_text: str
 
     @property
     def blame(self) -> str:
-        return f"{self.shown} may have no value"
+        return f"{self.text} may have no value"
 
     def proved(self, signs: Signs) -> bool:
         """Whether it has a value on the whole box."""
@@ -61,23 +61,23 @@ class Doubt:
     def holds(self, box: Box, point: Point) -> bool:
         """Whether it certainly has a value at a point."""
         sign = certain_sign(box, self.argument, point)
-        return sign is not None and _BITS[sign] in self.allowed
+        return sign is not None and _SIGN_BITS[sign] in self.allowed
 
-    def broken(self, box: Box) -> tuple[Point, str] | None:
+    def violation(self, box: Box) -> tuple[Point, str] | None:
         """A verified point at which it has none, and what is wrong there."""
-        wrong = tuple(sign for sign, bit in _BITS.items() if bit not in self.allowed)
-        found = find_point(box, [Wanted(self.argument, wrong)])
-        relation = {(-1,): "< 0", (0,): "= 0", (-1, 0): "<= 0"}[wrong]
-        return (found, f"{self.said} {relation}") if found else None
+        violating = tuple(sign for sign, bit in _SIGN_BITS.items() if bit not in self.allowed)
+        point = find_point(box, [WitnessQuery(self.argument, violating)])
+        relation = {(-1,): "< 0", (0,): "= 0", (-1, 0): "<= 0"}[violating]
+        return (point, f"{self.argument_text} {relation}") if point else None
 
 
 @dataclass(frozen=True)
-class Place(Doubt):
+class ArgumentDoubt(Doubt):
     """A place at which a law is taken, which must lie in its domain."""
 
     @property
     def blame(self) -> str:
-        return f"whether {self.shown} lies in the domain is not known"
+        return f"whether {self.text} lies in the domain is not known"
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class PowerDoubt:
     """A power with an exponent that is no whole number: base > 0, or base = 0 and exponent > 0."""
 
     node: tree.Formula
-    shown: str
+    text: str
     base: sp.Expr
     exponent: sp.Expr
-    said: str
+    argument_text: str
 
     @property
     def blame(self) -> str:
-        return f"{self.shown} may have no value"
+        return f"{self.text} may have no value"
 
     def proved(self, signs: Signs) -> bool:
         box = signs.box
@@ -106,15 +106,15 @@ class PowerDoubt:
         under = certain_sign(box, self.base, point)
         return under == 1 or under == 0 and certain_sign(box, self.exponent, point) == 1
 
-    def broken(self, box: Box) -> tuple[Point, str] | None:
+    def violation(self, box: Box) -> tuple[Point, str] | None:
         """0 to a power that is not positive; a negative number to the power 1/2."""
-        zero = [Wanted(self.base, (0,)), Wanted(self.exponent, (-1, 0))]
-        found = find_point(box, zero)
-        if found is not None:
-            return found, f"{self.said} = 0"
+        zero = [WitnessQuery(self.base, (0,)), WitnessQuery(self.exponent, (-1, 0))]
+        point = find_point(box, zero)
+        if point is not None:
+            return point, f"{self.argument_text} = 0"
         if self.exponent.is_Rational:
-            found = find_point(box, [Wanted(self.base, (-1,))])
-            return (found, f"{self.said} < 0") if found else None
+            point = find_point(box, [WitnessQuery(self.base, (-1,))])
+            return (point, f"{self.argument_text} < 0") if point else None
         return None
 
 
@@ -124,19 +124,19 @@ class SlopeDoubt:
 
     Attributes:
         node: the derivative.
-        shown: it as text.
+        text: it as text.
         slopes: it, and the first ones by each name on the way to it.
         kinks: what must not be 0, for the modulus, maximum or minimum not to have a kink.
     """
 
     node: tree.Formula
-    shown: str
+    text: str
     slopes: tuple[sp.Expr, ...]
     kinks: tuple[sp.Expr, ...]
 
     @property
     def blame(self) -> str:
-        return f"{self.shown} may have no value"
+        return f"{self.text} may have no value"
 
     def proved(self, signs: Signs) -> bool:
         kinks = [signs.sign(signs.box.independent(kink)) for kink in self.kinks]
@@ -148,19 +148,19 @@ class SlopeDoubt:
         slopes = [certain_sign(box, slope, point) is not None for slope in self.slopes]
         return all(kinks) and all(slopes)
 
-    def broken(self, box: Box) -> tuple[Point, str] | None:
+    def violation(self, box: Box) -> tuple[Point, str] | None:
         """Not looked for: a claim that a law is finite says nothing of its derivatives."""
         return None
 
 
-def _kinks(e: sp.Expr, by: set[sp.Symbol]) -> Iterator[sp.Expr]:
+def _kinks(e: sp.Expr, symbols: set[sp.Symbol]) -> Iterator[sp.Expr]:
     """What is 0 where an expression has a kink in one of some symbols."""
     for part in e.atoms(sp.Abs, sp.Max, sp.Min):
         if isinstance(part, sp.Abs):
             pairs = [(part.args[0], sp.S.Zero)]
         else:
             pairs = list(combinations(part.args, 2))
-        yield from (one - other for one, other in pairs if (one - other).free_symbols & by)
+        yield from (one - other for one, other in pairs if (one - other).free_symbols & symbols)
 
 
 AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
@@ -168,10 +168,10 @@ AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
 
 def parts_of(law: Law, formulas: Sequence[tree.Formula], box: Box) -> list[AnyDoubt]:
     """The parts of formulas (lets and laws included) that decide whether they have a value."""
-    return [part for formula in formulas for part in _Parts(law, box).of(formula)]
+    return [part for formula in formulas for part in _DefinednessConditions(law, box).of(formula)]
 
 
-class Defined:
+class ProvedParts:
     """Parts proved to have a value, by box: most claims of a law share formulas and domain.
 
     Only proofs are kept. What is not proved in the time of one claim may be in that of the next.
@@ -182,8 +182,8 @@ class Defined:
 
     def on(self, box: Box) -> dict[AnyDoubt, frozenset[sp.Symbol]]:
         """Part -> the symbols whose ranges its proof has used, for the parts proved on a box."""
-        for known, parts in self._boxes:
-            if known == box:
+        for cached_box, parts in self._boxes:
+            if cached_box == box:
                 return parts
         self._boxes.append((box, {}))
         return self._boxes[-1][1]
@@ -193,7 +193,7 @@ def unproved(
     parts: Sequence[AnyDoubt],
     signs: Signs,
     seconds: float = math.inf,
-    defined: Defined | None = None,
+    defined: ProvedParts | None = None,
 ) -> list[AnyDoubt]:
     """The parts that are not proved to have a value on the whole box, in the time given.
 
@@ -204,8 +204,8 @@ def unproved(
         defined: proofs of earlier claims; those that are new are added.
     """
     remaining: list[AnyDoubt] = []
-    proofs = (defined or Defined()).on(signs.box)
-    done = 0
+    proofs = (defined or ProvedParts()).on(signs.box)
+    examined = 0
     try:
         with time_limit(seconds) if seconds < math.inf else nullcontext():
             for part in parts:
@@ -218,9 +218,9 @@ def unproved(
                         proofs[part] = used
                     else:
                         remaining.append(part)
-                done += 1
+                examined += 1
     except OutOfTime:
-        remaining += parts[done:]
+        remaining += parts[examined:]
     return remaining
 
 
@@ -229,7 +229,7 @@ def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[Any
     return unproved(parts_of(law, formulas, signs.box), signs)
 
 
-class _Parts:
+class _DefinednessConditions:
     """The parts of a formula that decide whether it has a value."""
 
     def __init__(self, law: Law, box: Box) -> None:
@@ -238,86 +238,101 @@ class _Parts:
         self.extra = {s.name: s for s in box.relations if s.name not in law.symbols}
         self.seen: set[tuple[str, tuple[tuple[sp.Symbol, sp.Expr], ...]]] = set()
 
-    def of(self, formula: tree.Formula, places: Places | None = None) -> Iterator[AnyDoubt]:
+    def of(
+        self, formula: tree.Formula, substitution: Substitution | None = None
+    ) -> Iterator[AnyDoubt]:
         """The parts of a formula in which symbols stand for what `places` says."""
-        places = places or {}
+        substitution = substitution or {}
         for node in tree.walk(formula):
             match node:
                 case tree.Name(name):
-                    yield from self._definition(name, places)
+                    yield from self._definition(name, substitution)
                 case tree.Derivative(named):
-                    yield from self._definition(tree.name_of(named), places)
-                    yield self._slope(node, places)
+                    yield from self._definition(tree.name_of(named), substitution)
+                    yield self._slope(node, substitution)
                 case tree.Product(factors):
                     for operator, factor in factors:
                         if operator == "/":
-                            yield self._division(factor, places)
+                            yield self._division(factor, substitution)
                 case tree.Power(base, exponent):
-                    yield from self._power(node, base, exponent, places)
+                    yield from self._power(node, base, exponent, substitution)
                 case tree.Call(function, (argument, *_)) if function in FUNCTIONS:
-                    yield from self._function(node, function, argument, places)
+                    yield from self._function(node, function, argument, substitution)
                 case tree.Call(output, (), keywords):
-                    yield from self._taken_at(node, output, keywords, places)
+                    yield from self._taken_at(node, output, keywords, substitution)
 
-    def _algebra(self, node: tree.Formula, places: Places) -> sp.Expr:
-        return self.law.to_sympy(node, self.opaque, self.extra).xreplace(dict(places))
+    def _algebra(self, node: tree.Formula, substitution: Substitution) -> sp.Expr:
+        return self.law.to_sympy(node, self.opaque, self.extra).xreplace(dict(substitution))
 
-    def _slope(self, node: tree.Derivative, places: Places) -> SlopeDoubt:
-        by = {self.law.symbols[tree.name_of(name)] for name in node.wrt}
-        opaque = (*self.opaque, *(s.name for s in by))
-        of = self.law.to_sympy(tree.Name(tree.name_of(node.of)), opaque, self.extra)
-        kinks = tuple(kink.xreplace(dict(places)) for kink in _kinks(of, by))
+    def _slope(self, node: tree.Derivative, substitution: Substitution) -> SlopeDoubt:
+        symbols = {self.law.symbols[tree.name_of(name)] for name in node.wrt}
+        opaque = (*self.opaque, *(s.name for s in symbols))
+        output = self.law.to_sympy(tree.Name(tree.name_of(node.of)), opaque, self.extra)
+        kinks = tuple(kink.xreplace(dict(substitution)) for kink in _kinks(output, symbols))
         first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.wrt)]
-        slopes = tuple(self._algebra(part, places) for part in (node, *first))
+        slopes = tuple(self._algebra(part, substitution) for part in (node, *first))
         return SlopeDoubt(node, print_formula(node), slopes, kinks)
 
-    def _definition(self, name: str, places: Places) -> Iterator[AnyDoubt]:
+    def _definition(self, name: str, substitution: Substitution) -> Iterator[AnyDoubt]:
         symbol = self.law.declarations.symbols.get(name)
-        key = name, tuple(places.items())
+        key = name, tuple(substitution.items())
         if symbol and symbol.formula and symbol.kind != "setting" and key not in self.seen:
             self.seen.add(key)
-            yield from self.of(symbol.formula, places)
+            yield from self.of(symbol.formula, substitution)
 
-    def _division(self, factor: tree.Formula, places: Places) -> Doubt:
-        whole = tree.Product((("*", tree.Number("1")), ("/", factor)))
-        at = self._algebra(factor, places)
-        return Doubt(factor, print_formula(whole), at, Sign.NONZERO, print_formula(factor))
+    def _division(self, factor: tree.Formula, substitution: Substitution) -> Doubt:
+        quotient = tree.Product((("*", tree.Number("1")), ("/", factor)))
+        divisor = self._algebra(factor, substitution)
+        return Doubt(factor, print_formula(quotient), divisor, Sign.NONZERO, print_formula(factor))
 
     def _power(
-        self, node: tree.Formula, base: tree.Formula, exponent: tree.Formula, places: Places
+        self,
+        node: tree.Formula,
+        base: tree.Formula,
+        exponent: tree.Formula,
+        substitution: Substitution,
     ) -> Iterator[AnyDoubt]:
-        under, over = self._algebra(base, places), self._algebra(exponent, places)
-        shown, said = print_formula(node), print_formula(base)
+        under, over = self._algebra(base, substitution), self._algebra(exponent, substitution)
+        formula, base_text = print_formula(node), print_formula(base)
         if not over.is_Integer:
-            yield PowerDoubt(node, shown, under, over, said)
+            yield PowerDoubt(node, formula, under, over, base_text)
         elif not over.is_positive:
-            yield Doubt(node, shown, under, Sign.NONZERO, said)
+            yield Doubt(node, formula, under, Sign.NONZERO, base_text)
 
     def _function(
-        self, node: tree.Call, function: str, argument: tree.Formula, places: Places
+        self, node: tree.Call, function: str, argument: tree.Formula, substitution: Substitution
     ) -> Iterator[Doubt]:
-        row, shown, said = FUNCTIONS[function], print_formula(node), print_formula(argument)
-        at = self._algebra(argument, places)
+        row, formula, argument_text = (
+            FUNCTIONS[function],
+            print_formula(node),
+            print_formula(argument),
+        )
+        value = self._algebra(argument, substitution)
         if row.domain != "all":
-            yield Doubt(node, shown, at, DOMAINS[row.domain], said)
+            yield Doubt(node, formula, value, DOMAINS[row.domain], argument_text)
         if row.divides_by is not None:
-            divisor = getattr(SYMPY, row.divides_by)(at)
-            yield Doubt(node, shown, divisor, Sign.NONZERO, text(divisor))
+            divisor = getattr(SYMPY, row.divides_by)(value)
+            yield Doubt(node, formula, divisor, Sign.NONZERO, text(divisor))
 
     def _taken_at(
         self,
         node: tree.Call,
         output: str,
         keywords: Sequence[tuple[str, tree.Formula]],
-        places: Places,
+        substitution: Substitution,
     ) -> Iterator[AnyDoubt]:
         """`L(r = 2*r)`: the places must lie in the domains; then the law is looked at there."""
-        known = {q.name: q for q in (*self.law.variables, *self.law.parameters)}
-        inner = {self.law.symbols[name]: self._algebra(at, places) for name, at in keywords}
-        for name, at in keywords:
-            for bound in known[name].bounds if name in known else ():
-                value, limit = inner[self.law.symbols[name]], bound.limit.xreplace(inner)
+        quantities = {q.name: q for q in (*self.law.variables, *self.law.parameters)}
+        arguments = {
+            self.law.symbols[name]: self._algebra(formula, substitution)
+            for name, formula in keywords
+        }
+        for name, formula in keywords:
+            for bound in quantities[name].bounds if name in quantities else ():
+                value, limit = arguments[self.law.symbols[name]], bound.limit.xreplace(arguments)
                 room = value - limit if bound.lower else limit - value
                 allowed = Sign.POSITIVE if bound.strict else Sign.NONNEGATIVE
-                yield Place(node, f"{name} = {print_formula(at)}", room, allowed, text(room))
-        yield from self._definition(output, inner)
+                yield ArgumentDoubt(
+                    node, f"{name} = {print_formula(formula)}", room, allowed, text(room)
+                )
+        yield from self._definition(output, arguments)

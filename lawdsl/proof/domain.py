@@ -14,8 +14,8 @@ from lawdsl.law.algebra import merge_powers
 from lawdsl.law.functions import CONSTANTS
 from lawdsl.law.law import Bound, Law
 from lawdsl.law.text import text
-from lawdsl.proof.box import Box, End, Range, Relation, order
-from lawdsl.proof.implied_bounds import following
+from lawdsl.proof.box import Box, Endpoint, Relation, SymbolRange, settings_sign
+from lawdsl.proof.implied_bounds import implied_bounds
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 
@@ -28,44 +28,46 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
     The names that the claim brings in (the r0 of `L(r = r0)`) are variables with the domain of what
     they stand for. A let that it derives by, fixes or narrows becomes a symbol of its own.
     """
-    found = _Collected(law)
+    builder = _BoxBuilder(law)
     narrowed = _conditions(law, claim)
     quantities = (*law.parameters, *law.variables)  # conditions on variables may name parameters
     stated = {q.symbol: (*q.bounds, *narrowed.pop(q.name, ())) for q in quantities}
     varying = {q.symbol for q in law.variables}
     # what variables need of parameters is no bound of them: where it fails, the domain is empty
-    more = following({s: bounds for s, bounds in stated.items() if s not in varying})
+    implied = implied_bounds({s: bounds for s, bounds in stated.items() if s not in varying})
     for symbol, bounds in stated.items():
         plain = not any(b.limit.free_symbols for b in bounds)
-        follows = more.get(symbol, ()) if plain else ()
-        found.add(symbol, (*bounds, *follows), varies=symbol in varying)
-    given = {q.name: q.bounds for q in (*law.variables, *law.parameters)}
+        follows = implied.get(symbol, ()) if plain else ()
+        builder.add(symbol, (*bounds, *follows), varies=symbol in varying)
+    declared = {q.name: q.bounds for q in (*law.variables, *law.parameters)}
     fresh = fresh_names(law, claim)
     for symbol, names in fresh.items():
-        of = [(*given.get(n, ()), *_conditions(law, claim).get(n, ())) for n in names]
-        found.add(symbol, tuple(b for bounds in of for b in bounds), varies=True)
+        bounds_of_names = [
+            (*declared.get(n, ()), *_conditions(law, claim).get(n, ())) for n in names
+        ]
+        builder.add(symbol, tuple(b for bounds in bounds_of_names for b in bounds), varies=True)
     for name in dict.fromkeys((*opaque_lets(law, claim), *_last_shares(law))):
         formula = law.to_sympy(tree.Name(name))
-        own = tuple(_stated(law, name))
-        bounds = (*own, *narrowed.get(name, ()))
+        stated_bounds = tuple(_stated(law, name))
+        bounds = (*stated_bounds, *narrowed.get(name, ()))
         standing_for_it = [s for s, names in fresh.items() if name in names]
-        found.fresh |= set(standing_for_it)
+        builder.fresh |= set(standing_for_it)
         for symbol in (law.symbols[name], *standing_for_it):
-            found.add_let(symbol, formula, bounds, share=bool(own))
-    return found.box()
+            builder.add_let(symbol, formula, bounds, share=bool(stated_bounds))
+    return builder.box()
 
 
 def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
     """The names that a claim brings in, each with the names that it stands for."""
-    found: dict[str, list[str]] = {}
+    origins: dict[str, list[str]] = {}
     for node in tree.walk(claim.claim) if claim else ():
-        for name, at in node.keywords if isinstance(node, tree.Call) else ():
-            if isinstance(at, tree.Name) and at.text not in law.declarations.symbols:
-                if at.text not in CONSTANTS:
-                    found.setdefault(at.text, []).append(name)
+        for name, argument in node.keywords if isinstance(node, tree.Call) else ():
+            if isinstance(argument, tree.Name) and argument.text not in law.declarations.symbols:
+                if argument.text not in CONSTANTS:
+                    origins.setdefault(argument.text, []).append(name)
     return {
         sp.Symbol(text, **law.symbols[names[0]].assumptions0): names
-        for text, names in found.items()
+        for text, names in origins.items()
     }
 
 
@@ -99,20 +101,20 @@ def _stated(law: Law, name: str) -> Iterator[Bound]:
 
 
 def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
-    found: dict[str, list[Bound]] = {}
+    bounds: dict[str, list[Bound]] = {}
     for name, relations in claim.conditions if claim else ():
         for relation, limit in relations:
             bound = Bound(relation, law.to_sympy(limit), print_formula(limit))
-            found.setdefault(tree.name_of(name), []).append(bound)
-    return found
+            bounds.setdefault(tree.name_of(name), []).append(bound)
+    return bounds
 
 
-class _Collected:
+class _BoxBuilder:
     """A box in the making."""
 
     def __init__(self, law: Law) -> None:
         self.settings: dict[sp.Symbol, Fraction] = {}
-        self.ranges: dict[sp.Symbol, Range] = {}
+        self.ranges: dict[sp.Symbol, SymbolRange] = {}
         self.slack: dict[sp.Symbol, sp.Expr] = {}
         self.meaning: dict[sp.Symbol, sp.Expr] = {}
         self.relations: dict[sp.Symbol, tuple[Relation, ...]] = {}
@@ -126,8 +128,8 @@ class _Collected:
                 continue
             value = self.settings[q.symbol] = Fraction(repr(q.value))
             exact = sp.Rational(value.numerator, value.denominator)
-            here = Range(End(exact, True), End(exact, True))
-            self.ranges[q.symbol] = Range(End(sp.S.Zero, False)) if value > 0 else here
+            point = SymbolRange(Endpoint(exact, True), Endpoint(exact, True))
+            self.ranges[q.symbol] = SymbolRange(Endpoint(sp.S.Zero, False)) if value > 0 else point
 
     def box(self) -> Box:
         first = {s: fact for s, fact in self.facts.items() if s in self.variables}
@@ -179,20 +181,20 @@ class _Collected:
 
     def _needed(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
         """The bounds without those that another one on their side surely implies."""
-        so_far = self.box()
-        signs = Signs(so_far)
-        kept = list(bounds)
+        box = self.box()
+        signs = Signs(box)
+        needed = list(bounds)
         for bound in bounds:
             side = 1 if bound.lower else -1
-            for other in kept:
+            for other in needed:
                 if other is bound or other.lower != bound.lower:
                     continue
-                room = signs.sign(so_far.independent(side * (other.limit - bound.limit)))
-                within = other.strict or not bound.strict
-                if room == Sign.POSITIVE or within and room.within(Sign.NONNEGATIVE):
-                    kept = [b for b in kept if b is not bound]
+                room = signs.sign(box.independent(side * (other.limit - bound.limit)))
+                at_least_as_strict = other.strict or not bound.strict
+                if room == Sign.POSITIVE or at_least_as_strict and room.within(Sign.NONNEGATIVE):
+                    needed = [b for b in needed if b is not bound]
                     break
-        return tuple(kept)
+        return tuple(needed)
 
     def _both_ends(self, bounds: tuple[Bound, ...]) -> tuple[Bound, Bound] | None:
         """The lower and the upper bound, where there is one of each, and surely room between."""
@@ -212,17 +214,21 @@ class _Collected:
         s = sp.Symbol(
             name, real=True, nonnegative=True, **({"positive": True} if lower.strict else {})
         )
-        self.ranges[s] = Range(End(sp.S.Zero, not lower.strict), End(sp.S.One, not upper.strict))
+        self.ranges[s] = SymbolRange(
+            Endpoint(sp.S.Zero, not lower.strict), Endpoint(sp.S.One, not upper.strict)
+        )
         self.slack[symbol] = lower.limit + room * s
         self.meaning[s] = (symbol - lower.limit) / room
 
     def _slack(self, symbol: sp.Symbol, bound: Bound) -> None:
         """A quantity beyond a bound: its distance from it."""
-        known = {"nonnegative": True, "positive": True} if bound.strict else {"nonnegative": True}
+        assumptions = (
+            {"nonnegative": True, "positive": True} if bound.strict else {"nonnegative": True}
+        )
         limit = _bracketed(bound)
         name = f"({symbol} - {limit})" if bound.lower else f"({limit} - {symbol})"
-        s = sp.Symbol(name, real=True, **known)
-        self.ranges[s] = Range(End(sp.S.Zero, not bound.strict))
+        s = sp.Symbol(name, real=True, **assumptions)
+        self.ranges[s] = SymbolRange(Endpoint(sp.S.Zero, not bound.strict))
         self.slack[symbol] = bound.limit + s if bound.lower else bound.limit - s
         self.meaning[s] = symbol - bound.limit if bound.lower else bound.limit - symbol
 
@@ -259,22 +265,22 @@ def _relation(e: sp.Expr, bound: Bound) -> Relation:
 
 def _range(
     symbol: sp.Symbol, bounds: Iterable[Bound], settings: Settings
-) -> tuple[Range, str | None]:
+) -> tuple[SymbolRange, str | None]:
     """The intersection of plain bounds, and what it says as text."""
     lower = _tightest([b for b in bounds if b.lower], settings, 1)
     upper = _tightest([b for b in bounds if not b.lower], settings, -1)
-    found = Range(_end(lower), _end(upper))
+    domain = SymbolRange(_end(lower), _end(upper))
     if lower and upper:
         if lower.limit == upper.limit and not (lower.strict or upper.strict):
-            return found, f"{symbol} = {lower.text}"
-        left, right = "(" if lower.strict else "[", ")" if upper.strict else "]"
-        return found, f"{symbol} in {left}{lower.text}, {upper.text}{right}"
-    one = lower or upper
-    return found, f"{symbol} {one.relation} {one.text}" if one else None
+            return domain, f"{symbol} = {lower.text}"
+        opening, closing = "(" if lower.strict else "[", ")" if upper.strict else "]"
+        return domain, f"{symbol} in {opening}{lower.text}, {upper.text}{closing}"
+    single = lower or upper
+    return domain, f"{symbol} {single.relation} {single.text}" if single else None
 
 
-def _end(bound: Bound | None) -> End | None:
-    return None if bound is None else End(bound.limit, not bound.strict)
+def _end(bound: Bound | None) -> Endpoint | None:
+    return None if bound is None else Endpoint(bound.limit, not bound.strict)
 
 
 def _tightest(bounds: Iterable[Bound], settings: Settings, side: int) -> Bound | None:
@@ -287,7 +293,7 @@ def _tightest(bounds: Iterable[Bound], settings: Settings, side: int) -> Bound |
         if best is None:
             best = bound
             continue
-        inside = order(settings, side * (bound.limit - best.limit))
+        inside = settings_sign(settings, side * (bound.limit - best.limit))
         if inside == 1 or inside == 0 and bound.strict:
             best = bound
     return best

@@ -15,15 +15,15 @@ from lawdsl.proof.box import Box
 
 
 @dataclass(frozen=True)
-class Goal:
+class SignGoal:
     """`larger > 0` (not strict: `>= 0`) on the whole box is what the claim says.
 
-    `shown` names the quantity that the claim speaks of, which is `sense * larger`.
+    `quantity_text` names the quantity that the claim speaks of, which is `sense * larger`.
     """
 
     larger: sp.Expr
     strict: bool
-    shown: str
+    quantity_text: str
     sense: int
 
     @property
@@ -33,27 +33,27 @@ class Goal:
 
 def claim_text(claim: Claim) -> str:
     """A claim as the language prints it, with its conditions."""
-    shown = print_claim(claim.claim)
+    claim_as_text = print_claim(claim.claim)
     for named, relations in claim.conditions:
-        own = named.subscripts if isinstance(named, tree.Element) else ()
+        subscripts = named.subscripts if isinstance(named, tree.Element) else ()
         name = tree.name_of(named)
-        items = [tree.Item(name, tree.BoundNode(r, at), own) for r, at in relations]
-        shown += (", " if " for " in shown else " for ") + print_items(items)
-    return shown
+        items = [tree.Item(name, tree.BoundNode(r, limit), subscripts) for r, limit in relations]
+        claim_as_text += (", " if " for " in claim_as_text else " for ") + print_items(items)
+    return claim_as_text
 
 
 def formulas(claim: tree.Claim) -> list[tree.Formula]:
     """The formulas that must have a value for a claim to make sense."""
     match claim:
-        case tree.ComparisonNode(left, _, right):
-            return [left, right]
+        case tree.ComparisonNode(lhs, _, rhs):
+            return [lhs, rhs]
         case tree.LimitNode(formula, target):
             infinite = isinstance(target, tree.Name) and target.text == "oo"
             return [formula] if infinite else [formula, target]
     return [claim.formula]
 
 
-def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> Goal:
+def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> SignGoal:
     """What a comparison or trend asks to be positive.
 
     `L increasing in N` says ∂L/∂N > 0, and `L convex in N` says ∂²L/∂N² >= 0. At a closed end a
@@ -62,14 +62,16 @@ def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> 
     if isinstance(claim, tree.ComparisonNode):
         sense = 1 if claim.relation in (">", ">=") else -1
         difference = law.to_sympy(claim.lhs) - law.to_sympy(claim.rhs)
-        shown = print_formula(claim.lhs)
+        quantity_text = print_formula(claim.lhs)
         if isinstance(claim.rhs, tree.Negative):
-            shown = print_formula(tree.Sum((("+", claim.lhs), ("+", claim.rhs.operand))))
+            quantity_text = print_formula(tree.Sum((("+", claim.lhs), ("+", claim.rhs.operand))))
         elif claim.rhs != tree.Number("0"):
-            shown = print_formula(tree.Sum((("+", claim.lhs), ("-", claim.rhs))))
-        return Goal(_folded(law, box, sense * difference), claim.relation in "<>", shown, sense)
+            quantity_text = print_formula(tree.Sum((("+", claim.lhs), ("-", claim.rhs))))
+        return SignGoal(
+            _with_lets(law, box, sense * difference), claim.relation in "<>", quantity_text, sense
+        )
     if claim.against is not None:
-        return _exchange(law, claim, claim.against, box)
+        return _exchange_goal(law, claim, claim.against, box)
     order = 2 if claim.word in ("convex", "concave") else 1
     symbol = law.symbols[tree.name_of(claim.name)]
     opaque = (symbol.name,) if symbol in box.lets else ()
@@ -77,27 +79,27 @@ def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> 
     sense = 1 if claim.word in ("increasing", "convex") else -1
     named = isinstance(claim.formula, tree.Name)
     of = print_formula(claim.formula) if named else f"({print_formula(claim.formula)})"
-    shown = f"∂{of}/∂{claim.name}" if order == 1 else f"∂²{of}/∂{claim.name}²"
-    return Goal(_folded(law, box, sense * slope), order == 1, shown, sense)
+    quantity_text = f"∂{of}/∂{claim.name}" if order == 1 else f"∂²{of}/∂{claim.name}²"
+    return SignGoal(_with_lets(law, box, sense * slope), order == 1, quantity_text, sense)
 
 
-def _exchange(law: Law, claim: tree.TrendNode, against: tree.Named, box: Box) -> Goal:
+def _exchange_goal(law: Law, claim: tree.TrendNode, against: tree.Named, box: Box) -> SignGoal:
     """One share rises as another falls: the difference of the slopes. That which is 1 minus the
     others moves with them, and has none of its own."""
     sense = 1 if claim.word == "increasing" else -1
     expression = law.to_sympy(claim.formula)
-    slopes, shown = [], []
+    slopes, slope_texts = [], []
     for named in (claim.name, against):
         name = tree.name_of(named)
         moves = law.declarations.symbols[name].kind != "let"
         slopes.append(derivative(expression, law.symbols[name]) if moves else sp.S.Zero)
-        shown.append(f"∂{print_formula(claim.formula)}/∂{name}" if moves else "")
-    rise, fall = shown
+        slope_texts.append(f"∂{print_formula(claim.formula)}/∂{name}" if moves else "")
+    rise, fall = slope_texts
     text = f"{rise} - {fall}" if rise and fall else rise or f"-{fall}"
-    return Goal(_folded(law, box, sense * (slopes[0] - slopes[1])), True, text, sense)
+    return SignGoal(_with_lets(law, box, sense * (slopes[0] - slopes[1])), True, text, sense)
 
 
-def _folded(law: Law, box: Box, e: sp.Expr) -> sp.Expr:
+def _with_lets(law: Law, box: Box, e: sp.Expr) -> sp.Expr:
     """The expression with the claim's lets as symbols wherever their formulas stand in it."""
-    own = [(s, formula) for s, formula in box.lets.items() if s.name in law.symbols]
-    return e.xreplace({formula: s for s, formula in own if formula.args})
+    lets = [(s, formula) for s, formula in box.lets.items() if s.name in law.symbols]
+    return e.xreplace({formula: s for s, formula in lets if formula.args})

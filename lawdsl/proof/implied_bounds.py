@@ -18,31 +18,39 @@ from lawdsl.proof.signs.sign import Sign
 Stated = Mapping[sp.Symbol, Iterable[Bound]]
 
 
-def following(stated: Stated) -> dict[sp.Symbol, list[Bound]]:
+def implied_bounds(stated: Stated) -> dict[sp.Symbol, list[Bound]]:
     """The bounds by numbers that follow for each symbol from those of all: a < 1 of a < b < 1.
 
     Only those that are tighter than the symbol's own.
     """
     edges = [d for s, bounds in stated.items() for b in bounds if (d := _difference(s, b))]
-    found: dict[sp.Symbol, list[Bound]] = {}
+    bounds_of: dict[sp.Symbol, list[Bound]] = {}
     names = {s.name: s for s in stated}
     if contradiction(edges):
-        return found
+        return bounds_of
     for name, (lower, upper) in implied(edges).items():
-        own = [d.weight for d in edges if d.greater == name and d.less == ZERO]
-        below = [d.weight for d in edges if d.less == name and d.greater == ZERO]
+        lower_weights = [d.weight for d in edges if d.greater == name and d.less == ZERO]
+        upper_weights = [d.weight for d in edges if d.less == name and d.greater == ZERO]
         bounds = []
-        if lower is not None and name in names and lower > max(own, default=(lower[0] - 1, 0)):
+        if (
+            lower is not None
+            and name in names
+            and lower > max(lower_weights, default=(lower[0] - 1, 0))
+        ):
             bounds.append(_bound(">", lower[0], lower[1]))
-        if upper is not None and name in names and upper > max(below, default=(upper[0] - 1, 0)):
+        if (
+            upper is not None
+            and name in names
+            and upper > max(upper_weights, default=(upper[0] - 1, 0))
+        ):
             bounds.append(_bound("<", -upper[0], upper[1]))
         if bounds:
-            found[names[name]] = bounds
-    return found
+            bounds_of[names[name]] = bounds
+    return bounds_of
 
 
-def _bound(relation: str, at: Fraction, strict: int) -> Bound:
-    limit = sp.Rational(at.numerator, at.denominator)
+def _bound(relation: str, number: Fraction, strict: int) -> Bound:
+    limit = sp.Rational(number.numerator, number.denominator)
     return Bound(relation if strict else f"{relation}=", limit, text(limit))
 
 
@@ -66,15 +74,15 @@ def exclusion(box: Box) -> str | None:
     cycle = contradiction(list(edges))
     if cycle is not None:
         numbers = list(edges.values())
-        return _said([(stated[numbers[k]][0], bounds[numbers[k]]) for k in cycle])
+        return _exclusion_text([(stated[numbers[k]][0], bounds[numbers[k]]) for k in cycle])
     signs = Signs(replace(box, tied=False), valued=True)  # by ranges: the relations say anything
     for i, (s, one) in enumerate(stated):
         for k in range(i):
             if stated[k][0] == s and bounds[i].lower != bounds[k].lower:
-                room = signs.sign(box.independent(one.positive + stated[k][1].positive))
+                width = signs.sign(box.independent(one.positive + stated[k][1].positive))
                 strict = one.strict or stated[k][1].strict
-                if room.within(Sign.NONPOSITIVE if strict else Sign.NEGATIVE):
-                    return _said([(s, bounds[k]), (s, bounds[i])])
+                if width.within(Sign.NONPOSITIVE if strict else Sign.NEGATIVE):
+                    return _exclusion_text([(s, bounds[k]), (s, bounds[i])])
     return None
 
 
@@ -86,6 +94,6 @@ def _as_bound(symbol: sp.Symbol, relation: Relation) -> Bound:
     return Bound(sign, limit, text(limit))
 
 
-def _said(bounds: list[tuple[sp.Symbol, Bound]]) -> str:
-    shown = [f"{s} {b.relation} {b.text}" for s, b in bounds]
-    return f"{', '.join(shown[:-1])} and {shown[-1]} exclude each other"
+def _exclusion_text(bounds: list[tuple[sp.Symbol, Bound]]) -> str:
+    relations = [f"{s} {b.relation} {b.text}" for s, b in bounds]
+    return f"{', '.join(relations[:-1])} and {relations[-1]} exclude each other"

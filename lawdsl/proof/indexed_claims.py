@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.core.time_limit import LEAST, Clock, OutOfTime, time_limit
+from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
 from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences, labels_of
 from lawdsl.language.instances.declarations import written_out
@@ -26,58 +26,66 @@ from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
 from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdict import Verdict, too_late, undecided
 
-FEWEST = 2  # labels of a set
-GENERAL = 0.7  # of the time is for sets of any size; a refutation needs less
-HOLDS = ("proved", "inside")
-ORDER = ("proved", "inside", "conditional", "undecided", "refuted")  # the worst of several counts
+MIN_LABELS = 2  # labels of a set
+GENERAL_TIME_SHARE = 0.7  # of the time is for sets of any size; a refutation needs less
+HOLDING_VERDICTS = ("proved", "inside")
+VERDICT_ORDER = (
+    "proved",
+    "inside",
+    "conditional",
+    "undecided",
+    "refuted",
+)  # the worst of several counts
 
 
-def check_labelled(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
+def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
     """Decide a claim of a law with index sets, for all sets and all labels that it speaks of.
 
     The time limit is one for all of it: writing the law out, every case of labels, every size.
     """
-    shown = claim_text(claim)
+    claim_as_text = claim_text(claim)
     line, _ = claim.text.position(claim.span.start)
-    clock = Clock(seconds)
+    clock = TimeBudget(seconds)
     try:
         with time_limit(seconds):
-            found = _decided(law, claim, clock)
+            verdict = _decide_indexed(law, claim, clock)
     except OutOfTime:
-        found = undecided(too_late(seconds))
+        verdict = undecided(too_late(seconds))
     except LawdslError as error:  # too large at the labels that it names
-        found = undecided(error.diagnostics[0].message)
-    place = (claim.text.name, line)
-    took = clock.spent()
-    return replace(found, claim=shown, expect=claim.expect, place=place, seconds=took)
+        verdict = undecided(error.diagnostics[0].message)
+    source_line = (claim.text.name, line)
+    spent = clock.spent()
+    return replace(
+        verdict, claim=claim_as_text, expect=claim.expect, place=source_line, seconds=spent
+    )
 
 
-def _decided(law: Law, claim: Claim, clock: Clock) -> Verdict:
+def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     declared = law.declarations
     names = _names(declared, claim)
     if len(names) > MAX_ASSIGNMENTS:
         return undecided(f"it names more than {MAX_ASSIGNMENTS} labels")
-    places = list(islice(_places(declared, claim, names), MAX_ASSIGNMENTS + 1))
-    if len(places) > MAX_ASSIGNMENTS:
+    choices = list(islice(_label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
+    if len(choices) > MAX_ASSIGNMENTS:
         return undecided(f"its names stand for labels in more than {MAX_ASSIGNMENTS} ways")
-    general = _each(_general, law, claim, places, clock, of=GENERAL)
-    worst = _worst([_open_question(verdict) for verdict in general])
+    general = _each(_general, law, claim, choices, clock, time_share=GENERAL_TIME_SHARE)
+    worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
-    special = _each(_special, law, claim, places, clock)
+    special = _each(_special, law, claim, choices, clock)
     least = _worst(special)
     if least.verdict == "refuted":
         return _refuted(declared, special, general)
-    if least.verdict in HOLDS and _all_sizes_known(declared):
+    if least.verdict in HOLDING_VERDICTS and _all_sizes_known(declared):
         return _inside(special, special) if least.verdict == "inside" else least
     if worst.verdict == "inside":
         return _inside(general, special)
     if worst.verdict == "conditional":
         if declared.identities:  # these choose parameters, and change no prediction
             free = replace(law, declarations=replace(declared, identities=()), root=None)
-            special = _each(_special, free, claim, places, clock)
+            special = _each(_special, free, claim, choices, clock)
         return _conditional(general, special)
-    if least.verdict in HOLDS:
+    if least.verdict in HOLDING_VERDICTS:
         return undecided("proved where each set has as few labels as can be, not for more")
     return undecided(worst.blame or "not decided for sets of any size")
 
@@ -86,31 +94,31 @@ def _each(
     decide: Callable[[Law, Claim, Mapping[str, str], float], Verdict],
     law: Law,
     claim: Claim,
-    places: Sequence[Mapping[str, str]],
-    clock: Clock,
+    choices: Sequence[Mapping[str, str]],
+    clock: TimeBudget,
     *,
-    of: float = 1.0,
+    time_share: float = 1.0,
 ) -> list[Verdict]:
     """The verdict at each choice of labels; what one leaves of its time is for the others.
 
     `of`: the share of the time left that they may take together.
     """
-    found = []
-    until = clock.left() * (1 - of)
-    for number, place in enumerate(places):
-        allowed = (clock.left() - until) / (len(places) - number)
+    verdicts = []
+    reserved = clock.remaining() * (1 - time_share)
+    for number, labels in enumerate(choices):
+        allowed = (clock.remaining() - reserved) / (len(choices) - number)
         try:
-            with time_limit(max(allowed, LEAST)):
-                found.append(decide(law, claim, place, allowed))
+            with time_limit(max(allowed, MIN_SECONDS)):
+                verdicts.append(decide(law, claim, labels, allowed))
         except OutOfTime:
-            found.append(undecided(too_late(clock.seconds)))
-    return found
+            verdicts.append(undecided(too_late(clock.seconds)))
+    return verdicts
 
 
-def _open_question(found: Verdict) -> Verdict:
+def _only_if_proved(verdict: Verdict) -> Verdict:
     """What is true of sums as free numbers, where only a proof of it counts."""
-    if found.verdict != "refuted":
-        return found
+    if verdict.verdict != "refuted":
+        return verdict
     return undecided("what sums have beside the labels that are named may be other than real")
 
 
@@ -119,13 +127,13 @@ def _refuted(
 ) -> Verdict:
     """A refutation with the fewest labels. It holds nowhere only if that is proved at every choice
     of labels, and for sets of every size."""
-    found = _worst(special)
+    worst = _worst(special)
     sizes = special if _all_sizes_known(declared) else [*special, *general]
     nowhere = all(verdict.never for verdict in sizes)
-    if not found.witness and not _all_sizes_known(declared) and found.value:
-        value = f"{found.value}, with no more labels than those named"
-        found = replace(found, value=value)
-    return replace(found, never=nowhere)
+    if not worst.witness and not _all_sizes_known(declared) and worst.value:
+        value = f"{worst.value}, with no more labels than those named"
+        worst = replace(worst, value=value)
+    return replace(worst, never=nowhere)
 
 
 def _all_sizes_known(declared: Declarations) -> bool:
@@ -135,26 +143,26 @@ def _all_sizes_known(declared: Declarations) -> bool:
 def _inside(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
     """Equality at the faces of any choice of labels, if the fewest labels have a point of one: a
     sum that may be 0 as a free number may have no labels at which it is."""
-    found = [v for v in general if v.verdict == "inside"]
-    face = " or ".join(dict.fromkeys(v.face for v in found if v.face))
+    inside = [v for v in general if v.verdict == "inside"]
+    face = " or ".join(dict.fromkeys(v.face for v in inside if v.face))
     for one, least in zip(general, special, strict=True):
         if one.verdict == "inside" and least.verdict != "inside":
             return undecided(f"whether there can be equality, at {one.face}, is not known")
-    return replace(found[0], face=face)
+    return replace(inside[0], face=face)
 
 
 def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
     """The conditions at all choices of labels together; exact, where each is at the fewest, too."""
-    found = [v for v in general if v.verdict == "conditional"]
+    conditional = [v for v in general if v.verdict == "conditional"]
     least = {v.condition for v in special if v.verdict == "conditional" and v.exact}
-    exact = all(v.exact and v.condition in least for v in found)
-    conditions = dict.fromkeys(v.condition for v in found if v.condition)
-    remedy = dict.fromkeys(bound for v in found for bound in v.remedy)
+    exact = all(v.exact and v.condition in least for v in conditional)
+    conditions = dict.fromkeys(v.condition for v in conditional if v.condition)
+    remedy = dict.fromkeys(bound for v in conditional for bound in v.remedy)
     return replace(
-        found[0],
+        conditional[0],
         condition=" and ".join(conditions),
         exact=exact,
-        remedy=tuple(remedy) if all(v.remedy for v in found) else (),
+        remedy=tuple(remedy) if all(v.remedy for v in conditional) else (),
     )
 
 
@@ -162,8 +170,8 @@ def _names(declared: Declarations, claim: Claim) -> dict[str, str]:
     """The names that stand for labels in a claim, and in the law of one row -> the sets that they
     are of."""
     rows = {index: declared.indices[index].over for index in row_indices(declared)}
-    found = labels_of(declared, claim)
-    return found | {index: over for index, over in rows.items() if index not in found}
+    names = labels_of(declared, claim)
+    return names | {index: over for index, over in rows.items() if index not in names}
 
 
 def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
@@ -172,10 +180,10 @@ def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
-    return max(verdicts, key=lambda v: ORDER.index(v.verdict))
+    return max(verdicts, key=lambda v: VERDICT_ORDER.index(v.verdict))
 
 
-def _places(
+def _label_choices(
     declared: Declarations, claim: Claim, names: Mapping[str, str]
 ) -> Iterator[dict[str, str]]:
     """What the names of a claim stand for: labels of a listed set, or any labels."""
@@ -183,101 +191,101 @@ def _places(
     free = {name: over for name, over in names.items() if over not in lists}
     bound = [name for name, over in names.items() if over in lists]
     for labels in coincidences(declared, free):
-        for place in _at_listed(labels, bound, names, lists):
-            fresh = [(names[n], x) for n, x in place.items() if n not in declared.indices]
-            if len(set(fresh)) == len(fresh) and not _with_itself(claim, place):
-                yield place
+        for choice in _with_listed_labels(labels, bound, names, lists):
+            fresh = [(names[n], x) for n, x in choice.items() if n not in declared.indices]
+            if len(set(fresh)) == len(fresh) and not _exchanges_with_itself(claim, choice):
+                yield choice
 
 
-def _with_itself(claim: Claim, places: Mapping[str, str]) -> bool:
+def _exchanges_with_itself(claim: Claim, choice: Mapping[str, str]) -> bool:
     """Whether one and the same share would rise and fall."""
     stated = claim.claim
     if not isinstance(stated, tree.TrendNode) or not isinstance(stated.against, tree.Element):
         return False
-    moved = (stated.name, stated.against)
+    exchanged = (stated.name, stated.against)
     labels = [
-        [places.get(s, s) for s in named.subscripts] if isinstance(named, tree.Element) else []
-        for named in moved
+        [choice.get(s, s) for s in named.subscripts] if isinstance(named, tree.Element) else []
+        for named in exchanged
     ]
     return labels[0] == labels[1]
 
 
-def _at_listed(
+def _with_listed_labels(
     labels: dict[str, str],
-    left: Sequence[str],
+    remaining: Sequence[str],
     names: Mapping[str, str],
     lists: Mapping[str, tuple[str, ...]],
 ) -> Iterator[dict[str, str]]:
     """What names stand for with each label of the listed sets that are left."""
-    if not left:
+    if not remaining:
         yield labels
         return
-    for label in lists[names[left[0]]]:
-        yield from _at_listed({**labels, left[0]: label}, left[1:], names, lists)
+    for label in lists[names[remaining[0]]]:
+        yield from _with_listed_labels({**labels, remaining[0]: label}, remaining[1:], names, lists)
 
 
 # For sets of any size
 
 
-def _general(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) -> Verdict:
+def _general(law: Law, claim: Claim, labels: Mapping[str, str], seconds: float) -> Verdict:
     """The verdict for sets of any size, sums of other labels being numbers of known sign."""
-    ground = _ground(law, claim, places, spare=False)
-    stated = claim_at(ground, claim, places)
+    ground = _ground(law, claim, labels, spare=False)
+    stated = claim_at(ground, claim, labels)
     if stated is None:
         return undecided("it speaks of what the law of one row does not have")
-    own = _law_of(law, ground, stated)
-    moved = _moved(stated.claim)
+    grounded = _law_of(law, ground, stated)
+    differentiated = _differentiated_names(stated.claim)
     for rest in ground.rests.values():
-        if moved & rest.depends:
-            name = sorted(moved & rest.depends)[0]
+        if differentiated & rest.depends:
+            name = sorted(differentiated & rest.depends)[0]
             return undecided(f"how `{rest.full_sum}` changes with {name} is not known")
-    found = check_claim(own, stated, seconds=seconds)
-    if found.condition and any(rest.name in found.condition for rest in ground.rests.values()):
-        return undecided(f"it depends on sums: {found.condition}")
+    verdict = check_claim(grounded, stated, seconds=seconds)
+    if verdict.condition and any(rest.name in verdict.condition for rest in ground.rests.values()):
+        return undecided(f"it depends on sums: {verdict.condition}")
     for rest in ground.rests.values():
-        if not _has_value(law, claim, places, rest, seconds):
+        if not _has_value(law, claim, labels, rest, seconds):
             return undecided(f"whether `{rest.full_sum}` has a value is not known")
-    return found
+    return verdict
 
 
 def _has_value(
-    law: Law, claim: Claim, places: Mapping[str, str], rest: Rest, seconds: float
+    law: Law, claim: Claim, labels: Mapping[str, str], rest: Rest, seconds: float
 ) -> bool:
     """Whether what is summed has a value at any label."""
     over = law.declarations.indices[rest.index].over
-    used = {*places.values()}
+    used = {*labels.values()}
     label = next(n for n in (rest.index, *(f"{rest.index}{k}" for k in range(9))) if n not in used)
-    ground = _ground(law, claim, {**places, label: label}, spare=False, more={label: over})
+    ground = _ground(law, claim, {**labels, label: label}, spare=False, more={label: over})
     body = ground(renamed(rest.body, {rest.index: label}), ground.rows)
     finite = replace(claim, claim=tree.Finite(body), conditions=())
     if check_claim(_law_of(law, ground, finite), finite, seconds=seconds).verdict != "proved":
         return False
     inner = [r for r in ground.rests.values() if r.name != rest.name and r.body != rest.body]
     deeper = [r for r in inner if print_formula(r.body) in print_formula(rest.body)]
-    return all(_has_value(law, claim, places, r, seconds) for r in deeper)
+    return all(_has_value(law, claim, labels, r, seconds) for r in deeper)
 
 
-def _moved(claim: tree.Claim) -> set[str]:
+def _differentiated_names(claim: tree.Claim) -> set[str]:
     """The names that a claim derives by."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in tree.walk(claim):
         if isinstance(node, tree.Derivative):
-            found |= set(map(str, node.wrt))
+            names |= set(map(str, node.wrt))
         elif isinstance(node, tree.TrendNode):
-            found |= {str(name) for name in (node.name, node.against) if name is not None}
+            names |= {str(name) for name in (node.name, node.against) if name is not None}
         elif isinstance(node, tree.LimitNode):
-            found |= {str(name) for name, _ in node.approaches}
-    return found
+            names |= {str(name) for name, _ in node.approaches}
+    return names
 
 
 # For as few labels as can be
 
 
-def _special(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) -> Verdict:
+def _special(law: Law, claim: Claim, labels: Mapping[str, str], seconds: float) -> Verdict:
     """The verdict for sets with as few labels as there can be."""
     try:
-        ground = _ground(law, claim, places, spare=True)
-        stated = claim_at(ground, claim, places)
+        ground = _ground(law, claim, labels, spare=True)
+        stated = claim_at(ground, claim, labels)
         if stated is None:
             return undecided("it speaks of what the law of one row does not have")
         return check_claim(_law_of(law, ground, stated), stated, seconds=seconds)
@@ -288,7 +296,7 @@ def _special(law: Law, claim: Claim, places: Mapping[str, str], seconds: float) 
 def _ground(
     law: Law,
     claim: Claim,
-    places: Mapping[str, str],
+    choice: Mapping[str, str],
     *,
     spare: bool,
     more: Mapping[str, str] | None = None,
@@ -296,44 +304,44 @@ def _ground(
     """The law at the labels of a claim; with `spare`, of sets that have no more than they must."""
     declared = law.declarations
     names = {**_names(declared, claim), **(more or {})}
-    labels: dict[str, tuple[str, ...]] = {}
+    instance_labels: dict[str, tuple[str, ...]] = {}
     for over in {s.over: None for s in declared.indices.values()}:
-        here = [places[name] for name, of in names.items() if of == over]
-        labels[over] = tuple(dict.fromkeys(here))
+        used = [choice[name] for name, of in names.items() if of == over]
+        instance_labels[over] = tuple(dict.fromkeys(used))
     lists = _listed(declared)
-    labels |= lists
+    instance_labels |= lists
     counts = {s.over: len(s.labels) for s in declared.indices.values() if s.labels}
     if spare:
-        for over, own in labels.items():
-            wanted = counts.get(over, FEWEST)
-            others = [f"other{k or ''}" for k in range(wanted)]
-            labels[over] = (*own, *others[: max(0, wanted - len(own))])
-    at = {index: places[index] for index in row_indices(declared)}
-    left = _left_out(declared, claim, places, labels) if spare else {}
-    is_open = () if spare else tuple(over for over in labels if over not in lists)
-    ground = Grounding(declared, Instance(labels, at, (), left, is_open))
+        for over, used_labels in instance_labels.items():
+            count = counts.get(over, MIN_LABELS)
+            others = [f"other{k or ''}" for k in range(count)]
+            instance_labels[over] = (*used_labels, *others[: max(0, count - len(used_labels))])
+    row_labels = {index: choice[index] for index in row_indices(declared)}
+    residual = _residual_labels(declared, claim, choice, instance_labels) if spare else {}
+    is_open = () if spare else tuple(over for over in instance_labels if over not in lists)
+    ground = Grounding(declared, Instance(instance_labels, row_labels, (), residual, is_open))
     assert declared.output.formula is not None
     ground(declared.output.formula, ground.rows)
     return ground
 
 
-def _left_out(
+def _residual_labels(
     declared: Declarations,
     claim: Claim,
-    places: Mapping[str, str],
+    choice: Mapping[str, str],
     labels: Mapping[str, tuple[str, ...]],
 ) -> dict[str, str]:
     """The label whose share is 1 minus the others: what falls as another rises, or the last."""
-    found = {}
+    residual = {}
     stated = claim.claim
     against = stated.against if isinstance(stated, tree.TrendNode) else None
     for symbol in declared.symbols.values():
         if symbol.kind == "variable" and symbol.simplex:
             label = labels[declared.indices[symbol.indices[-1]].over][-1]
             if isinstance(against, tree.Element) and against.name == symbol.name:
-                label = places.get(against.subscripts[-1], against.subscripts[-1])
-            found[symbol.name] = label
-    return found
+                label = choice.get(against.subscripts[-1], against.subscripts[-1])
+            residual[symbol.name] = label
+    return residual
 
 
 def _law_of(law: Law, ground: Grounding, claim: Claim) -> Law:

@@ -10,24 +10,24 @@ import sympy as sp
 
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.text import text
-from lawdsl.proof.box import Box
-from lawdsl.proof.branch_and_bound.subdivision import SYMBOLS, Covered, cover
-from lawdsl.proof.counterexample import Point, Wanted, certain_sign, find_point, shown_value
+from lawdsl.proof.box import Box, Relation
+from lawdsl.proof.branch_and_bound.subdivision import MAX_CUT_SYMBOLS, Coverage, cover
+from lawdsl.proof.counterexample import Point, WitnessQuery, certain_sign, find_point, value_text
 from lawdsl.proof.definedness import AnyDoubt
-from lawdsl.proof.goals import Goal
-from lawdsl.proof.signs.boundary import place_of_equality
+from lawdsl.proof.goals import SignGoal
+from lawdsl.proof.signs.boundary import equality_locus
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.conditions import condition_for
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.verdict import Needs, Verdict, proved, refuted, undecided
+from lawdsl.proof.verdict import Verdict, proved, refuted, undecided
 
-PIECES = 2000  # of boxes, that one look at a goal may take
-NOTES = 3  # lines of a proof between what is shown and what it rests on
+PIECES_PER_LOOK = 2000  # of boxes, that one look at a goal may take
+MAX_PROOF_NOTES = 3  # lines of a proof between what is shown and what it rests on
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """One way to look at a goal: `larger`, in independent symbols, on a box; `said` for the proof.
+class _GoalForm:
+    """One way to look at a goal: `larger`, in independent symbols, on a box; `values_text` for the proof.
 
     `valued`: with settings at their values, not only of their signs.
     """
@@ -36,33 +36,33 @@ class _Reading:
     larger: sp.Expr
     quantity: sp.Expr
     valued: bool = False
-    said: str | None = None
+    values_text: str | None = None
 
     def signs(self, *, pieces: int = 0, thorough: bool = True) -> Signs:
-        telling = sp.Mul.make_args(self.larger)
-        return Signs(self.box, telling, valued=self.valued, pieces=pieces, thorough=thorough)
+        explained = sp.Mul.make_args(self.larger)
+        return Signs(self.box, explained, valued=self.valued, pieces=pieces, thorough=thorough)
 
 
-class Search:
+class CounterexampleSearch:
     """The search for a point that contradicts a goal.
 
     Attributes:
-        found: the point, where all parts of the claim have values; None where there is none yet.
+        witness: the point, where all parts of the claim have values; None where there is none yet.
     """
 
-    def __init__(self, box: Box, goal: Goal, parts: Sequence[AnyDoubt]) -> None:
+    def __init__(self, box: Box, goal: SignGoal, parts: Sequence[AnyDoubt]) -> None:
         self.box, self.goal, self.parts = box, goal, parts
-        self.wanted = [Wanted(goal.larger, (-1, 0) if goal.strict else (-1,))]
+        self.queries = [WitnessQuery(goal.larger, (-1, 0) if goal.strict else (-1,))]
         self.rejected = False
-        self.found = find_point(box, self.wanted, accept=self._accepts)
+        self.witness = find_point(box, self.queries, accept=self._accepts)
 
-    def again(
+    def repeat(
         self, doubted: Sequence[AnyDoubt], near: Mapping[sp.Symbol, Fraction] | None = None
     ) -> None:
         """Search once more: only the parts that are in doubt need a certain value at the point."""
         self.parts = doubted
         if near is not None or self.rejected:
-            self.found = find_point(self.box, self.wanted, accept=self._accepts, near=near)
+            self.witness = find_point(self.box, self.queries, accept=self._accepts, near=near)
 
     def _accepts(self, point: Point) -> bool:
         accepted = all(part.holds(self.box, point) for part in self.parts)
@@ -71,13 +71,17 @@ class Search:
 
     def refuted(self) -> Verdict:
         """The verdict at the point, with the certain value of what the claim speaks of there."""
-        assert self.found is not None
-        value = shown_value(self.box, self.goal.quantity, self.found)
-        return refuted(self.found, f"{self.goal.shown} {value}")
+        assert self.witness is not None
+        value = value_text(self.box, self.goal.quantity, self.witness)
+        return refuted(self.witness, f"{self.goal.quantity_text} {value}")
 
 
 def compare(
-    box: Box, goal: Goal, doubted: Sequence[AnyDoubt], search: Search, seconds: float
+    box: Box,
+    goal: SignGoal,
+    doubted: Sequence[AnyDoubt],
+    search: CounterexampleSearch,
+    seconds: float,
 ) -> Verdict:
     """Find a point that contradicts it; else prove it, by rules or by numbers.
 
@@ -90,38 +94,38 @@ def compare(
         search: for a witness; its first points have been tried.
         seconds: the time for the whole; each attempt takes a part of it.
     """
-    readings = list(_readings(box, goal))
-    if readings[0].larger == 0 and goal.strict:
-        return replace(refuted({}, f"{goal.shown} is 0 everywhere"), never=True)
+    forms = list(_goal_forms(box, goal))
+    if forms[0].larger == 0 and goal.strict:
+        return replace(refuted({}, f"{goal.quantity_text} is 0 everywhere"), never=True)
     blame = None
-    if search.found is None:
-        search.again(doubted)
-    if search.found is None:
-        verdict, blame, near = _proof(goal, readings, seconds)
+    if search.witness is None:
+        search.repeat(doubted)
+    if search.witness is None:
+        verdict, blame, near = _proof(goal, forms, seconds)
         if verdict is not None:
             return verdict
         if near is not None:
-            search.again(doubted, near)
-    found = search.found
-    if found is not None and doubted:
-        return search.refuted()  # what else is said of it supposes that it has a value
-    if found is not None and certain_sign(box, goal.larger, found) == 0:
-        verdict = _inside(goal, readings, found, seconds / 4)
+            search.repeat(doubted, near)
+    point = search.witness
+    if point is not None and doubted:
+        return search.refuted()  # what else is values_text of it supposes that it has a value
+    if point is not None and certain_sign(box, goal.larger, point) == 0:
+        verdict = _inside(goal, forms, point, seconds / 4)
         if verdict is not None:
             return verdict
-    for reading in readings:
-        verdict = _under_condition(goal, reading, seconds / 4)
+    for form in forms:
+        verdict = _under_condition(goal, form, seconds / 4)
         if verdict is not None:
             return verdict
-    if found is not None:
-        return replace(search.refuted(), never=_never(goal, readings, seconds / 10))
+    if point is not None:
+        return replace(search.refuted(), never=_opposite_holds(goal, forms, seconds / 10))
     if goal.larger.has(sp.DiracDelta):
-        return undecided(f"{goal.shown} has no value at a kink")
-    return undecided(f"the sign of {text(blame or readings[0].larger)} is not known")
+        return undecided(f"{goal.quantity_text} has no value at a kink")
+    return undecided(f"the sign of {text(blame or forms[0].larger)} is not known")
 
 
 def _proof(
-    goal: Goal, readings: Sequence[_Reading], seconds: float
+    goal: SignGoal, forms: Sequence[_GoalForm], seconds: float
 ) -> tuple[Verdict | None, sp.Expr | None, Mapping[sp.Symbol, Fraction] | None]:
     """A proof; or what is to blame that there is none, and a point where the claim seems to fail.
 
@@ -129,83 +133,82 @@ def _proof(
     look at pieces; they get more time where numbers fail.
     """
     blame = near = None
-    numbers_help = len(readings[-1].larger.free_symbols - set(readings[-1].box.settings)) <= SYMBOLS
+    last = forms[-1]
+    varying = last.larger.free_symbols - set(last.box.settings)
+    numbers_help = len(varying) <= MAX_CUT_SYMBOLS
     rounds = (
-        (PIECES, False, 0.1),
+        (PIECES_PER_LOOK, False, 0.1),
         (0, True, 0.2),
-        (PIECES, True, 0.1),
-        (PIECES, True, 0.2 if numbers_help else 0.6),
+        (PIECES_PER_LOOK, True, 0.1),
+        (PIECES_PER_LOOK, True, 0.2 if numbers_help else 0.6),
     )
     for pieces, thorough, share in rounds:
-        for reading in readings:
-            signs = reading.signs(pieces=pieces, thorough=thorough)
-            if _holds(signs, reading.larger, goal.strict, share * seconds):
-                notes = list(dict.fromkeys(signs.notes))[:NOTES]
-                steps = [*_stated(goal, reading), *notes]
-                return proved(steps, reading.box.facts, signs.used()), None, None
+        for form in forms:
+            signs = form.signs(pieces=pieces, thorough=thorough)
+            if _holds(signs, form.larger, goal.strict, share * seconds):
+                notes = list(dict.fromkeys(signs.notes))[:MAX_PROOF_NOTES]
+                steps = [*_stated(goal, form), *notes]
+                return proved(steps, form.box.facts, signs.used()), None, None
             blame = blame or signs.blame
         if near is None and pieces and thorough:
-            last = readings[-1]
-            covered = _covered(last, 0.4 * seconds)
-            if covered.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):
-                step = f"its sign is certain on each of {covered.pieces} pieces of the domain"
+            coverage = _coverage(last, 0.4 * seconds)
+            if coverage.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):
+                step = f"its sign is certain on each of {coverage.pieces} pieces of the domain"
                 used = last.larger.free_symbols
                 return proved([*_stated(goal, last), step], last.box.facts, used), None, None
-            near = covered.point
+            near = coverage.point
         if near is not None:
             break
     return None, blame, near
 
 
 def _inside(
-    goal: Goal, readings: Sequence[_Reading], found: Point, seconds: float
+    goal: SignGoal, forms: Sequence[_GoalForm], point: Point, seconds: float
 ) -> Verdict | None:
     """The verdict on what is 0 at a point, if it is positive but for a face of the domain."""
-    for reading in readings:
+    for form in forms:
         signs: list[Signs] = []
 
-        def proves(box: Box, reading: _Reading = reading, signs: list[Signs] = signs) -> bool:
-            signs.append(replace(reading, box=box).signs(pieces=PIECES))
-            return _holds(signs[-1], reading.larger, True, seconds)
+        def proves(box: Box, form: _GoalForm = form, signs: list[Signs] = signs) -> bool:
+            signs.append(replace(form, box=box).signs(pieces=PIECES_PER_LOOK))
+            return _holds(signs[-1], form.larger, True, seconds)
 
-        place = place_of_equality(reading.box, reading.larger, found, proves)
-        if place is not None:
-            steps = [*_stated(goal, reading), *signs[-1].notes[:NOTES]]
-            verdict = proved(steps, reading.box.facts, signs[-1].used())
-            return replace(verdict, verdict="inside", face=place)
+        locus = equality_locus(form.box, form.larger, point, proves)
+        if locus is not None:
+            steps = [*_stated(goal, form), *signs[-1].notes[:MAX_PROOF_NOTES]]
+            verdict = proved(steps, form.box.facts, signs[-1].used())
+            return replace(verdict, verdict="inside", face=locus)
     return None
 
 
-def _never(goal: Goal, readings: Sequence[_Reading], seconds: float) -> bool:
+def _opposite_holds(goal: SignGoal, forms: Sequence[_GoalForm], seconds: float) -> bool:
     """Whether the opposite of a claim is proved: it holds nowhere."""
     opposite = replace(goal, larger=-goal.larger, strict=not goal.strict)
-    return any(
-        _holds(reading.signs(), -reading.larger, opposite.strict, seconds) for reading in readings
-    )
+    return any(_holds(form.signs(), -form.larger, opposite.strict, seconds) for form in forms)
 
 
-def _readings(box: Box, goal: Goal) -> Iterator[_Reading]:
+def _goal_forms(box: Box, goal: SignGoal) -> Iterator[_GoalForm]:
     """The most general first: lets as symbols, lets written out, settings at their values."""
     larger, quantity = goal.larger, goal.quantity
-    yield _Reading(box, box.independent(larger), quantity)
+    yield _GoalForm(box, box.independent(larger), quantity)
     written = box.without_lets(larger)
     if written != larger:
         larger, quantity = written, box.without_lets(quantity)
-        yield _Reading(box, box.independent(larger), quantity)
-    within = larger.free_symbols | box.fixed()
-    if within & set(box.settings):
-        used = [(s, float(v)) for s, v in box.settings.items() if s in within]
+        yield _GoalForm(box, box.independent(larger), quantity)
+    relevant = larger.free_symbols | box.fixed()
+    if relevant & set(box.settings):
+        used = [(s, float(v)) for s, v in box.settings.items() if s in relevant]
         values = ", ".join(f"{s} = {v:g}" for s, v in used)
-        yield _Reading(box, box.independent(larger), quantity, True, f"with {values}")
+        yield _GoalForm(box, box.independent(larger), quantity, True, f"with {values}")
 
 
-def _covered(reading: _Reading, seconds: float) -> Covered:
+def _coverage(form: _GoalForm, seconds: float) -> Coverage:
     """The goal piece by piece; nothing is known where it takes too long."""
     try:
         with time_limit(seconds):
-            return cover(reading.box, reading.larger)
+            return cover(form.box, form.larger)
     except OutOfTime:
-        return Covered(Sign.REAL, 0)
+        return Coverage(Sign.REAL, 0)
 
 
 def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
@@ -217,41 +220,43 @@ def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
         return False
 
 
-def _under_condition(goal: Goal, reading: _Reading, seconds: float) -> Verdict | None:
+def _under_condition(goal: SignGoal, form: _GoalForm, seconds: float) -> Verdict | None:
     """Conditional, where some admissible parameters satisfy the condition; proved, where all do."""
-    if not reading.box.parameters & reading.larger.free_symbols:
+    if not form.box.parameters & form.larger.free_symbols:
         return None
-    signs = reading.signs()
+    signs = form.signs()
     try:
         with time_limit(seconds):
-            found = condition_for(signs, reading.larger, goal.strict)
+            condition = condition_for(signs, form.larger, goal.strict)
     except OutOfTime:
         return None
-    if found is None:
+    if condition is None:
         return None
-    steps = [*_stated(goal, reading), *found.steps]
-    if _holds(signs, found.positive, found.strict, seconds):
-        return proved([*steps, f"{found.shown} is always true"], reading.box.facts, signs.used())
-    if not found.positive.free_symbols - set(reading.box.settings):
+    steps = [*_stated(goal, form), *condition.steps]
+    if _holds(signs, condition.positive, condition.strict, seconds):
+        return proved(
+            [*steps, f"{condition.inequality} is always true"], form.box.facts, signs.used()
+        )
+    if not condition.positive.free_symbols - set(form.box.settings):
         return None  # settings have their values: there is nothing to choose
-    if find_point(reading.box, [Wanted(found.positive, (1,))]) is None:
+    if find_point(form.box, [WitnessQuery(condition.positive, (1,))]) is None:
         return None
-    needs = Needs(reading.box.declared(found.positive), found.strict)
+    needs = Relation(form.box.declared(condition.positive), condition.strict)
     return Verdict(
         "",
         "conditional",
         proof=tuple(steps),
-        condition=found.shown,
-        exact=found.exact,
+        condition=condition.inequality,
+        exact=condition.exact,
         needs=needs,
     )
 
 
-def _stated(goal: Goal, reading: _Reading) -> list[str]:
+def _stated(goal: SignGoal, form: _GoalForm) -> list[str]:
     """The quantity as it is looked at, and what its symbols stand for."""
-    lines = [f"{goal.shown} = {text(reading.quantity)}"]
-    slack = reading.box.slack
-    coupled = [s for s in sorted(reading.quantity.free_symbols, key=str) if s in slack]
+    lines = [f"{goal.quantity_text} = {text(form.quantity)}"]
+    slack = form.box.slack
+    coupled = [s for s in sorted(form.quantity.free_symbols, key=str) if s in slack]
     if coupled:
         lines.append("write " + ", ".join(f"{s} = {text(slack[s])}" for s in coupled))
-    return lines + ([reading.said] if reading.said else [])
+    return lines + ([form.values_text] if form.values_text else [])

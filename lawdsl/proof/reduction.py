@@ -19,25 +19,25 @@ from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
-from lawdsl.proof.counterexample import Point, Wanted, find_point
+from lawdsl.proof.counterexample import Point, WitnessQuery, find_point
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign
 
-MATCHES = 5000  # parts of two formulas that are compared with each other
-MARGIN = 1e-9  # below which a float64 value may be nothing but rounding
+MAX_PATTERN_MATCHES = 5000  # parts of two formulas that are compared with each other
+ROUNDING_MARGIN = 1e-9  # below which a float64 value may be nothing but rounding
 
 Values = dict[sp.Symbol, sp.Expr]
 Powers = tuple[tuple[sp.Expr, sp.Expr], ...]
 
 
 @dataclass(frozen=True)
-class Choice:
+class ParameterAssignment:
     """The target's parameters in terms of the law's."""
 
     values: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
-    def shown(self) -> str:
+    def text(self) -> str:
         """Those that are not just called the same: E = E + F/K0^mu."""
         changed = [f"{s} = {text(v)}" for s, v in self.values if text(v) != s.name]
         return ", ".join(changed) or "the same parameters"
@@ -52,7 +52,7 @@ class _Term:
     variables: frozenset[sp.Symbol]
 
 
-def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> Choice | str:
+def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> ParameterAssignment | str:
     """The parameters of the target that give e, or the part that fits no term of it.
 
     Args:
@@ -66,24 +66,24 @@ def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> Choice | str:
     parameters = {q.symbol for q in target.parameters}
     guess = _as_written(shape, e, parameters, frozenset(v.symbol for v in law.variables))
     if guess is not None:
-        chosen = _admitted(signs, e, shape, law, target, guess)
-        if isinstance(chosen, Choice):
-            return chosen
-    own, theirs = _terms(signs, e, shared), _terms(signs, shape, shared)
-    if isinstance(own, str) or isinstance(theirs, str):
-        return own if isinstance(own, str) else f"{target.name} is no sum of powers"
+        assignment = _admissible_assignment(signs, e, shape, law, target, guess)
+        if isinstance(assignment, ParameterAssignment):
+            return assignment
+    law_terms, target_terms = _terms(signs, e, shared), _terms(signs, shape, shared)
+    if isinstance(law_terms, str) or isinstance(target_terms, str):
+        return law_terms if isinstance(law_terms, str) else f"{target.name} is no sum of powers"
     values: Values = {}
-    for term in theirs:
-        same = [t for t in own if t.variables == term.variables]
-        given = same[0] if len(same) == 1 else _Term(sp.S.Zero, term.powers, term.variables)
-        if len(same) > 1 or not _match(term, given, parameters, values):
+    for term in target_terms:
+        same = [t for t in law_terms if t.variables == term.variables]
+        law_term = same[0] if len(same) == 1 else _Term(sp.S.Zero, term.powers, term.variables)
+        if len(same) > 1 or not _match(term, law_term, parameters, values):
             return f"the term {text(term.coefficient)} of {target.name}"
-    return _admitted(signs, e, shape, law, target, values)
+    return _admissible_assignment(signs, e, shape, law, target, values)
 
 
-def _admitted(
+def _admissible_assignment(
     signs: Signs, e: sp.Expr, shape: sp.Expr, law: Law, target: Law, values: Values
-) -> Choice | str:
+) -> ParameterAssignment | str:
     """The choice, if the target has these values of its parameters, and they give the law."""
     for q in target.parameters:
         if q.symbol not in values:
@@ -99,7 +99,7 @@ def _admitted(
                 return f"whether {text(value)} {bound.relation} {bound.text} is not known"
     if not _vanishes(signs, shape.xreplace(values) - e):
         return text(e)
-    return Choice(tuple((q.symbol, values[q.symbol]) for q in target.parameters))
+    return ParameterAssignment(tuple((q.symbol, values[q.symbol]) for q in target.parameters))
 
 
 def _as_written(
@@ -109,66 +109,68 @@ def _as_written(
 
     Only a guess: whoever asks puts them in and compares.
     """
-    tried = 0
+    comparisons = 0
 
-    def matched(pattern: sp.Expr, given: sp.Expr, values: Values) -> Iterator[Values]:
-        nonlocal tried
-        tried += 1
-        if tried > MATCHES:
+    def matched(pattern: sp.Expr, instance: sp.Expr, values: Values) -> Iterator[Values]:
+        nonlocal comparisons
+        comparisons += 1
+        if comparisons > MAX_PATTERN_MATCHES:
             return
         if pattern in parameters:
             if pattern in values:
-                yield from [values] if values[pattern] == given else []
-            elif not given.free_symbols & variables:
-                yield {**values, pattern: given}
+                yield from [values] if values[pattern] == instance else []
+            elif not instance.free_symbols & variables:
+                yield {**values, pattern: instance}
             return
         if not pattern.free_symbols & parameters:
-            yield from [values] if pattern == given else []
+            yield from [values] if pattern == instance else []
             return
-        left = [s for s in pattern.free_symbols & parameters if s not in values]
-        share = sp.cancel(pattern.xreplace(values) / left[0]) if len(left) == 1 else None
+        free = [s for s in pattern.free_symbols & parameters if s not in values]
+        share = sp.cancel(pattern.xreplace(values) / free[0]) if len(free) == 1 else None
         if share is not None and not share.free_symbols & parameters:  # a known multiple of one
-            yield from matched(left[0], given / share, values)
-        elif pattern.is_Pow and given.is_Pow:
-            yield from together(pattern.args[::-1], given.args[::-1], values)
-        elif pattern.func == given.func and len(pattern.args) == len(given.args):
-            orders = [given.args]
+            yield from matched(free[0], instance / share, values)
+        elif pattern.is_Pow and instance.is_Pow:
+            yield from all_matched(pattern.args[::-1], instance.args[::-1], values)
+        elif pattern.func == instance.func and len(pattern.args) == len(instance.args):
+            orders = [instance.args]
             if pattern.is_Add or pattern.is_Mul:
-                orders = list(permutations(given.args)) if len(given.args) <= 4 else orders
+                orders = list(permutations(instance.args)) if len(instance.args) <= 4 else orders
             for order in orders:
-                yield from together(pattern.args, order, values)
+                yield from all_matched(pattern.args, order, values)
 
-    def together(
-        patterns: Sequence[sp.Expr], given: Sequence[sp.Expr], values: Values
+    def all_matched(
+        patterns: Sequence[sp.Expr], instance: Sequence[sp.Expr], values: Values
     ) -> Iterator[Values]:
         if not patterns:
             yield values
             return
-        for first in matched(patterns[0], given[0], values):
-            yield from together(patterns[1:], given[1:], first)
+        for first in matched(patterns[0], instance[0], values):
+            yield from all_matched(patterns[1:], instance[1:], first)
 
     return next(matched(shape, e, {}), None)
 
 
 def _in_symbols_of(law: Law, target: Law, e: sp.Expr) -> sp.Expr:
     """An expression of the target with the law's variables, and settings where they agree."""
-    ours = {q.name: q for q in law.settings}
-    places = {q.symbol: law.symbols[q.name] for q in target.variables if q.name in law.symbols}
+    law_settings = {q.name: q for q in law.settings}
+    substitution = {
+        q.symbol: law.symbols[q.name] for q in target.variables if q.name in law.symbols
+    }
     for q in target.settings:
-        if q.name in ours and ours[q.name].value == q.value:
-            places[q.symbol] = ours[q.name].symbol
+        if q.name in law_settings and law_settings[q.name].value == q.value:
+            substitution[q.symbol] = law_settings[q.name].symbol
         elif q.value is not None:
-            places[q.symbol] = sp.Rational(repr(q.value))
-    return e.xreplace(places)
+            substitution[q.symbol] = sp.Rational(repr(q.value))
+    return e.xreplace(substitution)
 
 
 def _terms(signs: Signs, e: sp.Expr, shared: frozenset[sp.Symbol]) -> list[_Term] | str:
     """A sum as terms by their powers of the shared variables; the part that is no such power."""
-    found = expanded(signs, e)
-    if found is None or found[0] != 1:
-        return text(e if found is None else found[0])
+    product_form = expanded(signs, e)
+    if product_form is None or product_form[0] != 1:
+        return text(e if product_form is None else product_form[0])
     collected: dict[Powers, list[sp.Expr]] = {}
-    for monomial in found[1]:
+    for monomial in product_form[1]:
         coefficient, varying = [], []
         for base, exponent in powers(monomial):
             if _variables((base, exponent), shared):
@@ -188,61 +190,69 @@ def _variables(power: tuple[sp.Expr, sp.Expr], shared: frozenset[sp.Symbol]) -> 
     return (base.free_symbols | exponent.free_symbols) & shared
 
 
-def _match(wanted: _Term, given: _Term, parameters: set[sp.Symbol], values: Values) -> bool:
+def _match(pattern: _Term, term: _Term, parameters: set[sp.Symbol], values: Values) -> bool:
     """Read off the parameters with which one term is the other."""
-    if len(wanted.powers) != len(given.powers):
+    if len(pattern.powers) != len(term.powers):
         return False
-    pairs = [(wanted.coefficient, given.coefficient)]
-    for (base, exponent), (own_base, own_exponent) in zip(wanted.powers, given.powers, strict=True):
-        pairs += [(base, own_base), (exponent, own_exponent)]
+    pairs = [(pattern.coefficient, term.coefficient)]
+    for (base, exponent), (term_base, term_exponent) in zip(
+        pattern.powers, term.powers, strict=True
+    ):
+        pairs += [(base, term_base), (exponent, term_exponent)]
     return all(_solve(one, other, parameters, values) for one, other in pairs)
 
 
-def _solve(wanted: sp.Expr, given: sp.Expr, parameters: set[sp.Symbol], values: Values) -> bool:
+def _solve(
+    pattern: sp.Expr, expression: sp.Expr, parameters: set[sp.Symbol], values: Values
+) -> bool:
     """wanted = given, where one parameter not yet known may stand as a term: p, -p, r + p."""
-    unknown = [s for s in wanted.free_symbols & parameters if s not in values]
+    unknown = [s for s in pattern.free_symbols & parameters if s not in values]
     if not unknown:
-        return bool(sp.expand_mul(wanted.xreplace(values) - given) == 0)
-    sign = wanted.coeff(unknown[0])
+        return bool(sp.expand_mul(pattern.xreplace(values) - expression) == 0)
+    sign = pattern.coeff(unknown[0])
     if len(unknown) > 1 or sign not in (1, -1):
         return False
-    rest = wanted - sign * unknown[0]
-    values[unknown[0]] = sp.expand_mul(sign * (given - rest.xreplace(values)))
+    rest = pattern - sign * unknown[0]
+    values[unknown[0]] = sp.expand_mul(sign * (expression - rest.xreplace(values)))
     return unknown[0] not in rest.free_symbols
 
 
 def _vanishes(signs: Signs, e: sp.Expr) -> bool:
-    found = expanded(signs, e)
-    return found is not None and not found[1]
+    product_form = expanded(signs, e)
+    return product_form is not None and not product_form[1]
 
 
-def never(box: Box, e: sp.Expr, law: Law, target: Law) -> tuple[Point, str] | None:
+def structural_counterexample(
+    box: Box, e: sp.Expr, law: Law, target: Law
+) -> tuple[Point, str] | None:
     """A verified point that no member of the target explains, and the property it breaks."""
     shared = [law.symbols[q.name] for q in target.variables if q.name in law.symbols]
-    theirs = _terms(Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared))
+    target_terms = _terms(
+        Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared)
+    )
     others = [q.symbol for q in law.variables if q.symbol not in shared]
-    found = [
+    properties = [
         (derivative(e, z), f"it changes with {z}, which the target does not know") for z in others
     ]
-    if not isinstance(theirs, str) and _sums_of_single_powers(theirs):
-        found += _properties(e, shared)
-    for property_, shown in found:
+    if not isinstance(target_terms, str) and _sums_of_single_powers(target_terms):
+        properties += _properties(e, shared)
+    for property_, description in properties:
         if property_ == 0:
             continue
-        point = find_point(box, [Wanted(property_, (-1, 1), MARGIN)])
+        point = find_point(box, [WitnessQuery(property_, (-1, 1), ROUNDING_MARGIN)])
         if point is not None:
-            return point, shown
+            return point, description
     return None
 
 
 def _sums_of_single_powers(terms: list[_Term]) -> bool:
     """Whether it is a constant and for each variable x at most one c·x^a."""
     counts = Counter(s for term in terms for s in term.variables)
-    plain = all(
+    are_powers = all(
         b.is_Symbol and not x.free_symbols & t.variables for t in terms for b, x in t.powers
     )
-    once = all(count == 1 for count in counts.values())
-    return plain and once and all(len(t.powers) < 2 for t in terms)
+    distinct = all(count == 1 for count in counts.values())
+    return are_powers and distinct and all(len(t.powers) < 2 for t in terms)
 
 
 def _properties(e: sp.Expr, variables: list[sp.Symbol]) -> Iterator[tuple[sp.Expr, str]]:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.proof.box import Box, End
+from lawdsl.proof.box import Box, Endpoint
 
-ROUND = (1, 2, 0.5, 3, 0.1, 10, 0.25, 5, 0.01, 100)
+ROUND_NUMBERS = (1, 2, 0.5, 3, 0.1, 10, 0.25, 5, 0.01, 100)
 
 Column = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ Column = NDArray[np.float64]
 def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
     """Small fractions, and the closed ends of the range: the first ones most often."""
     low, low_closed, high, high_closed = _ends(box, symbol)
-    choices = [*map(float, ROUND), *map(float, box.settings.values())]
+    choices = [*map(float, ROUND_NUMBERS), *map(float, box.settings.values())]
     if low is None:
         choices += [0.0, *(-x for x in choices)]
     elif low != 0:
@@ -26,12 +26,12 @@ def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int
     if high is not None:
         choices += [high - x for x in choices]
     inside = [x for x in choices if (low is None or x > low) and (high is None or x < high)]
-    closed = [x for x, there in ((low, low_closed), (high, high_closed)) if there]
-    found = [x for x in (*closed, *inside) if x is not None]
-    if not found:
+    closed = [x for x, is_closed in ((low, low_closed), (high, high_closed)) if is_closed]
+    values = [x for x in (*closed, *inside) if x is not None]
+    if not values:
         return draw_wide(box, symbol, rng, count)
-    weights = 1 / (1 + np.arange(len(found)) / 3)
-    return rng.choice(found, size=count, p=weights / weights.sum())
+    weights = 1 / (1 + np.arange(len(values)) / 3)
+    return rng.choice(values, size=count, p=weights / weights.sum())
 
 
 def draw_wide(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
@@ -56,15 +56,17 @@ def _ends(box: Box, symbol: sp.Symbol) -> tuple[float | None, bool, float | None
     if symbol in box.settings:
         value = float(box.settings[symbol])
         return value, True, value, True
-    found = box.range(symbol)
-    return *_end(box, found.lower), *_end(box, found.upper)
+    domain = box.range(symbol)
+    return *_end(box, domain.lower), *_end(box, domain.upper)
 
 
-def _end(box: Box, end: End | None) -> tuple[float | None, bool]:
+def _end(box: Box, end: Endpoint | None) -> tuple[float | None, bool]:
     if end is None:
         return None, False
-    known = sorted(end.at.free_symbols, key=str)
-    if not set(known) <= set(box.settings):
+    symbols = sorted(end.value.free_symbols, key=str)
+    if not set(symbols) <= set(box.settings):
         return None, False
-    value = evaluate(compile_tape([end.at], known), [float(box.settings[s]) for s in known])[0]
+    value = evaluate(compile_tape([end.value], symbols), [float(box.settings[s]) for s in symbols])[
+        0
+    ]
     return (float(value), end.closed) if np.isfinite(value) else (None, False)

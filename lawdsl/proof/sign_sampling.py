@@ -15,11 +15,11 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof.box import Box
 from lawdsl.proof.sampling import Column, draw_wide
 
-NOISE = 1e-9  # of the terms' sum, below which a float64 difference says nothing
-POINTS = 48
+SAMPLE_RTOL = 1e-9  # of the terms' sum, below which a float64 difference says nothing
+SAMPLE_POINTS = 48
 
 
-class Glance:
+class SignSampler:
     """Random points of one box, the same for every sum that is looked at."""
 
     def __init__(self, box: Box) -> None:
@@ -32,7 +32,7 @@ class Glance:
         for s in inputs:
             if s not in self._columns:
                 rng = np.random.default_rng(zlib.crc32(s.name.encode()))
-                self._columns[s] = draw_wide(self.box, s, rng, POINTS)
+                self._columns[s] = draw_wide(self.box, s, rng, SAMPLE_POINTS)
         try:
             tape = compile_tape([e, *e.args], inputs)
         except LawdslError:
@@ -40,8 +40,8 @@ class Glance:
         value, *terms = evaluate(tape, [self._columns[s] for s in inputs])
         with np.errstate(all="ignore"):
             share = np.nan_to_num(value / sum(np.abs(term) for term in terms))
-        places = int(np.argmin(share)), int(np.argmax(share))
-        if not share[places[0]] < -NOISE or not share[places[1]] > NOISE:
+        extremes = int(np.argmin(share)), int(np.argmax(share))
+        if not share[extremes[0]] < -SAMPLE_RTOL or not share[extremes[1]] > SAMPLE_RTOL:
             return False
-        points = [[Fraction(float(self._columns[s][i])) for s in inputs] for i in places]
+        points = [[Fraction(float(self._columns[s][i])) for s in inputs] for i in extremes]
         return [interval_sign(tape, point) for point in points] == [-1, 1]

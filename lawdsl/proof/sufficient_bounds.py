@@ -14,10 +14,10 @@ from lawdsl.law.text import text
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 
-TRIED = 8
+MAX_BOUND_CHOICES = 8
 
 
-def remedies(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterator[Law]:
+def sufficient_bounds(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterator[Law]:
     """Laws with bounds from which `positive > 0` (not strict: `>= 0`) follows.
 
     Args:
@@ -31,7 +31,7 @@ def remedies(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterato
     tried = 0
     for bounds in _choices(law, signs, positive, unknown, strict):
         tried += 1
-        if tried > TRIED:
+        if tried > MAX_BOUND_CHOICES:
             return
         changed = law
         try:

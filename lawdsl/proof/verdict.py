@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
 
-LINES = 5  # of a proof
+if TYPE_CHECKING:
+    from lawdsl.proof.box import Relation as Needs  # the name in the public signature of Verdict
 
-
-@dataclass(frozen=True)
-class Needs:
-    """A condition as mathematics: `positive > 0` (not strict: `>= 0`), in a law's quantities."""
-
-    positive: sp.Expr
-    strict: bool
+MAX_PROOF_LINES = 5  # of a proof
 
 
 @dataclass(frozen=True)
@@ -138,11 +133,11 @@ def proved(
     steps: Iterable[str], facts: Mapping[sp.Symbol, str], used: Iterable[sp.Symbol]
 ) -> Verdict:
     """A proof by steps, its last line being the facts that it rests on, in the law's order."""
-    lines, wanted = tuple(steps), set(used)
-    because = dict.fromkeys(fact for symbol, fact in facts.items() if symbol in wanted)
+    lines, used_symbols = tuple(steps), set(used)
+    because = dict.fromkeys(fact for symbol, fact in facts.items() if symbol in used_symbols)
     if because:
-        lines = (*lines[: LINES - 1], "because " + ", ".join(because))
-    return Verdict("", "proved", proof=lines[:LINES])
+        lines = (*lines[: MAX_PROOF_LINES - 1], "because " + ", ".join(because))
+    return Verdict("", "proved", proof=lines[:MAX_PROOF_LINES])
 
 
 def refuted(point: Mapping[sp.Symbol, Fraction], value: str) -> Verdict:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lawdsl.core.diagnostics import SHOWN, Diagnostic, printable, render
+from lawdsl.core.diagnostics import MAX_SHOWN_DIAGNOSTICS, Diagnostic, printable, render
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -58,15 +58,15 @@ def say(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics to standard error, the first of them in full, the rest counted."""
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
     found = list(diagnostics)
-    for diagnostic in found[:SHOWN]:
+    for diagnostic in found[:MAX_SHOWN_DIAGNOSTICS]:
         head, _, rest = render(diagnostic).partition("\n")
         label, _, message = head.partition(":")
         line = Text(label, style=STYLES.get(diagnostic.severity, "")) + Text(":" + message)
         err.print(line)
         if rest:
             err.print(Text(rest))
-    if len(found) > SHOWN:
-        err.print(f"… and {len(found) - SHOWN} more")
+    if len(found) > MAX_SHOWN_DIAGNOSTICS:
+        err.print(f"… and {len(found) - MAX_SHOWN_DIAGNOSTICS} more")
 
 
 def number(value: float) -> str:

@@ -51,7 +51,7 @@ from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.proof import check_claim
 from lawdsl.proof.box import Box
-from lawdsl.proof.counterexample import Wanted, find_point
+from lawdsl.proof.counterexample import WitnessQuery, find_point
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import goal_of
 from lawdsl.proof.signs.calculus import Signs
@@ -109,7 +109,7 @@ class Problem:
         """Of its range; None for an infinite one."""
         found = self.box.range(symbol)
         low, high = found.lower, found.upper
-        return low and low.at.xreplace(self.numbers), high and high.at.xreplace(self.numbers)
+        return low and low.value.xreplace(self.numbers), high and high.value.xreplace(self.numbers)
 
 
 def problem_of(case: Case) -> Problem:
@@ -148,7 +148,7 @@ def boxes_alone(problem: Problem) -> Answer:
 
 
 def search_alone(problem: Problem) -> Answer:
-    wanted = Wanted(problem.declared, (-1, 0) if problem.strict else (-1,))
+    wanted = WitnessQuery(problem.declared, (-1, 0) if problem.strict else (-1,))
     with time_limit(SECONDS):
         found = find_point(problem.box, [wanted])
     return None if found is None else REFUTED

@@ -16,37 +16,39 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.law.algebra import derivative, merge_powers
 
-NEAR = 1e-6  # relative distance at which a number is tried in place of one that was searched for
-STEPS = 80  # of bisection
-DENOMINATOR = 1000
-LARGEST = 1e12
+CANDIDATE_RTOL = (
+    1e-6  # relative distance at which a number is tried in place of one that was searched for
+)
+BISECTION_STEPS = 80  # of bisection
+MAX_CANDIDATE_DENOMINATOR = 1000
+MAX_END_MAGNITUDE = 1e12
 
 
-def touching_point(
-    e: sp.Expr, s: sp.Symbol, within: tuple[float, float], settings: Mapping[sp.Symbol, Fraction]
+def double_root(
+    e: sp.Expr, s: sp.Symbol, bounds: tuple[float, float], settings: Mapping[sp.Symbol, Fraction]
 ) -> sp.Expr | None:
     """A place in a piece at which an expression and its slope are exactly 0, or None.
 
     Args:
         e: an expression in one symbol and settings.
         s: the symbol.
-        within: the piece.
+        bounds: the piece.
         settings: their values.
     """
     slope = derivative(e, s)
-    root = _root(slope, s, within, settings)
+    root = _root(slope, s, bounds, settings)
     if root is None:
         return None
-    for place in _candidates(e, root, settings):
-        if all(_vanishes(part, s, place) for part in (e, slope)):
-            return place
+    for candidate in _candidates(e, root, settings):
+        if all(_vanishes(part, s, candidate) for part in (e, slope)):
+            return candidate
     return None
 
 
 def _root(
     slope: sp.Expr,
     s: sp.Symbol,
-    within: tuple[float, float],
+    bounds: tuple[float, float],
     settings: Mapping[sp.Symbol, Fraction],
 ) -> float | None:
     """Where the slope turns from negative to positive, in float64."""
@@ -57,17 +59,17 @@ def _root(
         return None
     rest = [float(settings[x]) for x in inputs[1:]]
 
-    def at(x: float) -> float:
+    def slope_at(x: float) -> float:
         return float(evaluate(tape, [x, *rest])[0])
 
-    low, high = within
-    if not (abs(low) < LARGEST and abs(high) < LARGEST):
+    low, high = bounds
+    if not (abs(low) < MAX_END_MAGNITUDE and abs(high) < MAX_END_MAGNITUDE):
         return None
-    if not (at(low) <= 0 <= at(high)):
+    if not (slope_at(low) <= 0 <= slope_at(high)):
         return None
-    for _ in range(STEPS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if at(middle) < 0 else (low, middle)
+        low, high = (middle, high) if slope_at(middle) < 0 else (low, middle)
     return (low + high) / 2
 
 
@@ -75,15 +77,15 @@ def _candidates(
     e: sp.Expr, root: float, settings: Mapping[sp.Symbol, Fraction]
 ) -> Iterator[sp.Expr]:
     """Numbers and settings of the expression, short fractions and powers of e that are near."""
-    own = [*e.atoms(sp.Number), *(e.free_symbols & set(settings))]
+    constants = [*e.atoms(sp.Number), *(e.free_symbols & set(settings))]
     powers = [sp.exp(sp.Rational(k, 2)) for k in range(-6, 7)]
-    short = Fraction(root).limit_denominator(DENOMINATOR)
-    for place in (sp.Rational(short.numerator, short.denominator), *own, *powers):
-        value = float(settings[place]) if place in settings else float(place)
-        if abs(value - root) <= NEAR * max(abs(root), NEAR):
-            yield place
+    short = Fraction(root).limit_denominator(MAX_CANDIDATE_DENOMINATOR)
+    for candidate in (sp.Rational(short.numerator, short.denominator), *constants, *powers):
+        value = float(settings[candidate]) if candidate in settings else float(candidate)
+        if abs(value - root) <= CANDIDATE_RTOL * max(abs(root), CANDIDATE_RTOL):
+            yield candidate
 
 
-def _vanishes(e: sp.Expr, s: sp.Symbol, place: sp.Expr) -> bool:
-    value = merge_powers(e.xreplace({s: place}))
+def _vanishes(e: sp.Expr, s: sp.Symbol, point: sp.Expr) -> bool:
+    value = merge_powers(e.xreplace({s: point}))
     return bool(value == 0 or sp.expand(value) == 0)

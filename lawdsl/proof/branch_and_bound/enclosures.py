@@ -10,24 +10,24 @@ import sympy as sp
 
 from lawdsl.compiling.intervals import Interval, add, multiply
 from lawdsl.law.algebra import merge_powers
-from lawdsl.proof.branch_and_bound.log_enclosures import View
+from lawdsl.proof.branch_and_bound.log_enclosures import LogEnclosure
 from lawdsl.proof.branch_and_bound.products import (
-    ANYTHING,
-    UNIT,
+    REAL_LINE,
+    UNIT_INTERVAL,
     Enclosure,
-    Parts,
+    Factors,
     Piece,
-    Product,
+    PowerProduct,
     negative,
 )
 from lawdsl.proof.signs.monomials import expanded, merged
 from lawdsl.proof.signs.sign import Sign
 
-TERMS = 60  # of a sum that is divided by one of them
+MAX_DIVIDED_TERMS = 60  # of a sum that is divided by one of them
 
 
 @dataclass(frozen=True)
-class Term:
+class SignedTerm:
     """sign·size·rest: a product of parts that are not negative, and what has no plain sign.
 
     Where the rest has a sign on a piece, the term is `whole`, with the modulus of the rest as a
@@ -35,106 +35,106 @@ class Term:
     """
 
     sign: Sign
-    size: Product
+    size: PowerProduct
     vanishes: bool
     rest: Enclosure | None = None
-    whole: Product | None = None
+    with_rest: PowerProduct | None = None
 
 
 class EnclosedSum:
     """An expression whose sign is wanted on many pieces."""
 
-    def __init__(self, parts: Parts, e: sp.Expr) -> None:
-        self.parts, self.e = parts, e
-        self.whole = Enclosure(parts.box, e)
+    def __init__(self, factors: Factors, e: sp.Expr) -> None:
+        self.factors, self.e = factors, e
+        self.enclosure = Enclosure(factors.box, e)
 
-    def sign(self, view: View, *, wanted: Sign = Sign.REAL) -> Sign:
+    def sign(self, logs: LogEnclosure, *, expected: Sign = Sign.REAL) -> Sign:
         """The possible signs on a piece; REAL too where it does not seem to be the wanted one."""
-        value = self.whole.on(view.piece, bounded=view.outside)
-        found = Sign.REAL if value is None else sign_within(value)
-        if view.outside:
-            return found
-        for terms in (self.terms, self.multiplied_out) if found == Sign.REAL else ():
-            if 1 < len(terms) <= TERMS:
-                found = _divided(view, [_here(term, view.piece) for term in terms], wanted)
-            if found != Sign.REAL:
+        value = self.enclosure.on(logs.piece, bounded=logs.outside)
+        sign = Sign.REAL if value is None else sign_within(value)
+        if logs.outside:
+            return sign
+        for terms in (self.terms, self.multiplied_out) if sign == Sign.REAL else ():
+            if 1 < len(terms) <= MAX_DIVIDED_TERMS:
+                sign = _divided(logs, [_on_piece(term, logs.piece) for term in terms], expected)
+            if sign != Sign.REAL:
                 break
-        return found
+        return sign
 
     @cached_property
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[SignedTerm]:
         """The sum as it is."""
-        return [self._term(merged(self.parts.signs, term)) for term in sp.Add.make_args(self.e)]
+        return [self._term(merged(self.factors.signs, term)) for term in sp.Add.make_args(self.e)]
 
     @cached_property
-    def multiplied_out(self) -> list[Term]:
+    def multiplied_out(self) -> list[SignedTerm]:
         """The sum multiplied out, but for a positive factor; nothing where that is the same."""
-        found = expanded(self.parts.signs, self.e)
-        own = [merged(self.parts.signs, term) for term in sp.Add.make_args(self.e)]
-        if found is None or set(found[1]) == set(own):
+        product_form = expanded(self.factors.signs, self.e)
+        terms = [merged(self.factors.signs, term) for term in sp.Add.make_args(self.e)]
+        if product_form is None or set(product_form[1]) == set(terms):
             return []
-        return [self._term(term) for term in found[1]]
+        return [self._term(term) for term in product_form[1]]
 
-    def _term(self, term: sp.Expr) -> Term:
-        size, sign, rest = self.parts.split(term)
-        vanishes = self.parts.signs.sign(merge_powers(term / rest)) not in _DEFINITE
+    def _term(self, term: sp.Expr) -> SignedTerm:
+        size, sign, rest = self.factors.split(term)
+        vanishes = self.factors.signs.sign(merge_powers(term / rest)) not in _DEFINITE
         if rest == 1:
-            return Term(sign, size, vanishes)
-        whole = self.parts.with_modulus(size, rest)
-        return Term(sign, size, vanishes, Enclosure(self.parts.box, rest), whole)
+            return SignedTerm(sign, size, vanishes)
+        with_rest = self.factors.with_modulus(size, rest)
+        return SignedTerm(sign, size, vanishes, Enclosure(self.factors.box, rest), with_rest)
 
 
 _DEFINITE = (Sign.POSITIVE, Sign.NEGATIVE)
-Here = tuple[Sign, Product, Interval | None, bool]
+LocalTerm = tuple[Sign, PowerProduct, Interval | None, bool]
 
 
-def _here(term: Term, piece: Piece) -> Here:
+def _on_piece(term: SignedTerm, piece: Piece) -> LocalTerm:
     """A term on a piece: its sign, a product, an interval that it is multiplied by, and whether
     the product may be 0."""
-    if term.rest is None or term.whole is None:
+    if term.rest is None or term.with_rest is None:
         return term.sign, term.size, None, term.vanishes
     rest = term.rest.on(piece)
     sign = Sign.REAL if rest is None else sign_within(rest)
     if sign.definite:
         sign = term.sign if sign == Sign.POSITIVE else -term.sign
-        return sign, term.whole, None, term.vanishes
-    return term.sign, term.size, ANYTHING if rest is None else rest, term.vanishes
+        return sign, term.with_rest, None, term.vanishes
+    return term.sign, term.size, REAL_LINE if rest is None else rest, term.vanishes
 
 
-def _divided(view: View, terms: list[Here], wanted: Sign) -> Sign:
+def _divided(logs: LogEnclosure, terms: list[LocalTerm], expected: Sign) -> Sign:
     """The signs of a sum of terms on a piece, by the sum divided by its greatest term."""
-    greatest = _greatest(view, terms)
+    greatest = _greatest(logs, terms)
     if greatest is None or greatest[2] is not None:
         return Sign.REAL
-    own, below, _, vanishes = greatest
-    if wanted == Sign.NONNEGATIVE and own == Sign.NEGATIVE:
+    greatest_sign, below, _, vanishes = greatest
+    if expected == Sign.NONNEGATIVE and greatest_sign == Sign.NEGATIVE:
         return Sign.REAL
-    found = Sign.REAL
-    for narrowly in (False, True):
-        total = UNIT
+    possible = Sign.REAL
+    for at_monotone_ends in (False, True):
+        total = UNIT_INTERVAL
         for term in terms:
             if term is not greatest:
-                sign, size, rest, _ = term
+                term_sign, size, rest, _ = term
                 ratio = size.over(below)
-                bounds = view.narrowly(ratio) if narrowly else view.value(ratio)
+                bounds = logs.at_monotone_ends(ratio) if at_monotone_ends else logs.value(ratio)
                 bounds = bounds if rest is None else multiply(bounds, rest)
-                total = add(total, bounds if sign == own else negative(bounds))
-        found = sign_within(total)
-        if found != Sign.REAL:
+                total = add(total, bounds if term_sign == greatest_sign else negative(bounds))
+        possible = sign_within(total)
+        if possible != Sign.REAL:
             break
-    if vanishes and not view.value(below).low > 0:
-        found |= Sign.ZERO
-    return found if own == Sign.POSITIVE else -found
+    if vanishes and not logs.value(below).low > 0:
+        possible |= Sign.ZERO
+    return possible if greatest_sign == Sign.POSITIVE else -possible
 
 
-def _greatest(view: View, terms: list[Here]) -> Here | None:
+def _greatest(logs: LogEnclosure, terms: list[LocalTerm]) -> LocalTerm | None:
     """The greatest term, about the middle of a piece; None where they are all 0."""
     best, greatest = None, -math.inf
     for term in terms:
-        size = view.about(term[1])
+        size = logs.log_estimate(term[1])
         if term[2] is not None:
-            far = max(abs(float(end.mid())) if end.is_finite() else 0.0 for end in term[2])
-            size += math.log(far) if far > 0 else -math.inf
+            magnitude = max(abs(float(end.mid())) if end.is_finite() else 0.0 for end in term[2])
+            size += math.log(magnitude) if magnitude > 0 else -math.inf
         if size > greatest:
             best, greatest = term, size
     return best
@@ -144,6 +144,6 @@ def sign_within(x: Interval) -> Sign:
     """The signs of the numbers in an interval."""
     if x.low.is_nan() or x.high.is_nan():
         return Sign.REAL
-    found = Sign.NEGATIVE if x.low < 0 else Sign.NONE
-    found |= Sign.POSITIVE if x.high > 0 else Sign.NONE
-    return found | (Sign.ZERO if x.low <= 0 <= x.high else Sign.NONE)
+    sign = Sign.NEGATIVE if x.low < 0 else Sign.NONE
+    sign |= Sign.POSITIVE if x.high > 0 else Sign.NONE
+    return sign | (Sign.ZERO if x.low <= 0 <= x.high else Sign.NONE)

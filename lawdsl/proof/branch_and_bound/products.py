@@ -30,16 +30,16 @@ from lawdsl.compiling.intervals import (
 )
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.box import Box
-from lawdsl.proof.signs.calculus import DEPTH, Signs
+from lawdsl.proof.signs.calculus import MAX_RULE_DEPTH, Signs
 from lawdsl.proof.signs.monomials import log_slope, powers
 from lawdsl.proof.signs.sign import Sign
 
 Piece = Mapping[sp.Symbol, Interval]
 Exponent = Fraction | Interval
 
-ANYTHING = Interval(MINUS_INFINITY, INFINITY)
-NOTHING = Interval(ZERO, ZERO)
-UNIT = Interval(ONE, ONE)
+REAL_LINE = Interval(MINUS_INFINITY, INFINITY)
+ZERO_INTERVAL = Interval(ZERO, ZERO)
+UNIT_INTERVAL = Interval(ONE, ONE)
 
 
 class Enclosure:
@@ -47,11 +47,11 @@ class Enclosure:
 
     def __init__(self, box: Box, e: sp.Expr) -> None:
         self.inputs = sorted(e.free_symbols, key=str)
-        given = {
+        settings = {
             i: as_interval(box.settings[s]) for i, s in enumerate(self.inputs) if s in box.settings
         }
         try:
-            self.tape: Prepared | None = Prepared(compile_tape([e], self.inputs), given)
+            self.tape: Prepared | None = Prepared(compile_tape([e], self.inputs), settings)
         except NoInterval:
             self.tape = None
 
@@ -69,19 +69,19 @@ class Enclosure:
 
 
 @dataclass(frozen=True)
-class Product:
+class PowerProduct:
     """c·Π part^exponent, positive or 0: the logarithm of c, and exponents by the parts' numbers."""
 
     scale: Interval
     exponents: Mapping[int, Exponent]
 
-    def over(self, other: Product) -> Product:
+    def over(self, other: PowerProduct) -> PowerProduct:
         """The ratio of two products; what both have in common is gone."""
         exponents = dict(self.exponents)
         for part, exponent in other.exponents.items():
             exponents[part] = _difference(exponents.get(part, Fraction(0)), exponent)
-        kept = {k: x for k, x in exponents.items() if x != 0}
-        return Product(add(self.scale, negative(other.scale)), kept)
+        nonzero = {k: x for k, x in exponents.items() if x != 0}
+        return PowerProduct(add(self.scale, negative(other.scale)), nonzero)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ LOG = Shrinking(lambda u: u.log1p() / u, lambda u: u / ((1 + u) * u.log1p()) - 1
 
 
 @dataclass(frozen=True)
-class Part:
+class Factor:
     """What products are made of: a symbol; exp of a product; a sum of products; what a product u
     leaves of 1 - exp(-u) or log(1 + u) (`shrinking`); the modulus of anything else.
 
@@ -125,58 +125,58 @@ class Part:
     """
 
     symbol: sp.Symbol | None = None
-    inside: Product | None = None
+    inside: PowerProduct | None = None
     shrinking: Shrinking | None = None
-    terms: tuple[Product, ...] = ()
+    terms: tuple[PowerProduct, ...] = ()
     value: Enclosure | None = None
     slopes: Mapping[sp.Symbol, Enclosure] | None = None
 
 
-class Parts:
+class Factors:
     """The parts of all products on one box, each of them once."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
-        self.signs = Signs(box, valued=True, depth=DEPTH - 1)  # of what is plain to see
-        self.all: list[Part] = []
+        self.signs = Signs(box, valued=True, depth=MAX_RULE_DEPTH - 1)  # of what is plain to see
+        self.all: list[Factor] = []
         self.missing: dict[sp.Symbol, list[Any]] = {}  # ends of ranges that the box lacks
         self._numbers: dict[sp.Expr, int] = {}
 
-    def moving(self, e: sp.Expr) -> list[sp.Symbol]:
+    def varying(self, e: sp.Expr) -> list[sp.Symbol]:
         return sorted(e.free_symbols - set(self.box.settings), key=str)
 
-    def split(self, term: sp.Expr) -> tuple[Product, Sign, sp.Expr]:
+    def split(self, term: sp.Expr) -> tuple[PowerProduct, Sign, sp.Expr]:
         """A product as its positive part, the sign of its number, and what has no certain sign."""
         number, exponents = sp.S.One, dict[int, Exponent]()
         others: list[sp.Expr] = []
-        scale = NOTHING
+        scale = ZERO_INTERVAL
         for base, exponent in powers(term):
-            whole = sp.Pow(base, exponent)
-            if not self.moving(whole):
-                number *= whole
+            factor = sp.Pow(base, exponent)
+            if not self.varying(factor):
+                number *= factor
             elif base is sp.E:
                 self._exponential(exponent, exponents, others)
-            elif self.moving(exponent) or not self._nonnegative(base, exponent):
-                if self.signs.sign(whole) == Sign.POSITIVE:
-                    collect(exponents, self._number(whole), Fraction(1))
+            elif self.varying(exponent) or not self._nonnegative(base, exponent):
+                if self.signs.sign(factor) == Sign.POSITIVE:
+                    collect(exponents, self._number(factor), Fraction(1))
                 else:
-                    others.append(whole)
+                    others.append(factor)
             else:
                 power = self._exponent(exponent)
                 inner = self._vanishing(base)
                 if inner is not None:
-                    for part, own in inner.exponents.items():
-                        collect(exponents, part, multiplied(own, power))
+                    for part, inner_exponent in inner.exponents.items():
+                        collect(exponents, part, multiplied(inner_exponent, power))
                     scale = add(scale, scaled(power, inner.scale))
                 collect(exponents, self._number(base), power)
         sign = self.signs.sign(number)
         size = Enclosure(self.box, number).on({})
         if not sign.definite or size is None:
-            return Product(scale, exponents), Sign.POSITIVE, sp.Mul(number, *others)
+            return PowerProduct(scale, exponents), Sign.POSITIVE, sp.Mul(number, *others)
         scale = add(scale, OPERATIONS["log"](OPERATIONS["abs"](size)))
-        return Product(scale, exponents), sign, sp.Mul(*others)
+        return PowerProduct(scale, exponents), sign, sp.Mul(*others)
 
-    def with_modulus(self, product: Product, rest: sp.Expr) -> Product:
+    def with_modulus(self, product: PowerProduct, rest: sp.Expr) -> PowerProduct:
         """A product with the modulus of something as one more part."""
         modulus = sp.Abs(rest, evaluate=False)
         if modulus not in self._numbers:
@@ -184,7 +184,7 @@ class Parts:
             self.all.append(self._unknown(rest))
         exponents = dict(product.exponents)
         collect(exponents, self._numbers[modulus], Fraction(1))
-        return Product(product.scale, exponents)
+        return PowerProduct(product.scale, exponents)
 
     def _nonnegative(self, base: sp.Expr, exponent: sp.Expr) -> bool:
         under = self.signs.sign(base)
@@ -198,8 +198,8 @@ class Parts:
         """exp(a·M + b·M') as exp(M)^a·exp(M')^b."""
         for term in sp.Add.make_args(sp.expand_mul(inner)):
             parts = sp.Mul.make_args(term)
-            fixed = sp.Mul(*(p for p in parts if not self.moving(p)))
-            varied = sp.Mul(*(p for p in parts if self.moving(p)))
+            fixed = sp.Mul(*(p for p in parts if not self.varying(p)))
+            varied = sp.Mul(*(p for p in parts if self.varying(p)))
             if varied == 1 or not self.signs.sign(varied).within(Sign.NONNEGATIVE):
                 others.append(sp.exp(term))
             else:
@@ -211,8 +211,8 @@ class Parts:
         exact = exact_value(compile_tape([e], inputs), values)
         if exact is not None:
             return exact
-        found = Enclosure(self.box, e).on({})
-        return ANYTHING if found is None else found
+        enclosure = Enclosure(self.box, e).on({})
+        return REAL_LINE if enclosure is None else enclosure
 
     def _number(self, e: sp.Expr) -> int:
         if e not in self._numbers:
@@ -221,42 +221,42 @@ class Parts:
             self.all.append(part)
         return self._numbers[e]
 
-    def _vanishing(self, e: sp.Expr) -> Product | None:
+    def _vanishing(self, e: sp.Expr) -> PowerProduct | None:
         """The product u, where an expression is 1 - exp(-u) or log(1 + u)."""
         if isinstance(e, sp.log):
             inner = e.args[0] - 1
         elif e.is_Add and len(e.args) == 2 and sp.S.One in e.args:
             decay = 1 - e
             base, exponent = next(iter(powers(decay)))
-            whole = decay == sp.Pow(base, exponent)
-            inner = -exponent * sp.log(base) if whole and self.moving(exponent) else sp.S.Zero
+            is_power = decay == sp.Pow(base, exponent)
+            inner = -exponent * sp.log(base) if is_power and self.varying(exponent) else sp.S.Zero
             inner = sp.expand_mul(inner) if isinstance(decay, sp.exp) else inner
         else:
             return None
-        if inner == 0 or not self.moving(inner):
+        if inner == 0 or not self.varying(inner):
             return None
         product, sign, rest = self.split(inner)
         return product if rest == 1 and sign == Sign.POSITIVE else None
 
-    def _part(self, e: sp.Expr) -> Part:
+    def _part(self, e: sp.Expr) -> Factor:
         if e.is_Symbol:
-            return Part(symbol=e)
+            return Factor(symbol=e)
         inner = self._vanishing(e)
         if inner is not None:
-            return Part(inside=inner, shrinking=LOG if isinstance(e, sp.log) else DECAY)
+            return Factor(inside=inner, shrinking=LOG if isinstance(e, sp.log) else DECAY)
         if isinstance(e, sp.exp):
             inside, sign, rest = self.split(e.args[0])
             if rest == 1 and sign == Sign.POSITIVE:
-                return Part(inside=inside)
+                return Factor(inside=inside)
         if e.is_Add:
             terms = [self.split(term) for term in e.args]
             if all(rest == 1 and sign == Sign.POSITIVE for _, sign, rest in terms):
-                return Part(terms=tuple(product for product, _, _ in terms))
+                return Factor(terms=tuple(product for product, _, _ in terms))
         return self._unknown(e)
 
-    def _unknown(self, e: sp.Expr) -> Part:
-        slopes = {s: Enclosure(self.box, log_slope(self.signs, e, s)) for s in self.moving(e)}
-        return Part(value=Enclosure(self.box, e), slopes=slopes)
+    def _unknown(self, e: sp.Expr) -> Factor:
+        slopes = {s: Enclosure(self.box, log_slope(self.signs, e, s)) for s in self.varying(e)}
+        return Factor(value=Enclosure(self.box, e), slopes=slopes)
 
 
 def collect(exponents: dict[int, Exponent], number: int, exponent: Exponent) -> None:

@@ -19,16 +19,16 @@ from flint import arb
 from lawdsl.compiling.balls import Ball, ball, value
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.identifiability.null_space import Unclear, Vector, null_vectors
-from lawdsl.proof.identifiability.points import Numbers, Point
+from lawdsl.proof.identifiability.points import NumericLaw, Point
 
-Field = dict[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
+VectorField = dict[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
 
-STEP = Fraction(33, 32)  # factor by which one parameter is changed to see what it does
-SPARE = 4  # rows, and equations, beyond what would be needed
-LONGEST = 10**9  # denominator of a coefficient
-UNKNOWNS = 80  # of an ansatz at most: its cost grows with the cube
-SUMS = 2  # of parameters, in an ansatz
-INVOLVED = 6  # parameters that an ansatz speaks of at most
+PARAMETER_STEP = Fraction(33, 32)  # factor by which one parameter is changed to see what it does
+SPARE_ROWS = 4  # rows, and equations, beyond what would be needed
+MAX_COEFFICIENT_DENOMINATOR = 10**9  # denominator of a coefficient
+MAX_ANSATZ_UNKNOWNS = 80  # of an ansatz at most: its cost grows with the cube
+MAX_ANSATZ_SUMS = 2  # of parameters, in an ansatz
+MAX_ANSATZ_PARAMETERS = 6  # parameters that an ansatz speaks of at most
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Direction:
         bits: the precision.
     """
 
-    numbers: Numbers
+    numbers: NumericLaw
     support: tuple[int, ...]
     seed: int
     bits: int
@@ -57,15 +57,15 @@ class Direction:
         Raises:
             Unclear, NoPoint: it is not known there.
         """
-        rows = self.numbers.rows(theta, len(self.support) + SPARE, random.Random(self.seed))
-        found = null_vectors(rows, self.support, self.bits)
-        if len(found) != 1 or len(found[0]) != len(self.support):
+        rows = self.numbers.rows(theta, len(self.support) + SPARE_ROWS, random.Random(self.seed))
+        vectors = null_vectors(rows, self.support, self.bits)
+        if len(vectors) != 1 or len(vectors[0]) != len(self.support):
             raise Unclear
-        first = found[0][self.support[0]]
-        return [found[0][i] / first for i in self.support]
+        first = vectors[0][self.support[0]]
+        return [vectors[0][i] / first for i in self.support]
 
 
-def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[Field]:
+def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[VectorField]:
     """Fields that may be the direction, the plainest first."""
     if len(direction.support) == 1:
         yield {direction.symbols[0]: sp.S.One}
@@ -75,31 +75,31 @@ def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[F
         yield exponents
     dictionaries: tuple[Callable[..., list[list[sp.Expr]]], ...] = (_affine, _quadratic)
     for dictionary in dictionaries:
-        found = _spanned(direction, base, dictionary, rng)
-        if found is not None:
-            yield found
-    found = _of_parts(direction)
-    if found is not None:
-        yield found
+        candidate = _spanned(direction, base, dictionary, rng)
+        if candidate is not None:
+            yield candidate
+    candidate = _invariant_of_parts(direction)
+    if candidate is not None:
+        yield candidate
 
 
-def _monomials(direction: Direction, base: Point) -> Field | None:
+def _monomials(direction: Direction, base: Point) -> VectorField | None:
     """Each entry as c·A^n·B^m·log(C): seen from what a change of one parameter does to it."""
     law = direction.numbers.law
-    at = direction.at(base)
-    shapes: list[sp.Expr] = [sp.S.One] * len(at)
+    entries = direction.at(base)
+    shapes: list[sp.Expr] = [sp.S.One] * len(entries)
     for k, q in enumerate(law.parameters):
         changed = direction.at(_changed(base, k))
-        for i, (before, after) in enumerate(zip(at, changed, strict=True)):
+        for i, (before, after) in enumerate(zip(entries, changed, strict=True)):
             shape = _shape(after / before, base[k], q.symbol)
             if shape is None:
                 return None
             shapes[i] *= shape
-    known = dict(zip(law.parameters, base, strict=True))
-    places = {q.symbol: x for q, x in known.items()}
+    parameter_values = dict(zip(law.parameters, base, strict=True))
+    values = {q.symbol: x for q, x in parameter_values.items()}
     field = {}
-    for symbol, entry, shape in zip(direction.symbols, at, shapes, strict=True):
-        number = _number(entry / _evaluated(shape, places), direction)
+    for symbol, entry, shape in zip(direction.symbols, entries, shapes, strict=True):
+        number = _number(entry / _evaluated(shape, values), direction)
         if number is None:
             return None
         field[symbol] = number * shape
@@ -107,20 +107,20 @@ def _monomials(direction: Direction, base: Point) -> Field | None:
 
 
 def _changed(base: Point, k: int) -> Point:
-    return (*base[:k], base[k] * STEP, *base[k + 1 :])
+    return (*base[:k], base[k] * PARAMETER_STEP, *base[k + 1 :])
 
 
 def _shape(ratio: Ball, before: Fraction, symbol: sp.Symbol) -> sp.Expr | None:
     """x^n or x^n·log(x), where a value changes by a factor as x changes from one value to another."""
-    step = ball(STEP)
+    step = ball(PARAMETER_STEP)
     shapes = [(sp.S.One, arb(1))]
-    if before > 0 and before not in (1, 1 / STEP):
-        shapes.append((sp.log(symbol), ball(before * STEP).log() / ball(before).log()))
-    for shape, own in shapes:
-        left = ratio / own
-        if not left > 0:
+    if before > 0 and before not in (1, 1 / PARAMETER_STEP):
+        shapes.append((sp.log(symbol), ball(before * PARAMETER_STEP).log() / ball(before).log()))
+    for shape, factor in shapes:
+        residual = ratio / factor
+        if not residual > 0:
             continue
-        n = _fraction(2 * left.log() / step.log(), 1)
+        n = _fraction(2 * residual.log() / step.log(), 1)
         if n is not None and abs(n) <= 12:
             return shape * symbol ** sp.Rational(n.numerator, 2)
     return None
@@ -131,40 +131,40 @@ def _spanned(
     base: Point,
     dictionary: Callable[[Sequence[sp.Symbol], Sequence[sp.Expr]], list[list[sp.Expr]]],
     rng: random.Random,
-) -> Field | None:
+) -> VectorField | None:
     """Each entry as a sum of terms of a dictionary with fixed coefficients."""
     law = direction.numbers.law
     involved = _involved(direction, base)
-    if len(involved) > INVOLVED:
+    if len(involved) > MAX_ANSATZ_PARAMETERS:
         return None
-    sums = [part for part in _own_parts(direction) if part.is_Add]
-    terms = dictionary(direction.symbols, [*involved, *sums[:SUMS]])
-    unknowns = [(i, term) for i, own in enumerate(terms) for term in own]
-    unknowns.sort(key=lambda known: known[1].count_ops() + len(known[1].free_symbols))
-    if len(unknowns) > UNKNOWNS:
+    sums = [part for part in _parts_in_parameters(direction) if part.is_Add]
+    terms = dictionary(direction.symbols, [*involved, *sums[:MAX_ANSATZ_SUMS]])
+    unknowns = [(i, term) for i, terms_of_entry in enumerate(terms) for term in terms_of_entry]
+    unknowns.sort(key=lambda unknown: unknown[1].count_ops() + len(unknown[1].free_symbols))
+    if len(unknowns) > MAX_ANSATZ_UNKNOWNS:
         return None
     names = [q.symbol for q in law.parameters]
     tapes = [compile_tape([term], names) for _, term in unknowns]
     rows: list[list[Ball]] = []
-    while len(rows) < len(unknowns) + SPARE:
+    while len(rows) < len(unknowns) + SPARE_ROWS:
         theta = direction.numbers.theta(rng)
-        at = direction.at(theta)
+        entries = direction.at(theta)
         inputs = [ball(x) for x in theta]
         values = [value(tape, inputs) for tape in tapes]
-        for j in range(1, len(at)):  # entry j is at[j] times the first one
+        for j in range(1, len(entries)):  # entry j is at[j] times the first one
             row = [arb(0)] * len(unknowns)
             for u, ((i, _), x) in enumerate(zip(unknowns, values, strict=True)):
-                row[u] = -x if i == j else x * at[j] if i == 0 else row[u]
+                row[u] = -x if i == j else x * entries[j] if i == 0 else row[u]
             rows.append(row)
-    found = null_vectors(rows, range(len(unknowns)), direction.bits, first=True)
-    return _combined(direction, unknowns, found[0]) if found else None
+    solutions = null_vectors(rows, range(len(unknowns)), direction.bits, first=True)
+    return _combined(direction, unknowns, solutions[0]) if solutions else None
 
 
 def _combined(
-    direction: Direction, unknowns: Sequence[tuple[int, sp.Expr]], found: Vector
-) -> Field | None:
-    field: Field = dict.fromkeys(direction.symbols, sp.S.Zero)
-    for u, entry in found.items():
+    direction: Direction, unknowns: Sequence[tuple[int, sp.Expr]], coefficients: Vector
+) -> VectorField | None:
+    field: VectorField = dict.fromkeys(direction.symbols, sp.S.Zero)
+    for u, entry in coefficients.items():
         i, term = unknowns[u]
         number = _number(entry, direction)
         if number is None:
@@ -175,74 +175,76 @@ def _combined(
 
 def _involved(direction: Direction, base: Point) -> list[sp.Symbol]:
     """The parameters that have a part in the direction, or change it."""
-    at = direction.at(base)
-    found = []
+    entries = direction.at(base)
+    involved = []
     for k, q in enumerate(direction.numbers.law.parameters):
-        moved = direction.at(_changed(base, k))
-        same = all((x - y).contains(0) for x, y in zip(at, moved, strict=True))
+        shifted = direction.at(_changed(base, k))
+        same = all((x - y).contains(0) for x, y in zip(entries, shifted, strict=True))
         if k in direction.support or not same:
-            found.append(q.symbol)
-    return found
+            involved.append(q.symbol)
+    return involved
 
 
-def _affine(moved: Sequence[sp.Symbol], known: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
+def _affine(symbols: Sequence[sp.Symbol], terms: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
     """1 and what is known, parameters and sums of them, alone and times what moves or a sum."""
-    sums = [e for e in known if e.is_Add]
-    by_sums = [x * e for x in known for e in sums]
-    return [[sp.S.One, *known, *(x * y for x in known if x.is_Symbol), *by_sums] for y in moved]
+    sums = [e for e in terms if e.is_Add]
+    by_sums = [x * e for x in terms for e in sums]
+    return [[sp.S.One, *terms, *(x * y for x in terms if x.is_Symbol), *by_sums] for y in symbols]
 
 
-def _quadratic(moved: Sequence[sp.Symbol], known: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
+def _quadratic(directions: Sequence[sp.Symbol], terms: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
     """Products of two parameters, and x·log(x)."""
-    symbols = [e for e in known if e.is_Symbol]
+    symbols = [e for e in terms if e.is_Symbol]
     pairs = itertools.combinations_with_replacement(symbols, 2)
     logs = [x * sp.log(x) for x in symbols if x.is_nonnegative]
     common = [sp.S.One, *symbols, *(x * y for x, y in pairs), *logs]
-    return [common for _ in moved]
+    return [common for _ in directions]
 
 
-def _of_parts(direction: Direction) -> Field | None:
+def _invariant_of_parts(direction: Direction) -> VectorField | None:
     """The direction that changes no part of the law that is made of parameters alone."""
-    slopes = [[sp.diff(part, s) for s in direction.symbols] for part in _own_parts(direction)]
+    slopes = [
+        [sp.diff(part, s) for s in direction.symbols] for part in _parts_in_parameters(direction)
+    ]
     slopes = [row for row in slopes if any(x != 0 for x in row)]
     if not slopes:
         return None
-    found = sp.Matrix(slopes).nullspace()
-    if len(found) != 1:
+    null_space = sp.Matrix(slopes).nullspace()
+    if len(null_space) != 1:
         return None
-    entries = [sp.together(x) for x in found[0]]
-    below = sp.S.One
+    entries = [sp.together(x) for x in null_space[0]]
+    denominator = sp.S.One
     for x in entries:
-        below = sp.lcm(below, sp.fraction(x)[1])
-    field = {s: sp.cancel(x * below) for s, x in zip(direction.symbols, entries, strict=True)}
+        denominator = sp.lcm(denominator, sp.fraction(x)[1])
+    field = {s: sp.cancel(x * denominator) for s, x in zip(direction.symbols, entries, strict=True)}
     return None if any(e == 0 for e in field.values()) else _tidy(field)
 
 
-def _own_parts(direction: Direction) -> list[sp.Expr]:
-    own = {q.symbol for q in direction.numbers.law.parameters}
-    return sorted(_parts(direction.numbers.expression, own), key=str)
+def _parts_in_parameters(direction: Direction) -> list[sp.Expr]:
+    parameters = {q.symbol for q in direction.numbers.law.parameters}
+    return sorted(_parameter_parts(direction.numbers.expression, parameters), key=str)
 
 
-def _parts(e: sp.Expr, own: set[sp.Symbol]) -> set[sp.Expr]:
+def _parameter_parts(e: sp.Expr, parameters: set[sp.Symbol]) -> set[sp.Expr]:
     """The largest parts of an expression that name parameters only; of sums and products also the
     terms and factors that do, taken together."""
-    if not e.free_symbols & own:
+    if not e.free_symbols & parameters:
         return set()
-    if e.free_symbols <= own:
+    if e.free_symbols <= parameters:
         return {e}
-    found: set[sp.Expr] = set()
-    together = [x for x in e.args if x.free_symbols and x.free_symbols <= own]
-    if (e.is_Add or e.is_Mul) and len(together) > 1:
-        found.add(e.func(*together))
+    parts: set[sp.Expr] = set()
+    members = [x for x in e.args if x.free_symbols and x.free_symbols <= parameters]
+    if (e.is_Add or e.is_Mul) and len(members) > 1:
+        parts.add(e.func(*members))
     else:
-        found |= set(together)
+        parts |= set(members)
     for x in e.args:
-        if x not in together:
-            found |= _parts(x, own)
-    return found
+        if x not in members:
+            parts |= _parameter_parts(x, parameters)
+    return parts
 
 
-def _tidy(field: Field) -> Field:
+def _tidy(field: VectorField) -> VectorField:
     """The same direction with whole coefficients, few signs and no common factors."""
     terms = [term for e in field.values() for term in sp.Add.make_args(sp.expand(e))]
     symbols = {s for term in terms for s in term.free_symbols}
@@ -258,8 +260,8 @@ def _tidy(field: Field) -> Field:
 
 def _degree(term: sp.Expr, symbol: sp.Symbol) -> Any:
     """The power of a symbol among the factors of a term."""
-    found = term.as_powers_dict().get(symbol, sp.S.Zero)
-    return found if found.is_Rational else sp.S.Zero
+    exponent = term.as_powers_dict().get(symbol, sp.S.Zero)
+    return exponent if exponent.is_Rational else sp.S.Zero
 
 
 def _number(x: Ball, direction: Direction) -> sp.Expr | None:
@@ -268,24 +270,24 @@ def _number(x: Ball, direction: Direction) -> sp.Expr | None:
     constants = expression.atoms(sp.NumberSymbol)
     constants |= {sp.log(p.base) for p in expression.atoms(sp.Pow) if p.base.is_positive}
     constants |= expression.atoms(sp.log)
-    known = sorted((c for c in constants if c.is_number), key=str)
-    for constant in (sp.S.One, *known):
+    candidates = sorted((c for c in constants if c.is_number), key=str)
+    for constant in (sp.S.One, *candidates):
         for unit in (constant, 1 / constant):
-            found = _fraction(x / _evaluated(unit, {}), LONGEST)
-            if found is not None:
-                return sp.Rational(found.numerator, found.denominator) * unit
+            fraction = _fraction(x / _evaluated(unit, {}), MAX_COEFFICIENT_DENOMINATOR)
+            if fraction is not None:
+                return sp.Rational(fraction.numerator, fraction.denominator) * unit
     return None
 
 
-def _fraction(x: Ball, longest: int) -> Fraction | None:
+def _fraction(x: Ball, max_denominator: int) -> Fraction | None:
     """The fraction that a number is, if it is one with so small a denominator."""
     if not x.is_finite() or not x.rad() < arb(10) ** -40 or not abs(x) < arb(10) ** 12:
         return None
     mantissa, exponent = (int(n) for n in x.mid().man_exp())
-    found = (Fraction(mantissa) * Fraction(2) ** exponent).limit_denominator(longest)
-    return found if abs(ball(found) - x) < arb(10) ** -40 else None
+    fraction = (Fraction(mantissa) * Fraction(2) ** exponent).limit_denominator(max_denominator)
+    return fraction if abs(ball(fraction) - x) < arb(10) ** -40 else None
 
 
-def _evaluated(e: sp.Expr, places: Mapping[sp.Symbol, Fraction]) -> Ball:
+def _evaluated(e: sp.Expr, values: Mapping[sp.Symbol, Fraction]) -> Ball:
     inputs = sorted(e.free_symbols, key=str)
-    return value(compile_tape([e], inputs), [ball(places[s]) for s in inputs])
+    return value(compile_tape([e], inputs), [ball(values[s]) for s in inputs])

@@ -23,7 +23,7 @@ def findings(
         severity: an error where the parameters are being fitted.
         text: of the law, where that is what the message is about.
     """
-    found = [
+    diagnostics = [
         Diagnostic(
             "F0114",
             _message(law, symmetry),
@@ -35,8 +35,8 @@ def findings(
         for symmetry in freedom.symmetries
     ]
     if not freedom.certain and severity == "warning":
-        found.append(_doubt(freedom, text))
-    return found
+        diagnostics.append(_doubt(freedom, text))
+    return diagnostics
 
 
 def _doubt(freedom: Freedom, text: Text | None) -> Diagnostic:
@@ -56,10 +56,10 @@ def _message(law: Law, symmetry: Symmetry) -> str:
     if not names[1:]:
         return f"{names[0]} has no effect on {law.output}: no data determine it"
     listed = " and ".join([", ".join(names[:-1]), names[-1]])
-    said = f"no data can tell {listed} apart"
+    message = f"no data can tell {listed} apart"
     if symmetry.transformation is None:
-        return f"{said}: in one direction among them no prediction changes"
-    return f"{said}: {symmetry.transformation} changes no prediction"
+        return f"{message}: in one direction among them no prediction changes"
+    return f"{message}: {symmetry.transformation} changes no prediction"
 
 
 def _notes(symmetry: Symmetry) -> tuple[str, ...]:

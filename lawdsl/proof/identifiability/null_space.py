@@ -34,17 +34,17 @@ def null_vectors(
     Raises:
         Unclear: the digits do not suffice.
     """
-    left = [_scaled({c: row[c] for c in order}) for row in rows]
-    done: list[tuple[int, Vector]] = []
-    found: list[Vector] = []
+    remaining = [_scaled({c: row[c] for c in order}) for row in rows]
+    pivots: list[tuple[int, Vector]] = []
+    basis: list[Vector] = []
     for c in order:
-        if _eliminated(left, done, c, bits):
+        if _eliminated(remaining, pivots, c, bits):
             continue
-        own = {p: -row[c] for p, row in done if not _is_zero(row[c], bits)}
-        found.append({**own, c: arb(1)})
+        dependent = {p: -row[c] for p, row in pivots if not _is_zero(row[c], bits)}
+        basis.append({**dependent, c: arb(1)})
         if first:
             break
-    return found
+    return basis
 
 
 def shortened(vectors: Sequence[Vector], order: Sequence[int], bits: int) -> list[Vector]:
@@ -53,28 +53,30 @@ def shortened(vectors: Sequence[Vector], order: Sequence[int], bits: int) -> lis
     Raises:
         Unclear: the digits do not suffice.
     """
-    left = [_scaled({c: vector.get(c, arb(0)) for c in order}) for vector in vectors]
-    done: list[tuple[int, Vector]] = []
+    remaining = [_scaled({c: vector.get(c, arb(0)) for c in order}) for vector in vectors]
+    pivots: list[tuple[int, Vector]] = []
     for c in order:
-        _eliminated(left, done, c, bits)
-    return [{c: x for c, x in row.items() if not _is_zero(x, bits)} for _, row in done]
+        _eliminated(remaining, pivots, c, bits)
+    return [{c: x for c, x in row.items() if not _is_zero(x, bits)} for _, row in pivots]
 
 
-def _eliminated(left: list[Vector], done: list[tuple[int, Vector]], c: int, bits: int) -> bool:
+def _eliminated(
+    remaining: list[Vector], pivots: list[tuple[int, Vector]], c: int, bits: int
+) -> bool:
     """Take a column out of all rows but one, which goes to those done; False where it is 0."""
-    pivot = _largest(left, c, bits)
+    pivot = _largest(remaining, c, bits)
     if pivot is None:
         return False
-    row = left.pop(pivot)
+    row = remaining.pop(pivot)
     row = {k: x / row[c] for k, x in row.items()}
     row[c] = arb(1)
-    for other in (*left, *(r for _, r in done)):
+    for other in (*remaining, *(r for _, r in pivots)):
         factor = other[c]
         if not factor == 0:
             for k, x in row.items():
                 other[k] = other[k] - factor * x
             other[c] = arb(0)
-    done.append((c, row))
+    pivots.append((c, row))
     return True
 
 

@@ -14,10 +14,18 @@ from lawdsl.compiling.balls import Ball, NoBall, ball, slopes, value
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.law.law import Law, Quantity
 
-DIGITS = 7  # of a random number: short, and generic all the same
-TRIES = 8  # at each place at which the law must have a value
-NEAR, WIDE, WIDEST = 4.0, 1e3, 1e9  # how far random numbers lie apart, as factors
-REACH = (NEAR, NEAR, WIDE)  # of places: a term may have faded away at all those near by
+COORDINATE_DIGITS = 7  # of a random number: short, and generic all the same
+TRIES_PER_ROW = 8  # at each place at which the law must have a value
+NEAR_FACTOR, WIDE_FACTOR, WIDEST_FACTOR = (
+    4.0,
+    1e3,
+    1e9,
+)  # how far random numbers lie apart, as factors
+DEFAULT_REACH = (
+    NEAR_FACTOR,
+    NEAR_FACTOR,
+    WIDE_FACTOR,
+)  # of places: a term may have faded away at all those near by
 
 Point = tuple[Fraction, ...]
 
@@ -27,7 +35,7 @@ class NoPoint(Exception):
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumericLaw:
     """A law with its settings as numbers.
 
     Attributes:
@@ -52,47 +60,49 @@ class Numbers:
         Raises:
             NoPoint: a bound has no finite value.
         """
-        return self._draw(self.law.parameters, {}, rng, NEAR)
+        return self._draw(self.law.parameters, {}, rng, NEAR_FACTOR)
 
-    def place(self, theta: Point, rng: random.Random, reach: Sequence[float] = REACH) -> Point:
+    def draw_variables(
+        self, theta: Point, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
+    ) -> Point:
         """Variables at random, for given parameters.
 
         Raises:
             NoPoint: a bound has no finite value.
         """
-        known = {q.symbol: x for q, x in zip(self.law.parameters, theta, strict=True)}
-        return self._draw(self.drawn[len(theta) :], known, rng, rng.choice(reach))
+        parameters = {q.symbol: x for q, x in zip(self.law.parameters, theta, strict=True)}
+        return self._draw(self.drawn[len(theta) :], parameters, rng, rng.choice(reach))
 
-    def value(self, theta: Sequence[Ball], place: Point) -> Ball:
+    def value(self, theta: Sequence[Ball], variables: Point) -> Ball:
         """The law at a point.
 
         Raises:
             NoBall: it has no value there.
         """
-        return value(self.tape, [*theta, *map(ball, place)])
+        return value(self.tape, [*theta, *map(ball, variables)])
 
-    def slopes(self, theta: Point, place: Point) -> list[Ball]:
+    def slopes(self, theta: Point, variables: Point) -> list[Ball]:
         """Its derivatives by the parameters at a point.
 
         Raises:
             NoBall: it has no value there.
         """
-        return slopes(self.tape, [*map(ball, theta), *map(ball, place)], len(theta))
+        return slopes(self.tape, [*map(ball, theta), *map(ball, variables)], len(theta))
 
     def rows(
-        self, theta: Point, count: int, rng: random.Random, reach: Sequence[float] = REACH
+        self, theta: Point, count: int, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
     ) -> list[list[Ball]]:
         """Its derivatives by the parameters at so many random places, shape (count, parameters).
 
         Raises:
             NoPoint: it has a value at too few places.
         """
-        found: list[list[Ball]] = []
-        for _ in range(TRIES * count):
-            if len(found) == count:
-                return found
+        rows: list[list[Ball]] = []
+        for _ in range(TRIES_PER_ROW * count):
+            if len(rows) == count:
+                return rows
             try:
-                found.append(self.slopes(theta, self.place(theta, rng, reach)))
+                rows.append(self.slopes(theta, self.draw_variables(theta, rng, reach)))
             except NoBall:
                 pass
         raise NoPoint
@@ -100,18 +110,18 @@ class Numbers:
     def _draw(
         self,
         quantities: Sequence[Quantity],
-        known: Mapping[sp.Symbol, Fraction],
+        fixed: Mapping[sp.Symbol, Fraction],
         rng: random.Random,
         factor: float,
     ) -> Point:
-        at = {**_settings(self.law), **known}
-        found = []
+        values = {**_settings(self.law), **fixed}
+        coordinates = []
         for q in quantities:
-            low = [_limit(b.limit, at) for b in q.bounds if b.lower]
-            high = [_limit(b.limit, at) for b in q.bounds if not b.lower]
+            low = [_limit(b.limit, values) for b in q.bounds if b.lower]
+            high = [_limit(b.limit, values) for b in q.bounds if not b.lower]
             size = math.exp(rng.uniform(-1, 1) * math.log(factor))
             if low and high:
-                share = rng.uniform(0.02, 0.98) if factor == NEAR else size / (1 + size)
+                share = rng.uniform(0.02, 0.98) if factor == NEAR_FACTOR else size / (1 + size)
                 x = max(low) + (min(high) - max(low)) * share
             elif low:
                 x = max(low) + max(1.0, abs(max(low))) * size
@@ -121,32 +131,32 @@ class Numbers:
                 x = size * rng.choice((-1, 1))
             if not math.isfinite(x):
                 raise NoPoint  # the bounds lie beyond the range of floats
-            found.append(Fraction(f"{x:.{DIGITS - 1}e}"))
-            at[q.symbol] = found[-1]
-        return tuple(found)
+            coordinates.append(Fraction(f"{x:.{COORDINATE_DIGITS - 1}e}"))
+            values[q.symbol] = coordinates[-1]
+        return tuple(coordinates)
 
 
-def numbers_of(law: Law) -> Numbers:
+def numeric_law(law: Law) -> NumericLaw:
     """A law as numbers; a setting without a value is drawn like a variable."""
     values = {s: sp.Rational(x.numerator, x.denominator) for s, x in _settings(law).items()}
     expression = law.expression.xreplace(values)
     unknown = [q for q in law.settings if q.value is None]
     drawn = (*law.parameters, *law.variables, *unknown)
     tape = compile_tape([expression], [q.symbol for q in drawn])
-    return Numbers(law, expression, tape, drawn)
+    return NumericLaw(law, expression, tape, drawn)
 
 
 def _settings(law: Law) -> dict[sp.Symbol, Fraction]:
     return {q.symbol: Fraction(repr(q.value)) for q in law.settings if q.value is not None}
 
 
-def _limit(limit: sp.Expr, at: Mapping[sp.Symbol, Fraction]) -> float:
+def _limit(limit: sp.Expr, values: Mapping[sp.Symbol, Fraction]) -> float:
     used = sorted(limit.free_symbols, key=str)
-    if any(s not in at for s in used):
+    if any(s not in values for s in used):
         raise NoPoint
     try:
         if limit.is_Rational:
             return float(limit)
-        return float(value(compile_tape([limit], used), [ball(at[s]) for s in used]))
+        return float(value(compile_tape([limit], used), [ball(values[s]) for s in used]))
     except (NoBall, OverflowError):
         raise NoPoint from None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lawdsl.proof.identifiability.null_space import Unclear
 
 
-def choose_held(
+def choose_fixed(
     preferred: Sequence[Sequence[str]],
     names: Sequence[str],
     independent: Callable[[Sequence[str]], bool],
@@ -28,17 +28,17 @@ def choose_held(
         Unclear: to the precision of the directions, no choice of parameters determines them.
     """
     owner: dict[str, int] = {}  # parameter -> direction
-    for k, own in enumerate(preferred):
-        candidates = [name for name in dict.fromkeys((*own, *names)) if name not in owner]
+    for k, choices in enumerate(preferred):
+        candidates = [name for name in dict.fromkeys((*choices, *names)) if name not in owner]
         new = next((name for name in candidates if independent([*owner, name])), None)
         if new is None:
             raise Unclear
-        if new in own:
+        if new in choices:
             owner[new] = k
         elif not _assigned(k, preferred, {*owner, new}, owner, set()):
             raise Unclear
-    held = {k: name for name, k in owner.items()}
-    return [held[k] for k in range(len(preferred))]
+    fixed = {k: name for name, k in owner.items()}
+    return [fixed[k] for k in range(len(preferred))]
 
 
 def _assigned(

@@ -47,12 +47,12 @@ class Symmetry:
         if len(self.parameters) == 1:
             return f"leave {self.held} out of the law"
         if self.value is not None:
-            at = f"{self.value:g}"
-            setting = f"`setting {self.held} = {at}` in the law"
-            return f"fix one of them: --fix {self.held}={at}, or {setting}"
-        kept = self._kept
-        if kept is not None:
-            return f"write {kept} as one parameter"
+            number = f"{self.value:g}"
+            setting = f"`setting {self.held} = {number}` in the law"
+            return f"fix one of them: --fix {self.held}={number}, or {setting}"
+        invariant = self._kept
+        if invariant is not None:
+            return f"write {invariant} as one parameter"
         return f"fix one of them, such as {self.held}, or write the law without it"
 
     @property
@@ -61,8 +61,8 @@ class Symmetry:
         if len(self.field) != 2 or not all(e.is_number for e in self.field.values()):
             return None
         (a, by_a), (b, by_b) = self.field.items()
-        kept = sp.Symbol(a) * abs(by_b) - sp.Symbol(b) * by_a * sp.sign(by_b)
-        return text(kept)
+        invariant = sp.Symbol(a) * abs(by_b) - sp.Symbol(b) * by_a * sp.sign(by_b)
+        return text(invariant)
 
     def to_json(self) -> dict[str, Any]:
         return {

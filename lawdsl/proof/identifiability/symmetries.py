@@ -22,29 +22,36 @@ from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.identifiability.closed_forms import Direction, guesses
 from lawdsl.proof.identifiability.null_space import Unclear, Vector, null_vectors, shortened
-from lawdsl.proof.identifiability.orbits import Field, Flow, flow_of, holds
-from lawdsl.proof.identifiability.points import REACH, WIDEST, NoPoint, Numbers, Point, numbers_of
-from lawdsl.proof.identifiability.restrictions import choose_held
+from lawdsl.proof.identifiability.orbits import Flow, VectorField, fixing_candidates, flow_of
+from lawdsl.proof.identifiability.points import (
+    DEFAULT_REACH,
+    WIDEST_FACTOR,
+    NoPoint,
+    NumericLaw,
+    Point,
+    numeric_law,
+)
+from lawdsl.proof.identifiability.restrictions import choose_fixed
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
 from lawdsl.proof.identifiability.zero_test import vanishes
 
-SECONDS = 2.0  # for one law; those of the papers take a few milliseconds
-FORMULAS = 0.5  # part of the time that goes into the formulas of all directions
+FREEDOM_SECONDS = 2.0  # for one law; those of the papers take a few milliseconds
+FORMULA_TIME_SHARE = 0.5  # part of the time that goes into the formulas of all directions
 PROOF_SECONDS = 0.2  # for one identity by algebra
-BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
-POINTS = 3  # of the parameters, at which lost directions are counted
-CHECKS = 20  # points at which an identity is looked at
-DIGITS = 100  # in which it must hold there
-SPARE, MANY_SPARE = 4, 24  # places beyond the number of parameters
-TRIES = 30  # points at which the law may have no value
-ORDERS = 24  # in which columns are looked at, for short directions
-TRIED = 8  # directions for which a formula is looked for
+BALL_BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
+PARAMETER_POINTS = 3  # of the parameters, at which lost directions are counted
+CHECK_POINTS = 20  # points at which an identity is looked at
+CHECK_DIGITS = 100  # in which it must hold there
+SPARE_PLACES, MANY_SPARE_PLACES = 4, 24  # places beyond the number of parameters
+MAX_POINT_TRIES = 30  # points at which the law may have no value
+MAX_COLUMN_ORDERS = 24  # in which columns are looked at, for short directions
+MAX_FORMULA_DIRECTIONS = 8  # directions for which a formula is looked for
 KINKS = (sp.Min, sp.Max, sp.Abs, sp.sign, sp.Heaviside)
 T = TypeVar("T")
-TROUBLES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
+EXPECTED_FAILURES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
 
 
-def freedom(law: Law, *, seconds: float = SECONDS) -> Freedom:
+def freedom(law: Law, *, seconds: float = FREEDOM_SECONDS) -> Freedom:
     """What no data can determine about the parameters of a law, whatever they are.
 
     Slopes that Arb has found to be independent at one point are so almost everywhere: so it is
@@ -64,13 +71,15 @@ def freedom(law: Law, *, seconds: float = SECONDS) -> Freedom:
         LawdslError: the law's formula has no value.
     """
     law = law.built().sample  # a mistake in the law itself is not hidden below
-    with precision(BITS):
-        found = _within(seconds, lambda: _freedom(numbers_of(law), FORMULAS * seconds))
-    return found or Freedom(certain=False)
+    with precision(BALL_BITS):
+        result = _within_time(
+            seconds, lambda: _freedom(numeric_law(law), FORMULA_TIME_SHARE * seconds)
+        )
+    return result or Freedom(certain=False)
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _SlopeSample:
     """The slopes at one point of the parameters, and the directions without slope.
 
     Attributes:
@@ -84,83 +93,88 @@ class _Seen:
     vectors: list[Vector]
 
 
-class _Named(NamedTuple):
+class _FormulaDirection(NamedTuple):
     """A direction, as numbers at a point and as a formula; none where the field is empty."""
 
     vector: Vector
-    field: Field
+    field: VectorField
     proved: bool
 
 
-def _freedom(numbers: Numbers, seconds: float) -> Freedom:
+def _freedom(numbers: NumericLaw, seconds: float) -> Freedom:
     if not numbers.names or _determined(numbers):
         return Freedom()
     with precision(MANY_BITS):
-        reach = (*REACH, WIDEST)
-        points = [_seen(numbers, seed, MANY_BITS, MANY_SPARE, reach) for seed in range(POINTS)]
-    base = min(points, key=lambda seen: len(seen.vectors))
-    named: list[_Named] = []
-    nameless: list[_Named] = []
+        reach = (*DEFAULT_REACH, WIDEST_FACTOR)
+        points = [
+            _slope_sample(numbers, seed, MANY_BITS, MANY_SPARE_PLACES, reach)
+            for seed in range(PARAMETER_POINTS)
+        ]
+    base = min(points, key=lambda sample: len(sample.vectors))
+    with_formula: list[_FormulaDirection] = []
+    without_formula: list[_FormulaDirection] = []
     began = time.process_time()
-    for _, vectors in itertools.groupby(_circuits(base)[:TRIED], key=len):
-        if len(_basis(named, numbers)) == len(base.vectors):
+    for _, vectors in itertools.groupby(_circuits(base)[:MAX_FORMULA_DIRECTIONS], key=len):
+        if len(_basis(with_formula, numbers)) == len(base.vectors):
             break
         for vector in vectors:
-            left = seconds - (time.process_time() - began)
-            found = _formula(numbers, base.theta, tuple(sorted(vector)), left)
-            if found is not None:
-                named.append(_Named(vector, *found))
+            remaining = seconds - (time.process_time() - began)
+            formula = _formula(numbers, base.theta, tuple(sorted(vector)), remaining)
+            if formula is not None:
+                with_formula.append(_FormulaDirection(vector, *formula))
             elif len(vector) > 1:  # that one has no effect at all, algebra would have shown
-                nameless.append(_Named(vector, {}, False))
-        named.sort(key=lambda one: _length(one.field))
+                without_formula.append(_FormulaDirection(vector, {}, False))
+        with_formula.sort(key=lambda one: _length(one.field))
     kinked = numbers.expression.has(*KINKS)
-    chosen = _basis(named if kinked else [*named, *nameless], numbers)
-    return Freedom(_recorded(numbers, chosen), certain=len(chosen) == len(base.vectors))
+    basis = _basis(with_formula if kinked else [*with_formula, *without_formula], numbers)
+    return Freedom(_symmetries(numbers, basis), certain=len(basis) == len(base.vectors))
 
 
-def _basis(found: Sequence[_Named], numbers: Numbers) -> list[_Named]:
+def _basis(directions: Sequence[_FormulaDirection], numbers: NumericLaw) -> list[_FormulaDirection]:
     """Those that say something that the ones before do not."""
-    chosen: list[_Named] = []
-    for one in found:
+    chosen: list[_FormulaDirection] = []
+    for one in directions:
         if _independent([*(c.vector for c in chosen), one.vector], range(len(numbers.names))):
             chosen.append(one)
     return chosen
 
 
-def _determined(numbers: Numbers) -> bool:
+def _determined(numbers: NumericLaw) -> bool:
     """Whether the slopes at a point are independent for certain, which is soon seen."""
     try:
-        return not _seen(numbers, 0, BITS, SPARE, REACH).vectors
+        return not _slope_sample(numbers, 0, BALL_BITS, SPARE_PLACES, DEFAULT_REACH).vectors
     except Unclear:
         return False
 
 
-def _seen(numbers: Numbers, seed: int, bits: int, spare: int, reach: Sequence[float]) -> _Seen:
+def _slope_sample(
+    numbers: NumericLaw, seed: int, bits: int, spare: int, reach: Sequence[float]
+) -> _SlopeSample:
     rng = random.Random(seed)
     count = len(numbers.names)
-    for _ in range(TRIES):
+    for _ in range(MAX_POINT_TRIES):
         theta = numbers.theta(rng)
         try:
             rows = numbers.rows(theta, count + spare, rng, reach)
         except NoPoint:
             continue
-        return _Seen(theta, rows, null_vectors(rows, range(count), bits))
+        return _SlopeSample(theta, rows, null_vectors(rows, range(count), bits))
     raise NoPoint
 
 
-def _circuits(seen: _Seen) -> list[Vector]:
+def _circuits(sample: _SlopeSample) -> list[Vector]:
     """Directions with few parameters, none of which can be left out; the shortest first."""
-    involved = sorted({i for vector in seen.vectors for i in vector})
+    involved = sorted({i for vector in sample.vectors for i in vector})
     orders = [involved, involved[::-1]]
-    for i in involved[:ORDERS]:
+    for i in involved[:MAX_COLUMN_ORDERS]:
         rest = [k for k in involved if k != i]
         orders += [[i, *rest], [*rest, i], [i, *reversed(rest)]]
-    found: dict[tuple[int, ...], Vector] = {}
+    circuits: dict[tuple[int, ...], Vector] = {}
     with precision(MANY_BITS):
         for order in orders:
-            for vector in shortened(seen.vectors, order, MANY_BITS):
-                found.setdefault(tuple(sorted(vector)), vector)
-    return [found[key] for key in sorted(found, key=lambda key: (len(key), key))]
+            for vector in shortened(sample.vectors, order, MANY_BITS):
+                circuits.setdefault(tuple(sorted(vector)), vector)
+    return [circuits[key] for key in sorted(circuits, key=lambda key: (len(key), key))]
 
 
 def _independent(vectors: Sequence[Vector], among: Sequence[int]) -> bool:
@@ -171,28 +185,28 @@ def _independent(vectors: Sequence[Vector], among: Sequence[int]) -> bool:
 
 
 def _formula(
-    numbers: Numbers, theta: Point, support: tuple[int, ...], seconds: float
-) -> tuple[Field, bool] | None:
+    numbers: NumericLaw, theta: Point, support: tuple[int, ...], seconds: float
+) -> tuple[VectorField, bool] | None:
     """A verified formula for a direction, and whether it is proved."""
-    direction = Direction(numbers, support, seed=1, bits=BITS)
+    direction = Direction(numbers, support, seed=1, bits=BALL_BITS)
     kinked = numbers.expression.has(*KINKS)
 
-    def found() -> tuple[Field, bool] | None:
+    def first_verified() -> tuple[VectorField, bool] | None:
         for field in guesses(direction, theta, random.Random(2)):
-            proved = _within(PROOF_SECONDS, lambda: vanishes(_change(numbers, field)))  # noqa: B023
-            if proved or not kinked and _checked(numbers, field):
+            proved = _within_time(PROOF_SECONDS, lambda: vanishes(_change(numbers, field)))  # noqa: B023
+            if proved or not kinked and _vanishes_at_points(numbers, field):
                 return field, bool(proved)
         return None
 
-    return _within(seconds, found) if seconds > 0 else None
+    return _within_time(seconds, first_verified) if seconds > 0 else None
 
 
-def _within(seconds: float, work: Callable[[], T]) -> T | None:
+def _within_time(seconds: float, work: Callable[[], T]) -> T | None:
     """What is found within a time; None where that fails."""
     try:
         with time_limit(seconds):
             return work()
-    except TROUBLES:
+    except EXPECTED_FAILURES:
         return None
     except Exception as error:
         if not is_of_sympy(error):
@@ -200,55 +214,59 @@ def _within(seconds: float, work: Callable[[], T]) -> T | None:
         return None
 
 
-def _change(numbers: Numbers, field: Field) -> sp.Expr:
+def _change(numbers: NumericLaw, field: VectorField) -> sp.Expr:
     """How fast the law changes along a field."""
     return sp.Add(*(rate * sp.diff(numbers.expression, s) for s, rate in field.items()))
 
 
-def _checked(numbers: Numbers, field: Field) -> bool:
+def _vanishes_at_points(numbers: NumericLaw, field: VectorField) -> bool:
     """Whether the law does not change along a field, at random points and to many digits."""
     rng = random.Random(3)
     symbols = [q.symbol for q in numbers.law.parameters]
     tapes = {symbols.index(s): compile_tape([rate], symbols) for s, rate in field.items()}
-    done = 0
+    checked = 0
     with precision(MANY_BITS):
-        for _ in range(5 * CHECKS):
+        for _ in range(5 * CHECK_POINTS):
             try:
                 theta = numbers.theta(rng)
-                slopes = numbers.slopes(theta, numbers.place(theta, rng))
+                slopes = numbers.slopes(theta, numbers.draw_variables(theta, rng))
                 inputs = [ball(x) for x in theta]
                 terms = [value(tape, inputs) * slopes[i] for i, tape in tapes.items()]
             except NoBall:
                 continue
             change, size = sum(terms, arb(0)), sum(map(abs, terms), arb(0))
-            if change != 0 or not abs(change) < size * arb(10) ** -DIGITS:
+            if change != 0 or not abs(change) < size * arb(10) ** -CHECK_DIGITS:
                 return False
-            done += 1
-            if done == CHECKS:
+            checked += 1
+            if checked == CHECK_POINTS:
                 return True
     return False
 
 
-def _length(field: Field) -> int:
+def _length(field: VectorField) -> int:
     """How long a field is to read; scales, shifts and few parameters are short."""
     return sum(3 + sp.count_ops(rate / s) for s, rate in field.items())
 
 
-def _recorded(numbers: Numbers, found: Sequence[_Named]) -> tuple[Symmetry, ...]:
+def _symmetries(
+    numbers: NumericLaw, directions: Sequence[_FormulaDirection]
+) -> tuple[Symmetry, ...]:
     law, names = numbers.law, numbers.names
-    vectors = [one.vector for one in found]
+    vectors = [one.vector for one in directions]
     ranked: list[dict[str, float | None]] = [
-        dict(holds(law, one.field)) if one.field else {names[i]: None for i in sorted(one.vector)}
-        for one in found
+        dict(fixing_candidates(law, one.field))
+        if one.field
+        else {names[i]: None for i in sorted(one.vector)}
+        for one in directions
     ]
 
     def determined(chosen: Sequence[str]) -> bool:
         return _independent(vectors[: len(chosen)], [names.index(name) for name in chosen])
 
-    held = choose_held([list(values) for values in ranked], names, determined)
+    fixed = choose_fixed([list(values) for values in ranked], names, determined)
     records = []
-    for (vector, field, proved), values, name in zip(found, ranked, held, strict=True):
-        flow = _within(PROOF_SECONDS, lambda: _flow(numbers, field)) if field else None  # noqa: B023
+    for (vector, field, proved), values, name in zip(directions, ranked, fixed, strict=True):
+        flow = _within_time(PROOF_SECONDS, lambda: _flow(numbers, field)) if field else None  # noqa: B023
         records.append(
             Symmetry(
                 parameters=tuple(names[i] for i in sorted(vector)),
@@ -263,35 +281,37 @@ def _recorded(numbers: Numbers, found: Sequence[_Named]) -> tuple[Symmetry, ...]
     return tuple(records)
 
 
-def _equation(law: Law, field: Field) -> str:
+def _equation(law: Law, field: VectorField) -> str:
     if not field:
         return ""
     terms = []
     for s, rate in field.items():
-        shown, slope = text(rate), f"∂{law.output}/∂{s}"
-        bracketed = f"({shown})" if rate.is_Add else shown
-        terms.append({"1": slope, "-1": f"-{slope}"}.get(shown, f"{bracketed}*{slope}"))
+        rate_text, slope = text(rate), f"∂{law.output}/∂{s}"
+        bracketed = f"({rate_text})" if rate.is_Add else rate_text
+        terms.append({"1": slope, "-1": f"-{slope}"}.get(rate_text, f"{bracketed}*{slope}"))
     terms.sort(key=lambda term: term.startswith("-"))
     return " + ".join(terms).replace("+ -", "- ") + " = 0"
 
 
-def _flow(numbers: Numbers, field: Field) -> Flow | None:
+def _flow(numbers: NumericLaw, field: VectorField) -> Flow | None:
     flow = flow_of(numbers.law, field)
-    return flow if flow and _tried(numbers, flow) else None
+    return flow if flow and _is_invariant(numbers, flow) else None
 
 
-def _tried(numbers: Numbers, flow: Flow) -> bool:
+def _is_invariant(numbers: NumericLaw, flow: Flow) -> bool:
     """Whether the law has the same value before and after, at a random point."""
     rng = random.Random(4)
     symbols = [q.symbol for q in numbers.law.parameters]
-    tapes = [compile_tape([flow.places.get(s, s)], [*symbols, flow.by]) for s in symbols]
-    for _ in range(CHECKS):
+    tapes = [
+        compile_tape([flow.images.get(s, s)], [*symbols, flow.group_parameter]) for s in symbols
+    ]
+    for _ in range(CHECK_POINTS):
         theta = numbers.theta(rng)
-        place = numbers.place(theta, rng)
+        variables = numbers.draw_variables(theta, rng)
         try:
             inputs = [*map(ball, theta), arb(9) / 8]
-            before = numbers.value(inputs[:-1], place)
-            after = numbers.value([value(tape, inputs) for tape in tapes], place)
+            before = numbers.value(inputs[:-1], variables)
+            after = numbers.value([value(tape, inputs) for tape in tapes], variables)
         except NoBall:
             continue
         return bool(abs(after - before) < (1 + abs(before)) * arb(10) ** -40)

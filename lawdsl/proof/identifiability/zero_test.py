@@ -13,35 +13,35 @@ def vanishes(e: sp.Expr) -> bool:
     that this does not show it.
     """
     kernels: dict[sp.Expr, sp.Symbol] = {}
-    numerator, _ = sp.fraction(sp.together(_plain(e, kernels)))
+    numerator, _ = sp.fraction(sp.together(_in_kernels(e, kernels)))
     return bool(sp.expand(numerator) == 0)
 
 
-def _plain(e: sp.Expr, kernels: dict[sp.Expr, sp.Symbol]) -> sp.Expr:
+def _in_kernels(e: sp.Expr, kernels: dict[sp.Expr, sp.Symbol]) -> sp.Expr:
     if e.is_Symbol or e.is_Number:
         return e
     if e.is_Add or e.is_Mul:
-        return e.func(*(_plain(x, kernels) for x in e.args))
+        return e.func(*(_in_kernels(x, kernels) for x in e.args))
     if e.is_Pow or isinstance(e, sp.exp):
         base, exponent = (e.base, e.exp) if e.is_Pow else (sp.E, e.args[0])
-        found = sp.S.One
+        product = sp.S.One
         for term in sp.Add.make_args(sp.expand(exponent)):
             number, rest = term.as_coeff_Mul()
             if rest == 1 and base is not sp.E and number.is_Rational:
-                whole = int(number // 1)
-                found *= _plain(base, kernels) ** whole
-                number -= whole
+                integer = int(number // 1)
+                product *= _in_kernels(base, kernels) ** integer
+                number -= integer
                 if number == 0:
                     continue
             if not number.is_Rational:
                 number, rest = sp.S.One, term
             # b^(2 t/3) is the square of b^(t/3)
-            found *= _kernel(sp.Pow(base, rest / number.q, evaluate=False), kernels) ** number.p
-        return found
+            product *= _kernel(sp.Pow(base, rest / number.q, evaluate=False), kernels) ** number.p
+        return product
     if isinstance(e, sp.log):
-        parted = sp.expand_log(e)
-        if not isinstance(parted, sp.log):
-            return _plain(parted, kernels)
+        expanded = sp.expand_log(e)
+        if not isinstance(expanded, sp.log):
+            return _in_kernels(expanded, kernels)
     return _kernel(e, kernels)
 
 

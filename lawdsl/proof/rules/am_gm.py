@@ -17,54 +17,59 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-TOGETHER = {2: 6, 3: 4}  # so many good terms pay together, where there are so many at most
+MAX_TERMS_BY_MEAN_SIZE = {
+    2: 6,
+    3: 4,
+}  # so many good terms pay together, where there are so many at most
 
 
-def means(signs: Signs, good: list[sp.Expr], bad: sp.Expr) -> list[tuple[tuple[int, ...], sp.Expr]]:
+def am_gm(
+    signs: Signs, positive: list[sp.Expr], target: sp.Expr
+) -> list[tuple[tuple[int, ...], sp.Expr]]:
     """Ratios of a bad term to the geometric means of good ones, and which ones these are.
 
     Args:
         signs: of the box.
-        good: positive terms.
-        bad: a positive term.
+        positive: positive terms.
+        target: a positive term.
     """
-    found = []
-    slopes = _slopes(signs, [*good, bad])
-    for size, most in TOGETHER.items():
-        if len(good) > most:
+    ratios = []
+    slopes = _logarithmic_slopes(signs, [*positive, target])
+    for size, max_terms in MAX_TERMS_BY_MEAN_SIZE.items():
+        if len(positive) > max_terms:
             continue
-        for chosen in combinations(range(len(good)), size):
-            weights = _weights(signs, [slopes[i] for i in chosen], slopes[-1])
+        for indices in combinations(range(len(positive)), size):
+            weights = _weights(signs, [slopes[i] for i in indices], slopes[-1])
             if weights is None:
                 continue
-            mean = sp.Mul(*((good[i] / w) ** w for i, w in zip(chosen, weights, strict=True)))
-            found.append((chosen, merged(signs, bad / mean)))
-    return found
+            mean = sp.Mul(*((positive[i] / w) ** w for i, w in zip(indices, weights, strict=True)))
+            ratios.append((indices, merged(signs, target / mean)))
+    return ratios
 
 
-def _slopes(signs: Signs, terms: list[sp.Expr]) -> list[dict[sp.Symbol, sp.Expr]]:
+def _logarithmic_slopes(signs: Signs, terms: list[sp.Expr]) -> list[dict[sp.Symbol, sp.Expr]]:
     """x·∂log(term)/∂x for each term and symbol, where that does not change with the symbols."""
     symbols = signs.movable(sp.Add(*terms))
-    found = []
+    slopes = []
     for term in terms:
-        own = {}
+        by_symbol = {}
         for s in symbols:
             slope = sp.expand_mul(log_slope(signs, term, s))
             if s not in slope.free_symbols:
-                own[s] = slope
-        found.append(own)
-    return found
+                by_symbol[s] = slope
+        slopes.append(by_symbol)
+    return slopes
 
 
 def _weights(
-    signs: Signs, good: list[dict[sp.Symbol, sp.Expr]], bad: dict[sp.Symbol, sp.Expr]
+    signs: Signs, positive: list[dict[sp.Symbol, sp.Expr]], target: dict[sp.Symbol, sp.Expr]
 ) -> list[sp.Expr] | None:
     """The weights that make the mean change with the symbols as the bad term does."""
-    unknown = sp.symbols(f"w:{len(good)}")
+    unknown = sp.symbols(f"w:{len(positive)}")
     equations = [sp.Add(*unknown) - 1]
-    for s, slope in bad.items():
-        if all(s in own for own in good):
-            total = sp.Add(*(w * own[s] for w, own in zip(unknown, good, strict=True)))
+    for s, slope in target.items():
+        if all(s in slopes for slopes in positive):
+            total = sp.Add(*(w * slopes[s] for w, slopes in zip(unknown, positive, strict=True)))
             equations.append(total - slope)
     equations = [e for e in equations if e != 0]
     solutions = [] if len(equations) < len(unknown) else list(sp.linsolve(equations, unknown))

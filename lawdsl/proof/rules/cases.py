@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from lawdsl.law.algebra import merge_powers
-from lawdsl.proof.box import End, Range
+from lawdsl.proof.box import Endpoint, SymbolRange
 from lawdsl.proof.signs.sign import Sign, largest
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
 KINKED = (sp.Max, sp.Min, sp.Abs)
-SIDES = 3  # symbols that may have either sign
+MAX_SIGN_SPLITS = 3  # symbols that may have either sign
 
 
 def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -27,20 +27,20 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
     c >= 0, the smaller for c <= 0. A sum that is the smallest of its cases is looked at first: it
     needs them all; of the largest one case is enough.
     """
-    found = sorted(e.atoms(*KINKED), key=lambda part: (-part.count_ops(), str(part)))
-    if not found:
+    parts = sorted(e.atoms(*KINKED), key=lambda part: (-part.count_ops(), str(part)))
+    if not parts:
         return None
-    senses = {part: _sense(signs, e, part) for part in found}
-    chosen = min(found, key=lambda part: _RANK[senses[part]])
+    monotonicity = {part: _monotonicity(signs, e, part) for part in parts}
+    chosen = min(parts, key=lambda part: _RANK[monotonicity[part]])
     cases = [merge_powers(e.xreplace({chosen: case})) for case in _cases(chosen)]
-    signed = [signs.sign(case) for case in cases]
-    if senses[chosen] == 1:
-        possible = largest(signed)
-    elif senses[chosen] == -1:
-        possible = -largest([-sign for sign in signed])
+    case_signs = [signs.sign(case) for case in cases]
+    if monotonicity[chosen] == 1:
+        possible = largest(case_signs)
+    elif monotonicity[chosen] == -1:
+        possible = -largest([-sign for sign in case_signs])
     else:
         possible = Sign.NONE
-        for sign in signed:
+        for sign in case_signs:
             possible |= sign
     return None if Sign.REAL.within(possible) else possible
 
@@ -52,20 +52,20 @@ def _cases(part: sp.Expr) -> tuple[sp.Expr, ...]:
     return (part.args[0], -part.args[0]) if isinstance(part, sp.Abs) else part.args
 
 
-def _sense(signs: Signs, e: sp.Expr, part: sp.Expr) -> int:
+def _monotonicity(signs: Signs, e: sp.Expr, part: sp.Expr) -> int:
     """1 where a sum is the largest of its cases, -1 where it is the smallest, 0 where not known."""
     value = sp.Dummy(real=True)
     slope = sp.diff(e.xreplace({part: value}), value)
     if value in slope.free_symbols:
         return 0
-    way = signs.sign(slope)
-    upward = -1 if isinstance(part, sp.Min) else 1
-    if way.within(Sign.NONNEGATIVE):
-        return upward
-    return -upward if way.within(Sign.NONPOSITIVE) else 0
+    slope_sign = signs.sign(slope)
+    orientation = -1 if isinstance(part, sp.Min) else 1
+    if slope_sign.within(Sign.NONNEGATIVE):
+        return orientation
+    return -orientation if slope_sign.within(Sign.NONPOSITIVE) else 0
 
 
-def by_order(signs: Signs, e: sp.Expr) -> Sign | None:
+def by_symbol_order(signs: Signs, e: sp.Expr) -> Sign | None:
     """The cases of max(x, y), where two symbols are compared: x = y + d and y = x + d, d >= 0."""
     movable = signs.movable(e)
     for part in sorted(e.atoms(sp.Max, sp.Min), key=str):
@@ -74,69 +74,69 @@ def by_order(signs: Signs, e: sp.Expr) -> Sign | None:
         possible = Sign.NONE
         for less, more in (part.args, part.args[::-1]):
             distance = sp.Dummy("d", real=True, nonnegative=True)
-            ranges = {**signs.box.ranges, distance: Range(End(sp.S.Zero, True))}
+            ranges = {**signs.box.ranges, distance: SymbolRange(Endpoint(sp.S.Zero, True))}
             meaning = {**signs.box.meaning, distance: more - less}
             chosen = more if isinstance(part, sp.Max) else less
             case = e.xreplace({part: chosen}).xreplace({more: less + distance})
-            possible |= _inside(signs, replace(signs.box, ranges=ranges, meaning=meaning), case)
+            possible |= _sign_on(signs, replace(signs.box, ranges=ranges, meaning=meaning), case)
         if not Sign.REAL.within(possible):
             return possible
     return None
 
 
-def by_sides(signs: Signs, e: sp.Expr) -> Sign | None:
+def by_sign_split(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign on each side of 0 and at 0, for each symbol that may be on either, or at 0.
 
     A symbol x is t, -t or 0 with t > 0. Both sides are one case where e depends on |x| alone, if
     the range of x reaches as far on either.
     """
-    unsettled = [s for s in signs.movable(e) if not signs.sign(s).definite]
-    if not 1 <= len(unsettled) <= SIDES:
+    undetermined = [s for s in signs.movable(e) if not signs.sign(s).definite]
+    if not 1 <= len(undetermined) <= MAX_SIGN_SPLITS:
         return None
-    away = {s: sp.Dummy(s.name, positive=True) for s in unsettled}
+    positives = {s: sp.Dummy(s.name, positive=True) for s in undetermined}
     possible = Sign.NONE
-    seen: set[tuple[sp.Expr, frozenset[tuple[sp.Symbol, Range]]]] = set()
-    for chosen in product((1, -1, 0), repeat=len(unsettled)):
-        sides = dict(zip(unsettled, chosen, strict=True))
+    examined: set[tuple[sp.Expr, frozenset[tuple[sp.Symbol, SymbolRange]]]] = set()
+    for chosen in product((1, -1, 0), repeat=len(undetermined)):
+        sides = dict(zip(undetermined, chosen, strict=True))
         ranges, meaning = dict(signs.box.ranges), dict(signs.box.meaning)
         for s, side in sides.items():
-            found = _beyond(signs.box.range(s), side) if side else Range()
-            if found is None:  # the range ends before it
+            half_range = _positive_side(signs.box.range(s), side) if side else SymbolRange()
+            if half_range is None:  # the range ends before it
                 break
-            ranges[away[s]], meaning[away[s]] = found, side * s
+            ranges[positives[s]], meaning[positives[s]] = half_range, side * s
         else:
-            case = merge_powers(e.xreplace({s: side * away[s] for s, side in sides.items()}))
-            moved = case.free_symbols & set(away.values())
-            alike = case, frozenset((t, ranges[t]) for t in moved)
-            if alike not in seen:
-                seen.add(alike)
+            case = merge_powers(e.xreplace({s: side * positives[s] for s, side in sides.items()}))
+            case_symbols = case.free_symbols & set(positives.values())
+            case_key = case, frozenset((t, ranges[t]) for t in case_symbols)
+            if case_key not in examined:
+                examined.add(case_key)
                 box = replace(signs.box, ranges=ranges, meaning=meaning)
-                possible |= _inside(signs, box, case)
+                possible |= _sign_on(signs, box, case)
         if Sign.REAL.within(possible):
             return None
-    for s in unsettled:
+    for s in undetermined:
         signs.use(s)
     return possible
 
 
-def _beyond(domain: Range, side: int) -> Range | None:
+def _positive_side(domain: SymbolRange, side: int) -> SymbolRange | None:
     """The range of t > 0 for x = side·t: what of a symbol's range is on one side of 0; None where
     that is surely nothing."""
     end = domain.upper if side == 1 else domain.lower
     if end is None:
-        return Range(End(sp.S.Zero, False))
-    far = side * end.at
-    if far.is_nonpositive:
+        return SymbolRange(Endpoint(sp.S.Zero, False))
+    distance = side * end.value
+    if distance.is_nonpositive:
         return None
-    upper = End(far, end.closed) if far.is_number and far.is_positive else None
-    return Range(End(sp.S.Zero, False), upper)
+    upper = Endpoint(distance, end.closed) if distance.is_number and distance.is_positive else None
+    return SymbolRange(Endpoint(sp.S.Zero, False), upper)
 
 
-def _inside(signs: Signs, box: Box, e: sp.Expr) -> Sign:
+def _sign_on(signs: Signs, box: Box, e: sp.Expr) -> Sign:
     """The sign on another box, all of whose own symbols are used already."""
     inner = signs.inside(box)
-    found = inner.sign(e)
+    sign = inner.sign(e)
     for s in inner.used():
         if s in signs.box.ranges:
             signs.use(s)
-    return found
+    return sign

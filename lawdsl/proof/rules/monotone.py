@@ -9,9 +9,9 @@ import sympy as sp
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.functions import ANALYTIC, RANGES, ROWS
 from lawdsl.law.text import text
-from lawdsl.proof.box import End
-from lawdsl.proof.rules.scaling import by_scaling
-from lawdsl.proof.signs.boundary import faces_of
+from lawdsl.proof.box import Endpoint
+from lawdsl.proof.rules.scaling import rescaled
+from lawdsl.proof.signs.boundary import closed_faces
 from lawdsl.proof.signs.limits import at_infinity
 from lawdsl.proof.signs.monomials import merged, powers
 from lawdsl.proof.signs.sign import Sign
@@ -30,9 +30,9 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
             continue
         ends = [signs.at(e, symbol, x) for x in (domain.lower, domain.upper)]
         one, other = (Sign.UNKNOWN if end is None else signs.sign(end) for end in ends)
-        found = _between(one, other, domain.lower.closed, domain.upper.closed)
-        if found is not None:
-            return found
+        sign = _between(one, other, domain.lower.closed, domain.upper.closed)
+        if sign is not None:
+            return sign
     return None
 
 
@@ -47,9 +47,9 @@ def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
         one, other = (
             signs.sign(merge_powers(replaced.xreplace({value: x}))) for x in RANGES[type(part)]
         )
-        found = _between(one, other, row.reached, row.reached)
-        if found is not None:
-            return found
+        sign = _between(one, other, row.reached, row.reached)
+        if sign is not None:
+            return sign
     return None
 
 
@@ -61,8 +61,8 @@ def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Si
     if one == other == Sign.ZERO:
         return Sign.ZERO
     if one.within(Sign.NONPOSITIVE) and other.within(Sign.NONPOSITIVE):
-        found = _between(-one, -other, one_closed, other_closed)
-        return None if found is None else -found
+        sign = _between(-one, -other, one_closed, other_closed)
+        return None if sign is None else -sign
     if not (one.within(Sign.NONNEGATIVE) and other.within(Sign.NONNEGATIVE)):
         return None
     strict = Sign.POSITIVE in (one, other)
@@ -75,8 +75,8 @@ def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
     """What all terms have in common is a factor: N·x - N·y has the sign of x - y, for N > 0."""
     common: set[tuple[sp.Expr, sp.Expr]] | None = None
     for term in e.args:
-        own = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
-        common = own if common is None else common & own
+        factors_of_term = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
+        common = factors_of_term if common is None else common & factors_of_term
     factors = [sp.Pow(b, x) for b, x in common or ()]
     factor = sp.Mul(*(f for f in factors if signs.sign(f) == Sign.POSITIVE))
     if factor == 1:
@@ -88,20 +88,20 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
     """A difference of two positive terms has the sign of the difference of their logarithms."""
     if len(e.args) != 2:
         return None
-    good = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
-    bad = [-t for t in e.args if signs.sign(t) == Sign.NEGATIVE]
-    if len(good) != 1 or len(bad) != 1:
+    positive = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
+    negative = [-t for t in e.args if signs.sign(t) == Sign.NEGATIVE]
+    if len(positive) != 1 or len(negative) != 1:
         return None
     logarithm = []
-    for base, exponent in powers(merged(signs, good[0] / bad[0])):
+    for base, exponent in powers(merged(signs, positive[0] / negative[0])):
         if signs.sign(base) != Sign.POSITIVE:
             return None
         logarithm.append(exponent * sp.log(base))
     difference = sp.expand_mul(sp.Add(*logarithm))
-    if e.has(sp.log) or not any(x.free_symbols for _, x in powers(good[0] / bad[0])):
+    if e.has(sp.log) or not any(x.free_symbols for _, x in powers(positive[0] / negative[0])):
         return None  # no simpler
-    found = signs.sign(difference)
-    return None if Sign.REAL.within(found) else found
+    sign = signs.sign(difference)
+    return None if Sign.REAL.within(sign) else sign
 
 
 def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -122,20 +122,20 @@ def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
         else:
             factor = sp.exp(abs(number) * rest)
         above, below = (above * factor, below) if positive else (above, below * factor)
-    found = signs.sign(sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below)))
-    return None if Sign.REAL.within(found) else found
+    sign = signs.sign(sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below)))
+    return None if Sign.REAL.within(sign) else sign
 
 
 def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of the same thing in units in which some symbols are 1."""
-    smaller = by_scaling(signs, e)
+    smaller = rescaled(signs, e)
     if smaller is None or smaller == e:
         return None
-    found = signs.sign(smaller)
-    return None if Sign.REAL.within(found) else found
+    sign = signs.sign(smaller)
+    return None if Sign.REAL.within(sign) else sign
 
 
-def by_end_points_of_one(signs: Signs, e: sp.Expr) -> Sign | None:
+def by_end_points_univariate(signs: Signs, e: sp.Expr) -> Sign | None:
     """The same where only one symbol can be moved: then it is the first thing to try."""
     return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
 
@@ -157,24 +157,24 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
         else:
             continue
         rising = slope.within(Sign.NONNEGATIVE)
-        strict = slope.definite or _changes(signs, change, symbol)
+        strict = slope.definite or _is_strictly_monotone(signs, change, symbol)
         low = _at_end(signs, e, symbol, least, -1 if rising else 1)
         if low.within(Sign.NONNEGATIVE):
-            _tell(signs, e, symbol, least, "rises" if rising else "falls", "least")
-            return _beyond(low, strict and _open(least))
+            _add_note(signs, e, symbol, least, "rises" if rising else "falls", "least")
+            return _at_least(low, strict and _open(least))
         high = _at_end(signs, e, symbol, most, 1 if rising else -1)
         if high.within(Sign.NONPOSITIVE):
-            _tell(signs, e, symbol, most, "rises" if rising else "falls", "greatest")
-            return -_beyond(-high, strict and _open(most))
+            _add_note(signs, e, symbol, most, "rises" if rising else "falls", "greatest")
+            return -_at_least(-high, strict and _open(most))
     return None
 
 
-def _changes(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
+def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
     """Whether a slope is 0 at the ends of the symbol's range at most, or at isolated places: then it
     changes all the way."""
     if isolated_zeros(signs, slope, symbol):
         return True
-    ends = [face for face in faces_of(signs.box, symbol) if face.symbol == symbol]
+    ends = [face for face in closed_faces(signs.box, symbol) if face.symbol == symbol]
     return bool(ends) and signs.off(ends).sign(slope).definite
 
 
@@ -183,7 +183,7 @@ def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
     if e.free_symbols != {symbol} or not _analytic(e):
         return False
     samples = (sp.S.One, sp.Rational(1, 3))
-    return any(signs.sign(e.xreplace({symbol: at})).definite for at in samples)
+    return any(signs.sign(e.xreplace({symbol: x})).definite for x in samples)
 
 
 def _analytic(e: sp.Expr) -> bool:
@@ -194,16 +194,18 @@ def _analytic(e: sp.Expr) -> bool:
     return bool((plain or isinstance(e, ANALYTIC)) and all(map(_analytic, e.args)))
 
 
-def _open(end: End | None) -> bool:
+def _open(end: Endpoint | None) -> bool:
     return end is None or not end.closed
 
 
-def _beyond(limit: Sign, strictly: bool) -> Sign:
+def _at_least(limit: Sign, strictly: bool) -> Sign:
     """The sign of what is at least (strictly: more than) a nonnegative limit."""
     return Sign.POSITIVE if strictly or limit == Sign.POSITIVE else Sign.NONNEGATIVE
 
 
-def _at_end(signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, direction: int) -> Sign:
+def _at_end(
+    signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: Endpoint | None, direction: int
+) -> Sign:
     """The sign of e where the symbol reaches an end of its range; None is the infinite one."""
     if end is None:
         value = at_infinity(signs, e, symbol, direction)
@@ -212,9 +214,11 @@ def _at_end(signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, direct
     return Sign.UNKNOWN if value is None else signs.sign(value)
 
 
-def _tell(
-    signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: End | None, way: str, bound: str
+def _add_note(
+    signs: Signs, e: sp.Expr, symbol: sp.Symbol, end: Endpoint | None, direction: str, bound: str
 ) -> None:
-    if e in signs.telling:
-        at = f"where {symbol} has no bound" if end is None else f"at {symbol} = {text(end.at)}"
-        signs.notes.append(f"{text(e)} {way} with {symbol}: it is {bound} {at}")
+    if e in signs.explained:
+        location = (
+            f"where {symbol} has no bound" if end is None else f"at {symbol} = {text(end.value)}"
+        )
+        signs.notes.append(f"{text(e)} {direction} with {symbol}: it is {bound} {location}")

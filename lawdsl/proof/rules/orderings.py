@@ -19,9 +19,9 @@ from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
 from lawdsl.proof.signs.sign import Sign
 
-VARIABLES = 5  # that are put in order
-CONES = 800  # orders looked at for one polynomial
-TERMS = 400  # of a polynomial in one order
+MAX_ORDERED_VARIABLES = 5  # that are put in order
+MAX_CONES = 800  # orders looked at for one polynomial
+MAX_CONE_TERMS = 400  # of a polynomial in one order
 
 Polynomial = Any  # fmpq_mpoly, of which python-flint has no annotations
 Rows = tuple[tuple[int, ...], ...]
@@ -59,41 +59,41 @@ def sign_on(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
     if p.is_zero():
         return Sign.ZERO, 0
     for sense in (1, -1):
-        found, cones = _least_sign(orthant, p * sense)
-        if found != Sign.REAL:
-            return (found if sense == 1 else -found), cones
+        sign, cones = _least_sign(orthant, p * sense)
+        if sign != Sign.REAL:
+            return (sign if sense == 1 else -sign), cones
     return Sign.REAL, 0
 
 
 def _least_sign(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
     size = orthant.size
     unit = tuple(tuple(int(i == k) for k in range(size)) for i in range(size))
-    if _plain(p):
+    if _is_nonnegative(p):
         return _strictly(orthant, unit, p), 0
-    if any(_at(p, point) < 0 for point in product((0, 1, 2), repeat=size) if any(point)):
+    if any(_value_at(p, point) < 0 for point in product((0, 1, 2), repeat=size) if any(point)):
         return Sign.REAL, 0
     degrees = {sum(exponents) for exponents in p.monoms()}
     if len(degrees) > 1:  # one more variable, which is 1, makes all terms of one degree
         p, unit = _homogeneous(p, max(degrees)), (*(row + (0,) for row in unit), (0,) * size + (1,))
         orthant = Orthant(size + 1, orthant.positive | {size}, orthant.groups)
-    return _in_orders(orthant, unit, p) if orthant.size <= VARIABLES else (Sign.REAL, 0)
+    return _in_orders(orthant, unit, p) if orthant.size <= MAX_ORDERED_VARIABLES else (Sign.REAL, 0)
 
 
 def _in_orders(orthant: Orthant, unit: Rows, p: Polynomial) -> tuple[Sign, int]:
-    waiting, found, cones = [(unit, p)], Sign.POSITIVE, 0
+    waiting, sign, cones = [(unit, p)], Sign.POSITIVE, 0
     while waiting:
         rows, q = waiting.pop(0)
-        for there, inner in _ordered(rows, q):
+        for cone_rows, difference_form in _ordered(rows, q):
             cones += 1
-            if cones > CONES or len(inner) > TERMS:
+            if cones > MAX_CONES or len(difference_form) > MAX_CONE_TERMS:
                 return Sign.REAL, cones
-            if _plain(inner):
-                found |= _strictly(orthant, there, inner)
-            elif any(c < 0 and sum(map(bool, m)) == 1 for m, c in inner.terms()):
+            if _is_nonnegative(difference_form):
+                sign |= _strictly(orthant, cone_rows, difference_form)
+            elif any(c < 0 and sum(map(bool, m)) == 1 for m, c in difference_form.terms()):
                 return Sign.REAL, cones  # negative where all but one of v are 0
             else:
-                waiting.append((there, inner))
-    return found, cones
+                waiting.append((cone_rows, difference_form))
+    return sign, cones
 
 
 def _ordered(rows: Rows, p: Polynomial) -> Iterator[tuple[Rows, Polynomial]]:
@@ -102,18 +102,18 @@ def _ordered(rows: Rows, p: Polynomial) -> Iterator[tuple[Rows, Polynomial]]:
     gens = ring.gens()
     size = len(gens)
     for order in permutations(range(size)):
-        places = [0] * size  # of each variable in the order, the greatest first
-        for place, i in enumerate(order):
-            places[i] = place
-        sums = [sum(gens[place:], start=ring.constant(0)) for place in places]
-        there = tuple(
-            tuple(sum(row[i] for i in range(size) if places[i] <= k) for k in range(size))
+        ranks = [0] * size  # of each variable in the order, the greatest first
+        for rank, i in enumerate(order):
+            ranks[i] = rank
+        sums = [sum(gens[rank:], start=ring.constant(0)) for rank in ranks]
+        cone_rows = tuple(
+            tuple(sum(row[i] for i in range(size) if ranks[i] <= k) for k in range(size))
             for row in rows
         )
-        yield there, p.compose(*sums, ctx=ring)
+        yield cone_rows, p.compose(*sums, ctx=ring)
 
 
-def _plain(p: Polynomial) -> bool:
+def _is_nonnegative(p: Polynomial) -> bool:
     """Whether no coefficient is negative."""
     return all(c >= 0 for c in p.coeffs())
 
@@ -129,7 +129,7 @@ def _strictly(orthant: Orthant, rows: Rows, p: Polynomial) -> Sign:
     return Sign.POSITIVE
 
 
-def _at(p: Polynomial, point: Sequence[int]) -> fmpq:
+def _value_at(p: Polynomial, point: Sequence[int]) -> fmpq:
     return p(*map(fmpq, point))
 
 

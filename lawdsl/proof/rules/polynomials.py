@@ -22,23 +22,23 @@ from lawdsl.proof.rules.orderings import Orthant, Polynomial, context, sign_on
 from lawdsl.proof.signs.sign import Sign, multiply
 
 if TYPE_CHECKING:
-    from lawdsl.proof.box import Box, Range
+    from lawdsl.proof.box import Box, SymbolRange
     from lawdsl.proof.signs.calculus import Signs
 
-DEPTH = 2  # of rules within rules down to which shares are looked at
-PARTS = 7  # of one sum
-LONG = 150  # operations of one sum
-DEGREE = 16  # in one part
-TERMS = 300  # of a polynomial
-SIDES = 3  # parts that may have either sign
+MAX_SHARE_RULE_DEPTH = 2  # of rules within rules down to which shares are looked at
+MAX_GENERATORS = 7  # of one sum
+MAX_POLYNOMIAL_OPERATIONS = 150  # operations of one sum
+MAX_GENERATOR_DEGREE = 16  # in one part
+MAX_POLYNOMIAL_TERMS = 300  # of a polynomial
+MAX_SIGNED_GENERATORS = 3  # parts that may have either sign
 
 
-class _NoPolynomial(Exception):
+class _NotPolynomial(Exception):
     """The expression is not rational in few parts, or it is too large."""
 
 
 @dataclass(frozen=True)
-class _Place:
+class _OrthantForm:
     """What a part is on the orthant: above/below, `below` being positive.
 
     `group`: parts whose denominators are one and the same: shares.
@@ -50,7 +50,7 @@ class _Place:
 
 
 @dataclass
-class _Parts:
+class _Generators:
     """The parts of a sum, and how they appear: part -> the least common denominator of its powers."""
 
     signs: Signs
@@ -64,8 +64,8 @@ class _Parts:
             return
         for part, exponent in self.split(e):
             self.roots[part] = math.lcm(self.roots.get(part, 1), int(exponent.q))
-            if len(self.roots) > PARTS:
-                raise _NoPolynomial
+            if len(self.roots) > MAX_GENERATORS:
+                raise _NotPolynomial
 
     def split(self, e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Rational]]:
         """A factor as parts and their rational powers: x^(alpha + 2) as x^alpha and x^2."""
@@ -78,77 +78,77 @@ class _Parts:
             number, rest = term.as_coeff_Mul()
             part = sp.Pow(base, rest)
             if not number.is_Rational or part.is_Rational:
-                raise _NoPolynomial
+                raise _NotPolynomial
             if (not number.is_Integer or rest != 1) and self.signs.sign(base) != Sign.POSITIVE:
                 yield sp.Pow(base, term), sp.S.One
             else:
                 yield part, number
 
 
-def by_orders(signs: Signs, e: sp.Expr) -> Sign | None:
+def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of the numerator of a rational expression in its parts, over its denominator's."""
-    if e.count_ops() > LONG:
+    if e.count_ops() > MAX_POLYNOMIAL_OPERATIONS:
         return None
     try:
-        return _Algebra(signs, e).sign()
-    except _NoPolynomial:
+        return _RationalForm(signs, e).sign()
+    except _NotPolynomial:
         return None
 
 
-def by_shares(signs: Signs, e: sp.Expr) -> Sign | None:
+def by_simplex_shares(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of a sum with shares; tried first, because a box overestimates their range."""
-    if signs.moving or signs.depth > DEPTH or not shares_of(signs.box, e):
+    if signs.displacing or signs.depth > MAX_SHARE_RULE_DEPTH or not shares_of(signs.box, e):
         return None
-    return by_orders(signs, e)
+    return by_successive_differences(signs, e)
 
 
-class _Algebra:
+class _RationalForm:
     """One sum as a fraction of polynomials in its parts."""
 
     def __init__(self, signs: Signs, e: sp.Expr) -> None:
         self.signs = signs
-        self.e, self.groups = (e, []) if signs.moving else _with_shares(signs, e)
-        self.parts = _Parts(signs)
-        self.parts.collect(self.e)
+        self.e, self.groups = (e, []) if signs.displacing else _with_shares(signs, e)
+        self.generators = _Generators(signs)
+        self.generators.collect(self.e)
         for group in self.groups:
             for share in group:
-                self.parts.roots.setdefault(share, 1)
-        self.names = sorted(self.parts.roots, key=str)
-        if not self.names or len(self.names) > PARTS:
-            raise _NoPolynomial
+                self.generators.roots.setdefault(share, 1)
+        self.names = sorted(self.generators.roots, key=str)
+        if not self.names or len(self.names) > MAX_GENERATORS:
+            raise _NotPolynomial
         if not all(signs.sign(part).within(Sign.REAL) for part in self.names):
-            raise _NoPolynomial  # it may have no value
+            raise _NotPolynomial  # it may have no value
         self.ring = context(len(self.names))
         self.number = {part: i for i, part in enumerate(self.names)}
 
     def sign(self) -> Sign | None:
         fraction = self._fraction(self.e)
-        whole = Sign.NONE
+        possible = Sign.NONE
         orders = 0
         for sides in self._sides(*fraction):
-            orthant, places = self._places(sides)
-            below, _ = self._of(fraction[1], orthant, places)
-            above, cones = self._of(fraction[0], orthant, places)
+            orthant, forms = self._orthant_forms(sides)
+            below, _ = self._sign_of(fraction[1], orthant, forms)
+            above, cones = self._sign_of(fraction[0], orthant, forms)
             if not below.definite:
                 return None
-            whole |= multiply(above, below)
+            possible |= multiply(above, below)
             orders += cones
-            if Sign.REAL.within(whole):
+            if Sign.REAL.within(possible):
                 return None
         for part in self.names:
             for s in part.free_symbols:
                 self.signs.use(s)
-        if self.e in self.signs.telling or orders:
-            self._tell(orders)
-        return whole
+        if self.e in self.signs.explained or orders:
+            self._add_note(orders)
+        return possible
 
-    def _tell(self, orders: int) -> None:
-        shown = [text(part.xreplace(self.signs.box.meaning)) for part in self.names]
-        how = "no term has the other sign"
+    def _add_note(self, orders: int) -> None:
+        formulas = [text(part.xreplace(self.signs.box.meaning)) for part in self.names]
+        reason = "no term has the other sign"
         if orders:
-            how = f"in each of {orders} orders of these and 1, no coefficient of the differences"
-            how += " has the other sign"
-        self.signs.notes.append(f"a polynomial in {', '.join(shown)}: {how}")
+            reason = f"in each of {orders} orders of these and 1, no coefficient of the differences"
+            reason += " has the other sign"
+        self.signs.notes.append(f"a polynomial in {', '.join(formulas)}: {reason}")
 
     # From an expression to a polynomial
 
@@ -163,26 +163,26 @@ class _Algebra:
                 common = below.gcd(b)
                 above = above * (b / common) + a * (below / common)
                 below = below * (b / common)
-                _small(above, below)
+                _check_size(above, below)
             return above, below
         if e.is_Mul:
             above, below = one, one
             for factor in e.args:
                 a, b = self._fraction(factor)
                 above, below = above * a, below * b
-                _small(above, below)
+                _check_size(above, below)
             return above, below
         if e.is_Pow and e.exp.is_Integer and e.base.is_Add:
             a, b = self._fraction(e.base)
             power = int(e.exp)
-            if abs(power) > DEGREE or len(a) ** abs(power) > TERMS**2:
-                raise _NoPolynomial
+            if abs(power) > MAX_GENERATOR_DEGREE or len(a) ** abs(power) > MAX_POLYNOMIAL_TERMS**2:
+                raise _NotPolynomial
             return (a**power, b**power) if power > 0 else (b**-power, a**-power)
         above, below = one, one
-        for part, exponent in self.parts.split(e):
-            power = int(exponent * self.parts.roots[part])
-            if abs(power) > DEGREE:
-                raise _NoPolynomial
+        for part, exponent in self.generators.split(e):
+            power = int(exponent * self.generators.roots[part])
+            if abs(power) > MAX_GENERATOR_DEGREE:
+                raise _NotPolynomial
             gen = self.ring.gens()[self.number[part]]
             above, below = (
                 (above * gen**power, below) if power > 0 else (above, below * gen**-power)
@@ -203,17 +203,21 @@ class _Algebra:
                 continue
             odd = any(int(m[i]) % 2 for m in degrees)
             both.append((part, (1, -1) if odd else (1,)))
-        if len(both) > SIDES:
-            raise _NoPolynomial
+        if len(both) > MAX_SIGNED_GENERATORS:
+            raise _NotPolynomial
         for chosen in product(*(sides for _, sides in both)):
             yield {part: side for (part, _), side in zip(both, chosen, strict=True)}
 
     def _ends(self, part: sp.Expr) -> tuple[fmpq | None, fmpq | None] | None:
         """The range of a symbol, if it has an end that is a number other than 0."""
-        if not part.is_Symbol or self.parts.roots[part] != 1 or part in self.signs.box.settings:
+        if (
+            not part.is_Symbol
+            or self.generators.roots[part] != 1
+            or part in self.signs.box.settings
+        ):
             return None
-        found = self.signs.box.range(part)
-        ends = [end.at if end is not None else None for end in (found.lower, found.upper)]
+        domain = self.signs.box.range(part)
+        ends = [end.value if end is not None else None for end in (domain.lower, domain.upper)]
         if not all(at is None or at.is_Rational for at in ends) or not any(ends):
             return None
         self.signs.use(part)
@@ -221,10 +225,12 @@ class _Algebra:
         return low, high
 
     def _group(self, part: sp.Expr) -> int | None:
-        found = [k for k, group in enumerate(self.groups) if part in group]
-        return found[0] if found else None
+        numbers = [k for k, group in enumerate(self.groups) if part in group]
+        return numbers[0] if numbers else None
 
-    def _places(self, sides: Mapping[sp.Expr, int]) -> tuple[Orthant, dict[sp.Expr, _Place]]:
+    def _orthant_forms(
+        self, sides: Mapping[sp.Expr, int]
+    ) -> tuple[Orthant, dict[sp.Expr, _OrthantForm]]:
         size = len(self.names) + sum(
             ends is not None and None not in ends for ends in map(self._ends, self.names)
         )
@@ -233,102 +239,106 @@ class _Algebra:
         one, spare = ring.constant(1), len(self.names)
         positive: set[int] = set()
         groups = [frozenset(self.number[share] for share in group) for group in self.groups]
-        places: dict[sp.Expr, _Place] = {}
+        forms: dict[sp.Expr, _OrthantForm] = {}
         for part, i in self.number.items():
             x, sign, ends = gens[i], self.signs.sign(part), self._ends(part)
-            own, group = len(self.groups) + i, self._group(part)
+            own_group, group = len(self.groups) + i, self._group(part)
             if group is not None:
                 total = sum((gens[k] for k in groups[group]), start=ring.constant(0))
-                places[part] = _Place(x, total, group)
+                forms[part] = _OrthantForm(x, total, group)
             elif ends is not None:
                 low, high = ends
                 open_low, open_high = _open_ends(self.signs.box.range(part))
                 if low is not None and high is not None:  # (low·y + high·x)/(x + y)
                     y = gens[spare]
-                    places[part] = _Place(low * y + high * x, x + y, own)
+                    forms[part] = _OrthantForm(low * y + high * x, x + y, own_group)
                     groups.append(frozenset({i, spare}))
                     positive |= ({i} if open_low else set()) | ({spare} if open_high else set())
                     spare += 1
                 else:
                     positive |= {i} if open_low or open_high else set()
-                    places[part] = _Place(low + x if low is not None else high - x, one, own)
+                    forms[part] = _OrthantForm(
+                        low + x if low is not None else high - x, one, own_group
+                    )
             else:
                 side = sides.get(part, -1 if sign.within(Sign.NONPOSITIVE) else 1)
                 positive |= {i} if sign.definite else set()
-                places[part] = _Place(side * x, one, own)
-        return Orthant(size, frozenset(positive), tuple(groups)), places
+                forms[part] = _OrthantForm(side * x, one, own_group)
+        return Orthant(size, frozenset(positive), tuple(groups)), forms
 
-    def _of(
-        self, p: Polynomial, orthant: Orthant, places: Mapping[sp.Expr, _Place]
+    def _sign_of(
+        self, p: Polynomial, orthant: Orthant, forms: Mapping[sp.Expr, _OrthantForm]
     ) -> tuple[Sign, int]:
         """The sign of a polynomial in the parts, by those of its factors on the orthant."""
-        moved = self._moved(p, orthant, places)
-        if moved.is_zero():
+        substituted = self._substituted(p, orthant, forms)
+        if substituted.is_zero():
             return Sign.ZERO, 0
-        number, factors = moved.factor()
-        found = Sign.POSITIVE if number > 0 else Sign.NEGATIVE
+        number, factors = substituted.factor()
+        product_sign = Sign.POSITIVE if number > 0 else Sign.NEGATIVE
         total = 0
         for factor, power in factors:
-            sign, orders = sign_on(*_shrunk(orthant, factor))
+            sign, orders = sign_on(*_without_unused(orthant, factor))
             total += orders
             if power % 2 == 0:
                 sign = Sign.POSITIVE if sign.definite else Sign.NONNEGATIVE
-            found = multiply(found, sign)
-        return found, total
+            product_sign = multiply(product_sign, sign)
+        return product_sign, total
 
-    def _moved(
-        self, p: Polynomial, orthant: Orthant, places: Mapping[sp.Expr, _Place]
+    def _substituted(
+        self, p: Polynomial, orthant: Orthant, forms: Mapping[sp.Expr, _OrthantForm]
     ) -> Polynomial:
         """Parts at their places, times a power of each denominator."""
         degree: dict[int, int] = {}
         terms = [(tuple(map(int, m)), c) for m, c in p.terms()]
         for m, _ in terms:
-            own: dict[int, int] = {}
+            powers: dict[int, int] = {}
             for part, i in self.number.items():
-                own[places[part].group] = own.get(places[part].group, 0) + m[i]
-            for group, power in own.items():
+                powers[forms[part].group] = powers.get(forms[part].group, 0) + m[i]
+            for group, power in powers.items():
                 degree[group] = max(degree.get(group, 0), power)
         total = context(orthant.size).constant(0)
         for m, c in terms:
-            left, term = dict(degree), context(orthant.size).constant(c)
+            missing, term = dict(degree), context(orthant.size).constant(c)
             for part, i in self.number.items():
-                term *= places[part].above ** m[i]
-                left[places[part].group] -= m[i]
+                term *= forms[part].above ** m[i]
+                missing[forms[part].group] -= m[i]
             for group, below in {
-                places[part].group: places[part].below for part in self.number
+                forms[part].group: forms[part].below for part in self.number
             }.items():
-                term *= below ** left[group]
+                term *= below ** missing[group]
             total += term
-            _small(total)
+            _check_size(total)
         return total
 
 
-def _shrunk(orthant: Orthant, p: Polynomial) -> tuple[Orthant, Polynomial]:
+def _without_unused(orthant: Orthant, p: Polynomial) -> tuple[Orthant, Polynomial]:
     """The orthant and the polynomial without the variables that do not occur in it.
 
     A group that loses one of them is no longer known not to vanish.
     """
     used = [i for i, degree in enumerate(p.degrees()) if degree]
-    place = {i: k for k, i in enumerate(used)}
+    position = {i: k for k, i in enumerate(used)}
     even = [i for i in used if all(int(m[i]) % 2 == 0 for m in p.monoms())]
     terms = {tuple(int(m[i]) // (2 if i in even else 1) for i in used): c for m, c in p.terms()}
-    positive = frozenset(place[i] for i in orthant.positive if i in place)
+    positive = frozenset(position[i] for i in orthant.positive if i in position)
     groups = tuple(
-        frozenset(place[i] for i in group) for group in orthant.groups if group <= place.keys()
+        frozenset(position[i] for i in group)
+        for group in orthant.groups
+        if group <= position.keys()
     )
     return Orthant(len(used), positive, groups), context(len(used)).from_dict(terms)
 
 
-def _open_ends(domain: Range) -> tuple[bool, bool]:
+def _open_ends(domain: SymbolRange) -> tuple[bool, bool]:
     """Whether there is a lower end, and an upper one, that the range does not contain."""
     low, high = (end is not None and not end.closed for end in (domain.lower, domain.upper))
     return low, high
 
 
-def _small(*polynomials: Polynomial) -> None:
+def _check_size(*polynomials: Polynomial) -> None:
     for p in polynomials:
-        if len(p) > TERMS or max(p.degrees(), default=0) > 3 * DEGREE:
-            raise _NoPolynomial
+        if len(p) > MAX_POLYNOMIAL_TERMS or max(p.degrees(), default=0) > 3 * MAX_GENERATOR_DEGREE:
+            raise _NotPolynomial
 
 
 def shares_of(box: Box, e: sp.Expr) -> list[tuple[sp.Symbol, ...]]:
@@ -353,13 +363,13 @@ def _with_shares(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, list[tuple[sp.Symbo
     """
     box = signs.box
     groups = shares_of(box, e)
-    taken = [s for group in groups for s in group]
-    if len(set(taken)) < len(taken):
+    shares = [s for group in groups for s in group]
+    if len(set(shares)) < len(shares):
         return e, []
-    own = {s: box.meaning[s] for s in e.free_symbols & set(box.meaning)}
-    own = {s: meaning for s, meaning in own.items() if meaning.free_symbols & set(taken)}
-    if own:
-        e = sp.expand(e.xreplace(own))
+    meanings = {s: box.meaning[s] for s in e.free_symbols & set(box.meaning)}
+    meanings = {s: meaning for s, meaning in meanings.items() if meaning.free_symbols & set(shares)}
+    if meanings:
+        e = sp.expand(e.xreplace(meanings))
     return e, groups
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 Weights = dict[sp.Symbol, sp.Expr]
 
 
-class _NoScale(Exception):
+class _NotHomogeneous(Exception):
     """A part that does not scale."""
 
 
-def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
+def rescaled(signs: Signs, e: sp.Expr) -> sp.Expr | None:
     """An expression of the same sign with fewer symbols, or None.
 
     Only symbols that may be any positive number are put at 1, and only if all that are rescaled
@@ -36,7 +36,7 @@ def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
     equations: list[sp.Expr] = []
     try:
         _weight(e, unknown, equations)
-    except _NoScale:
+    except _NotHomogeneous:
         return None
     equations = [q for q in equations if q != 0]
     if any(q.free_symbols - set(unknown.values()) for q in equations):
@@ -45,7 +45,7 @@ def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
         matrix, _ = sp.linear_eq_to_matrix(equations, list(unknown.values()))
     else:
         matrix = sp.zeros(1, len(free))
-    fixed = _dependent(matrix, free)
+    fixed = _free_symbols_of_scales(matrix, free)
     if not fixed:
         return None
     for s in fixed:
@@ -54,13 +54,13 @@ def by_scaling(signs: Signs, e: sp.Expr) -> sp.Expr | None:
 
 
 def _any_positive(signs: Signs, s: sp.Symbol) -> bool:
-    found = signs.box.range(s)
-    if s in signs.box.settings or found.upper is not None or found.lower is None:
+    domain = signs.box.range(s)
+    if s in signs.box.settings or domain.upper is not None or domain.lower is None:
         return False
-    return bool(found.lower.at.is_zero and not found.lower.closed)
+    return bool(domain.lower.value.is_zero and not domain.lower.closed)
 
 
-def _dependent(matrix: sp.Matrix, symbols: list[sp.Symbol]) -> list[sp.Symbol]:
+def _free_symbols_of_scales(matrix: sp.Matrix, symbols: list[sp.Symbol]) -> list[sp.Symbol]:
     """As many symbols as there are scales, whose weights can be chosen freely."""
     chosen: list[sp.Symbol] = []
     space = matrix.nullspace()
@@ -89,8 +89,8 @@ def _weight(e: sp.Expr, unknown: Weights, equations: list[sp.Expr]) -> sp.Expr:
         return e.exp * _weight(e.base, unknown, equations)
     if e.is_Pow or e.is_Function:
         if isinstance(e, (sp.Max, sp.Min, sp.Abs)):
-            raise _NoScale
+            raise _NotHomogeneous
         for part in e.args:
             equations.append(_weight(part, unknown, equations))
         return sp.S.Zero
-    raise _NoScale
+    raise _NotHomogeneous

@@ -11,9 +11,9 @@ from lawdsl.proof.signs.sign import Sign, multiply
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-DEGREE = 8  # of a polynomial that is taken apart
-SYMBOLS = 6
-LONG = 120  # operations of an expression that is written as one fraction
+MAX_FACTORED_DEGREE = 8  # of a polynomial that is taken apart
+MAX_FACTORED_SYMBOLS = 6
+MAX_FRACTION_OPERATIONS = 120  # operations of an expression that is written as one fraction
 
 
 def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -22,23 +22,23 @@ def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
     v'·Q·v with v = (1, x, y, …) is a sum of squares if all pivots of Q are positive, or 0 with
     nothing beside them.
     """
-    symbols = sorted(e.free_symbols - signs.given, key=str)
+    symbols = sorted(e.free_symbols - signs.evaluated, key=str)
     poly = _polynomial(e, symbols)
     if poly is None or poly.total_degree() != 2:
         return None
     size = len(symbols) + 1
     matrix = sp.zeros(size, size)
     for exponents, c in poly.terms():
-        places = [0] * (2 - sum(exponents))
+        indices = [0] * (2 - sum(exponents))
         for i, power in enumerate(exponents):
-            places += [i + 1] * power
-        a, b = places
+            indices += [i + 1] * power
+        a, b = indices
         matrix[a, b] += c / 2
         matrix[b, a] += c / 2
     for sense in (1, -1):
-        found = _definite(signs, sense * matrix)
-        if found is not None:
-            return found if sense == 1 else -found
+        sign = _definite(signs, sense * matrix)
+        if sign is not None:
+            return sign if sense == 1 else -sign
     return None
 
 
@@ -66,43 +66,47 @@ def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
 
     A part is a symbol, or a power or function that is no polynomial: exp(x), x^alpha.
     """
-    if e.count_ops() > LONG:
+    if e.count_ops() > MAX_FRACTION_OPERATIONS:
         return None
-    parts: dict[sp.Expr, sp.Dummy] = {}
-    above, below = sp.together(_in_parts(e, parts)).as_numer_denom()
+    generators: dict[sp.Expr, sp.Dummy] = {}
+    above, below = sp.together(_in_generators(e, generators)).as_numer_denom()
     symbols = sorted(above.free_symbols, key=str)
     poly = _polynomial(above, symbols)
     if poly is None:
         return Sign.ZERO if above.expand() == 0 else None
-    whole = {dummy: part for part, dummy in parts.items()}
+    original = {dummy: part for part, dummy in generators.items()}
     number, factors = sp.factor_list(poly)
-    if len(factors) == 1 and factors[0][1] == 1 and (below.is_number or e == above.xreplace(whole)):
+    if (
+        len(factors) == 1
+        and factors[0][1] == 1
+        and (below.is_number or e == above.xreplace(original))
+    ):
         return None
-    found = multiply(signs.sign(number), signs.sign(below.xreplace(whole)))
+    sign = multiply(signs.sign(number), signs.sign(below.xreplace(original)))
     for factor, power in factors:
-        again = factor.as_expr().xreplace(whole)
-        if power == 1 and again == e:
+        restored = factor.as_expr().xreplace(original)
+        if power == 1 and restored == e:
             return None
-        found = multiply(found, signs.sign(sp.Pow(again, power)))
-    return None if Sign.REAL.within(found) else found
+        sign = multiply(sign, signs.sign(sp.Pow(restored, power)))
+    return None if Sign.REAL.within(sign) else sign
 
 
-def _in_parts(e: sp.Expr, parts: dict[sp.Expr, sp.Dummy]) -> sp.Expr:
+def _in_generators(e: sp.Expr, generators: dict[sp.Expr, sp.Dummy]) -> sp.Expr:
     """A rational expression with a symbol for each part that is none."""
     if not e.args:
         return e
     rational = e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer)
     if rational:
-        return e.func(*(_in_parts(part, parts) for part in e.args))
+        return e.func(*(_in_generators(part, generators) for part in e.args))
     number, rest = (e.exp if e.is_Pow else e.args[0]).as_coeff_Mul()
     if (e.is_Pow or isinstance(e, sp.exp)) and number.is_Integer and number != 1:
         base = e.base**rest if e.is_Pow else sp.exp(rest)
-        return parts.setdefault(base, sp.Dummy()) ** number
-    return parts.setdefault(e, sp.Dummy())
+        return generators.setdefault(base, sp.Dummy()) ** number
+    return generators.setdefault(e, sp.Dummy())
 
 
 def _polynomial(e: sp.Expr, symbols: list[sp.Symbol]) -> sp.Poly | None:
-    if not 1 <= len(symbols) <= SYMBOLS or not e.is_polynomial(*symbols):
+    if not 1 <= len(symbols) <= MAX_FACTORED_SYMBOLS or not e.is_polynomial(*symbols):
         return None
     poly = sp.Poly(e, *symbols)
-    return poly if poly.total_degree() <= DEGREE else None
+    return poly if poly.total_degree() <= MAX_FACTORED_DEGREE else None

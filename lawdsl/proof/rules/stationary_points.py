@@ -20,65 +20,65 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-LONG = 80  # operations of a sum whose stationary place is looked for
-TERMS = 12  # of a slope
+MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary place is looked for
+MAX_SLOPE_TERMS = 12  # of a slope
 KINKED = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside)
 
 
-def by_stationary(signs: Signs, e: sp.Expr) -> Sign | None:
+def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
     """A sum is at least its value at the place where it stops falling and starts to rise."""
-    if e.count_ops() > LONG or e.has(*KINKED):
+    if e.count_ops() > MAX_STATIONARY_OPERATIONS or e.has(*KINKED):
         return None
     for symbol in signs.movable(e):
         core = _core(signs, derivative(e, symbol))
         if core is None:
             continue
-        for place in _places(signs, core, symbol):
-            found = _bounded(signs, e, symbol, core, place)
-            if found is not None:
-                return found
+        for point in _candidate_roots(signs, core, symbol):
+            sign = _sign_by_extremum(signs, e, symbol, core, point)
+            if sign is not None:
+                return sign
     return None
 
 
-def _bounded(
-    signs: Signs, e: sp.Expr, symbol: sp.Symbol, core: sp.Expr, place: sp.Expr
+def _sign_by_extremum(
+    signs: Signs, e: sp.Expr, symbol: sp.Symbol, core: sp.Expr, point: sp.Expr
 ) -> Sign | None:
     """The sign of e, if its slope changes sign at a place of the range, and only there."""
-    if not _within(signs, symbol, place):
+    if not _in_range(signs, symbol, point):
         return None
-    value = _tidy(signs, e.xreplace({symbol: place}))
-    at_place = signs.sign(value)
-    if not (at_place.within(Sign.NONNEGATIVE) or at_place.within(Sign.NONPOSITIVE)):
+    value = _tidy(signs, e.xreplace({symbol: point}))
+    sign = signs.sign(value)
+    if not (sign.within(Sign.NONNEGATIVE) or sign.within(Sign.NONPOSITIVE)):
         return None
-    if not signs.sign(_tidy(signs, core.xreplace({symbol: place}))) == Sign.ZERO:
+    if not signs.sign(_tidy(signs, core.xreplace({symbol: point}))) == Sign.ZERO:
         return None
-    bend = signs.sign(derivative(core, symbol))
-    least = bend.within(Sign.NONNEGATIVE) and at_place.within(Sign.NONNEGATIVE)
-    greatest = bend.within(Sign.NONPOSITIVE) and at_place.within(Sign.NONPOSITIVE)
+    curvature = signs.sign(derivative(core, symbol))
+    least = curvature.within(Sign.NONNEGATIVE) and sign.within(Sign.NONNEGATIVE)
+    greatest = curvature.within(Sign.NONPOSITIVE) and sign.within(Sign.NONPOSITIVE)
     if not least and not greatest:
         return None
     signs.use(symbol)
-    if e in signs.telling:
+    if e in signs.explained:
         bound = "least" if least else "greatest"
         signs.notes.append(
-            f"{text(e)} is {bound} at {symbol} = {text(place)}, where its slope is 0: {text(value)}"
+            f"{text(e)} is {bound} at {symbol} = {text(point)}, where its slope is 0: {text(value)}"
         )
-    if at_place.definite:
-        return at_place
+    if sign.definite:
+        return sign
     return Sign.NONNEGATIVE if least else Sign.NONPOSITIVE
 
 
-def _within(signs: Signs, symbol: sp.Symbol, place: sp.Expr) -> bool:
+def _in_range(signs: Signs, symbol: sp.Symbol, point: sp.Expr) -> bool:
     """Whether a place lies in the range of a symbol, for all values of the others."""
     domain = signs.box.range(symbol)
-    room = [(domain.lower, 1), (domain.upper, -1)]
-    for end, side in room:
+    ends = [(domain.lower, 1), (domain.upper, -1)]
+    for end, side in ends:
         if end is None:
             continue
         allowed = Sign.NONNEGATIVE if end.closed else Sign.POSITIVE
-        if not signs.sign(merge_powers(side * (place - end.at))).within(allowed):
+        if not signs.sign(merge_powers(side * (point - end.value))).within(allowed):
             return False
-    return signs.finite(place)
+    return signs.finite(point)
 
 
 def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
@@ -87,12 +87,12 @@ def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
         slope = sp.Mul(*(f for f in slope.args if signs.sign(f) != Sign.POSITIVE))
     if not slope.is_Add:
         return slope if signs.finite(slope) else None
-    if len(slope.args) > TERMS:
+    if len(slope.args) > MAX_SLOPE_TERMS:
         return None
-    found = expanded(signs, slope)
-    if found is None:
+    product_form = expanded(signs, slope)
+    if product_form is None:
         return None
-    terms = without_content(signs, found[1])
+    terms = without_content(signs, product_form[1])
     if len(terms) == 2:
         logarithm = _logarithm_of_ratio(signs, terms)
         if logarithm is not None:
@@ -104,48 +104,52 @@ def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
 def without_content(signs: Signs, terms: list[sp.Expr]) -> list[sp.Expr]:
     """Terms divided by the powers of positive bases that they have in common."""
     exponents = [dict(powers(term)) for term in terms]
-    common = set.intersection(*(set(own) for own in exponents)) if exponents else set()
+    common = (
+        set.intersection(*(set(powers_of_base) for powers_of_base in exponents))
+        if exponents
+        else set()
+    )
     factor = sp.S.One
     for base in sorted(common, key=str):
         if not base.free_symbols and base is not sp.E or signs.sign(base) != Sign.POSITIVE:
             continue
-        own = [x[base] for x in exponents]
-        steps = [sp.expand_mul(x - own[0]) for x in own]
+        powers_of_base = [x[base] for x in exponents]
+        steps = [sp.expand_mul(x - powers_of_base[0]) for x in powers_of_base]
         if all(step.is_number and step.is_real for step in steps):
-            factor *= sp.Pow(base, own[0] + min(steps))
-        elif len(set(own)) == 1:
-            factor *= sp.Pow(base, own[0])
+            factor *= sp.Pow(base, powers_of_base[0] + min(steps))
+        elif len(set(powers_of_base)) == 1:
+            factor *= sp.Pow(base, powers_of_base[0])
     return [merge_powers(term / factor) for term in terms]
 
 
 def _logarithm_of_ratio(signs: Signs, terms: list[sp.Expr]) -> sp.Expr | None:
     """log(good/bad) for a positive and a negative term: of the sign of their sum."""
     one, other = terms
-    good, bad = (one, -other) if signs.sign(one) == Sign.POSITIVE else (other, -one)
-    if signs.sign(good) != Sign.POSITIVE or signs.sign(bad) != Sign.POSITIVE:
+    positive, negative = (one, -other) if signs.sign(one) == Sign.POSITIVE else (other, -one)
+    if signs.sign(positive) != Sign.POSITIVE or signs.sign(negative) != Sign.POSITIVE:
         return None
     total = []
-    for base, exponent in powers(merge_powers(good / bad)):
+    for base, exponent in powers(merge_powers(positive / negative)):
         if signs.sign(base) != Sign.POSITIVE:
             return None
         total.append(exponent * (sp.S.One if base is sp.E else sp.log(base)))
     return sp.expand_mul(sp.Add(*total))
 
 
-def _places(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator[sp.Expr]:
+def _candidate_roots(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator[sp.Expr]:
     """Where an expression may be 0: solved for the symbol, or one of a few usual places."""
-    seen = set()
-    solved = _solved(core, symbol)
+    tried = set()
+    solved = _isolated_root(core, symbol)
     usual = [sp.S.One, sp.S.Zero, *sorted(core.free_symbols - {symbol}, key=str)]
-    for place in [solved, *usual]:
-        if place is None or place in seen or place.has(sp.zoo, sp.nan, sp.oo, sp.I):
+    for root in [solved, *usual]:
+        if root is None or root in tried or root.has(sp.zoo, sp.nan, sp.oo, sp.I):
             continue
-        seen.add(place)
-        if place is solved or _tidy(signs, core.xreplace({symbol: place})).is_zero:
-            yield place
+        tried.add(root)
+        if root is solved or _tidy(signs, core.xreplace({symbol: root})).is_zero:
+            yield root
 
 
-def _solved(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
+def _isolated_root(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
     """The place where an expression is 0, if it has the symbol in one part of one term only.
 
     Sums, products, powers, exponentials and logarithms are inverted from the outside in.
@@ -179,8 +183,8 @@ def _solved(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
 
 def _parts_with(core: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
     """The factors with a symbol, of which a sum may be one times a coefficient, plus a rest."""
-    found = {f for term in core.args for f in sp.Mul.make_args(term) if symbol in f.free_symbols}
-    return sorted(found, key=str)
+    factors = {f for term in core.args for f in sp.Mul.make_args(term) if symbol in f.free_symbols}
+    return sorted(factors, key=str)
 
 
 def _tidy(signs: Signs, e: sp.Expr) -> sp.Expr:
@@ -188,8 +192,8 @@ def _tidy(signs: Signs, e: sp.Expr) -> sp.Expr:
     e = merge_powers(e)
     if not e.is_Add:
         return e
-    found = expanded(signs, e)
-    if found is None:
+    product_form = expanded(signs, e)
+    if product_form is None:
         return e
-    short = found[0] * sp.Add(*found[1])
+    short = product_form[0] * sp.Add(*product_form[1])
     return short if short.count_ops() < e.count_ops() else e

@@ -18,11 +18,11 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-DEPTH = 2  # of slopes within slopes
+MAX_DERIVATIVE_DEPTH = 2  # of slopes within slopes
 
 
 @dataclass(frozen=True)
-class Growth:
+class LeadingTerm:
     """c·x^p·l^q, where l is log(x), or log(1/x) for x -> 0; p may be oo or -oo."""
 
     coefficient: sp.Expr
@@ -30,44 +30,48 @@ class Growth:
     logs: sp.Expr = sp.S.Zero
 
 
-def growth(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> Growth | None:
+def leading_term(
+    signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False
+) -> LeadingTerm | None:
     """How an expression grows as x goes to infinity, or to 0 from above; None where not known."""
-    return _Growing(signs, x, -1 if at_zero else 1).of(e)
+    return _LeadingTerms(signs, x, -1 if at_zero else 1).of(e)
 
 
 def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> sp.Expr | None:
     """The limit that follows from the growth: 0, a finite expression, oo or -oo."""
-    fixed, moving = e.as_independent(x, as_Add=True)
-    if fixed != 0 and moving != 0:
-        rest = limit_of(signs, moving, x, at_zero=at_zero) if signs.finite(fixed) else None
-        return None if rest is None else rest if rest.is_infinite else fixed + rest
-    growing = _Growing(signs, x, -1 if at_zero else 1)
-    found = growing.of(e)
-    if found is None:
+    fixed, varying = e.as_independent(x, as_Add=True)
+    if fixed != 0 and varying != 0:
+        remainder = limit_of(signs, varying, x, at_zero=at_zero) if signs.finite(fixed) else None
+        return (
+            None if remainder is None else remainder if remainder.is_infinite else fixed + remainder
+        )
+    terms = _LeadingTerms(signs, x, -1 if at_zero else 1)
+    leading = terms.of(e)
+    if leading is None:
         return None
-    way = growing.way(found)
-    if way is None:
+    tendency = terms.tendency(leading)
+    if tendency is None:
         return None
-    if way == 0:
-        return found.coefficient
-    if way < 0:
+    if tendency == 0:
+        return leading.coefficient
+    if tendency < 0:
         return sp.S.Zero
-    sign = signs.sign(found.coefficient)
+    sign = signs.sign(leading.coefficient)
     return sp.oo if sign == Sign.POSITIVE else -sp.oo if sign == Sign.NEGATIVE else None
 
 
-class _Growing:
+class _LeadingTerms:
     """One symbol on its way; `side` is 1 to infinity, -1 to 0."""
 
     def __init__(self, signs: Signs, x: sp.Symbol, side: int) -> None:
         self.signs, self.x, self.side = signs, x, side
         self.depth = 0  # of slopes within slopes
 
-    def of(self, e: sp.Expr) -> Growth | None:
+    def of(self, e: sp.Expr) -> LeadingTerm | None:
         if self.x not in e.free_symbols:
-            return Growth(e) if self.signs.sign(e).definite else None
+            return LeadingTerm(e) if self.signs.sign(e).definite else None
         if e == self.x:
-            return Growth(sp.S.One, sp.S.One)
+            return LeadingTerm(sp.S.One, sp.S.One)
         if e.is_Add:
             return self._sum(e)
         if e.is_Mul:
@@ -80,7 +84,7 @@ class _Growing:
             return self._logarithm(e.args[0])
         return self._continuous(e)
 
-    def way(self, g: Growth) -> int | None:
+    def tendency(self, g: LeadingTerm) -> int | None:
         """1 where it grows without bound, 0 where it stays, -1 where it vanishes."""
         power = self._direction(g.power)
         if power == 0:
@@ -93,35 +97,35 @@ class _Growing:
         sign = self.signs.sign(exponent)
         return {Sign.POSITIVE: 1, Sign.ZERO: 0, Sign.NEGATIVE: -1}.get(sign)
 
-    def _sum(self, e: sp.Expr) -> Growth | None:
+    def _sum(self, e: sp.Expr) -> LeadingTerm | None:
         """The fastest term; several that are as fast add up, unless they may cancel."""
-        best: Growth | None = None
+        leading: LeadingTerm | None = None
         for term in e.args:
-            found = self.of(term)
-            if found is None:
+            candidate = self.of(term)
+            if candidate is None:
                 return None
-            if best is None:
-                best = found
+            if leading is None:
+                leading = candidate
                 continue
-            ahead = self.way(_ratio(found, best))
-            if ahead is None:
+            comparison = self.tendency(_ratio(candidate, leading))
+            if comparison is None:
                 return None
-            if ahead == 1:
-                best = found
-            elif ahead == 0:
-                if found.power.is_infinite:
+            if comparison == 1:
+                leading = candidate
+            elif comparison == 0:
+                if candidate.power.is_infinite:
                     return None
-                total = merge_powers(best.coefficient + found.coefficient)
-                best = Growth(total, best.power, best.logs)
-        if best is None or self.signs.sign(best.coefficient).definite:
-            return best
-        if not best.coefficient.is_zero:
+                total = merge_powers(leading.coefficient + candidate.coefficient)
+                leading = LeadingTerm(total, leading.power, leading.logs)
+        if leading is None or self.signs.sign(leading.coefficient).definite:
+            return leading
+        if not leading.coefficient.is_zero:
             return None
-        if self.way(Growth(sp.S.One, best.power, best.logs)) == 0:
+        if self.tendency(LeadingTerm(sp.S.One, leading.power, leading.logs)) == 0:
             return self._difference(e)
-        return self._cancelling(e, best)
+        return self._cancelling(e, leading)
 
-    def _cancelling(self, e: sp.Expr, leading: Growth) -> Growth | None:
+    def _cancelling(self, e: sp.Expr, leading: LeadingTerm) -> LeadingTerm | None:
         """Leading terms that cancel: sqrt(x^2 + x) - x = x·(sqrt(1 + 1/x) - 1).
 
         With the leading power taken out, what remains goes to 0 and is known by its slope. The power
@@ -132,14 +136,17 @@ class _Growing:
         powers = [part[0] for part in parts if part is not None]
         if len(powers) < len(e.args):
             return None
-        first = max(powers, key=lambda p: self.side * p)
-        if self.way(Growth(sp.S.One, first - leading.power, -leading.logs)) not in (0, 1):
+        greatest = max(powers, key=lambda p: self.side * p)
+        if self.tendency(LeadingTerm(sp.S.One, greatest - leading.power, -leading.logs)) not in (
+            0,
+            1,
+        ):
             return None
-        rest = sp.Add(*(part[1] * self.x ** (part[0] - first) for part in parts if part))
-        found = self._difference(merge_powers(rest)) if rest.is_Add else None
-        if found is None:
+        scaled_sum = sp.Add(*(part[1] * self.x ** (part[0] - greatest) for part in parts if part))
+        remainder = self._difference(merge_powers(scaled_sum)) if scaled_sum.is_Add else None
+        if remainder is None:
             return None
-        return Growth(found.coefficient, found.power + first, found.logs)
+        return LeadingTerm(remainder.coefficient, remainder.power + greatest, remainder.logs)
 
     def _leading(self, e: sp.Expr) -> tuple[sp.Rational, sp.Expr] | None:
         """(p, rest) with e = x^p·rest, p taken out of sums that are under powers, too."""
@@ -152,21 +159,23 @@ class _Growing:
         parts = [self._leading(part) for part in ((e.base,) if e.is_Pow else e.args)]
         if any(part is None for part in parts):
             return None
-        known = [part for part in parts if part is not None]
+        factored = [part for part in parts if part is not None]
         if e.is_Mul:
-            return sp.Add(*(p for p, _ in known)), sp.Mul(*(rest for _, rest in known))
+            return sp.Add(*(p for p, _ in factored)), sp.Mul(
+                *(cofactor for _, cofactor in factored)
+            )
         if e.is_Pow:  # (x^p·r)^q = x^(p·q)·r^q for x > 0
-            ((p, rest),) = known
-            return p * e.exp, rest**e.exp
-        first = max((p for p, _ in known), key=lambda p: self.side * p)
-        return first, sp.Add(*(rest * self.x ** (p - first) for p, rest in known))
+            ((p, cofactor),) = factored
+            return p * e.exp, cofactor**e.exp
+        greatest = max((p for p, _ in factored), key=lambda p: self.side * p)
+        return greatest, sp.Add(*(cofactor * self.x ** (p - greatest) for p, cofactor in factored))
 
-    def _difference(self, e: sp.Expr) -> Growth | None:
+    def _difference(self, e: sp.Expr) -> LeadingTerm | None:
         """What goes to 0 because its terms cancel there is known by its slope.
 
         If e goes to 0 and e' ~ c·x^p, then e ~ c·x^(p + 1)/(p + 1).
         """
-        if self.depth >= DEPTH:
+        if self.depth >= MAX_DERIVATIVE_DEPTH:
             return None
         self.depth += 1
         slope = self.of(derivative(e, self.x))
@@ -176,99 +185,105 @@ class _Growing:
         power = slope.power + 1
         if self._direction(power) != -self.side:
             return None
-        return Growth(slope.coefficient / power, power)
+        return LeadingTerm(slope.coefficient / power, power)
 
-    def _product(self, e: sp.Expr) -> Growth | None:
-        total = Growth(sp.S.One)
+    def _product(self, e: sp.Expr) -> LeadingTerm | None:
+        total = LeadingTerm(sp.S.One)
         for factor in e.args:
-            found = self.of(factor)
-            if found is None:
+            leading = self.of(factor)
+            if leading is None:
                 return None
-            power = total.power + found.power
+            power = total.power + leading.power
             if power is sp.nan:
                 return None
-            total = Growth(total.coefficient * found.coefficient, power, total.logs + found.logs)
+            total = LeadingTerm(
+                total.coefficient * leading.coefficient, power, total.logs + leading.logs
+            )
         return total
 
-    def _power(self, e: sp.Expr) -> Growth | None:
+    def _power(self, e: sp.Expr) -> LeadingTerm | None:
         base, exponent = e.args
         if self.x in exponent.free_symbols:
             if self.signs.sign(base) != Sign.POSITIVE:
                 return None
             return self._exponential(exponent * sp.log(base))
-        found = self.of(base)
-        if found is None:
+        leading = self.of(base)
+        if leading is None:
             return None
-        positive = self.signs.sign(found.coefficient) == Sign.POSITIVE
+        positive = self.signs.sign(leading.coefficient) == Sign.POSITIVE
         if not positive and not exponent.is_Integer:
             return None
-        if found.power.is_infinite:
+        if leading.power.is_infinite:
             sign = self.signs.sign(exponent)
             if not sign.definite:
                 return None
-            power = found.power if sign == Sign.POSITIVE else -found.power
-            return Growth(sp.S.One if positive else found.coefficient**exponent, power)
-        power = sp.expand_mul(found.power * exponent)
-        return Growth(found.coefficient**exponent, power, sp.expand_mul(found.logs * exponent))
+            power = leading.power if sign == Sign.POSITIVE else -leading.power
+            return LeadingTerm(sp.S.One if positive else leading.coefficient**exponent, power)
+        power = sp.expand_mul(leading.power * exponent)
+        return LeadingTerm(
+            leading.coefficient**exponent, power, sp.expand_mul(leading.logs * exponent)
+        )
 
-    def _exponential(self, inner: sp.Expr) -> Growth | None:
+    def _exponential(self, inner: sp.Expr) -> LeadingTerm | None:
         """exp of what grows like a power is beyond every power; of what stays, it stays."""
-        rest, moving = sp.expand_mul(inner).as_independent(self.x, as_Add=True)
-        found = self.of(moving)
-        if found is None:
+        constant, varying = sp.expand_mul(inner).as_independent(self.x, as_Add=True)
+        leading = self.of(varying)
+        if leading is None:
             return None
-        way = self.way(found)
-        if way is None:
+        tendency = self.tendency(leading)
+        if tendency is None:
             return None
-        if way <= 0:
-            at = found.coefficient if way == 0 else sp.S.Zero
-            return Growth(sp.exp(rest + at))
-        power = self._direction(found.power)
-        sign = self.signs.sign(found.coefficient)
+        if tendency <= 0:
+            limit = leading.coefficient if tendency == 0 else sp.S.Zero
+            return LeadingTerm(sp.exp(constant + limit))
+        power = self._direction(leading.power)
+        sign = self.signs.sign(leading.coefficient)
         if not power or not sign.definite:
             return None  # only a power of the logarithm: between the powers
-        return Growth(sp.S.One, self.side * (sp.oo if sign == Sign.POSITIVE else -sp.oo))
+        return LeadingTerm(sp.S.One, self.side * (sp.oo if sign == Sign.POSITIVE else -sp.oo))
 
-    def _logarithm(self, inner: sp.Expr) -> Growth | None:
+    def _logarithm(self, inner: sp.Expr) -> LeadingTerm | None:
         """log of what grows like a power grows like the logarithm; near 1 like the distance."""
-        found = self.of(inner)
-        if found is None:
+        leading = self.of(inner)
+        if leading is None:
             return None
-        way = self.way(found)
-        if way == 0:
-            value = sp.log(found.coefficient)
+        tendency = self.tendency(leading)
+        if tendency == 0:
+            value = sp.log(leading.coefficient)
             if self.signs.sign(value).definite:
-                return Growth(value)
-            less = self.of(inner - 1) if found.coefficient == 1 else None
-            return less if less is not None and self.way(less) == -1 else None
-        if found.power.is_infinite or not self._direction(found.power):
+                return LeadingTerm(value)
+            distance = self.of(inner - 1) if leading.coefficient == 1 else None
+            return distance if distance is not None and self.tendency(distance) == -1 else None
+        if leading.power.is_infinite or not self._direction(leading.power):
             return None
-        return Growth(self.side * found.power, sp.S.Zero, sp.S.One)
+        return LeadingTerm(self.side * leading.power, sp.S.Zero, sp.S.One)
 
-    def _continuous(self, e: sp.Expr) -> Growth | None:
+    def _continuous(self, e: sp.Expr) -> LeadingTerm | None:
         """A function of what has a finite limit, or of what goes to infinity."""
         row = ROWS.get(type(e))
         inner = self.of(e.args[0]) if row is not None else None
-        way = None if inner is None else self.way(inner)
-        if inner is None or row is None or way is None or row.steps is not None:
+        tendency = None if inner is None else self.tendency(inner)
+        if inner is None or row is None or tendency is None or row.steps is not None:
             return None
-        if way == -1 and isinstance(e, LIKE_ITS_ARGUMENT):
+        if tendency == -1 and isinstance(e, LIKE_ITS_ARGUMENT):
             return inner
-        if way == 1:
+        if tendency == 1:
             side = self.signs.sign(inner.coefficient)
             if not side.definite or not row.monotone:
                 return None
             value = limit_at(type(e), 1 if side == Sign.POSITIVE else -1)
         else:
-            value = e.func(inner.coefficient if way == 0 else sp.S.Zero)
+            value = e.func(inner.coefficient if tendency == 0 else sp.S.Zero)
         if value.is_infinite or not self.signs.sign(value).definite:
             return None
-        return Growth(value)
+        return LeadingTerm(value)
 
 
-def _ratio(one: Growth, other: Growth) -> Growth:
+def _ratio(one: LeadingTerm, other: LeadingTerm) -> LeadingTerm:
     """How one compares with the other; oo beside oo is not known to be the same."""
     if one.power.is_infinite or other.power.is_infinite:
         power = sp.nan if one.power == other.power else one.power - other.power
-        return Growth(sp.S.One, power if power is not sp.nan else sp.Dummy("unknown", real=True))
-    return Growth(sp.S.One, sp.expand_mul(one.power - other.power), one.logs - other.logs)
+        return LeadingTerm(
+            sp.S.One, power if power is not sp.nan else sp.Dummy("unknown", real=True)
+        )
+    return LeadingTerm(sp.S.One, sp.expand_mul(one.power - other.power), one.logs - other.logs)

@@ -10,7 +10,7 @@ import sympy as sp
 
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.text import text
-from lawdsl.proof.box import Box, End, Range, order
+from lawdsl.proof.box import Box, Endpoint, SymbolRange, settings_sign
 
 Proves = Callable[[Box], bool]
 
@@ -20,49 +20,51 @@ class Face:
     """A closed end of a range, as a face of the box."""
 
     symbol: sp.Symbol
-    end: End
+    end: Endpoint
     lower: bool
 
-    def shown(self, box: Box) -> str:
+    def equation(self, box: Box) -> str:
         """In the law's own quantities: r = 0, C = C0."""
         for quantity, formula in box.slack.items():
             if self.symbol in box.meaning and self.symbol in formula.free_symbols:
                 fact = box.facts.get(self.symbol, "").replace(">=", "=").replace("<=", "=")
                 if fact.count("=") == 1 and fact.startswith(f"{quantity} = "):
                     return fact
-                return f"{quantity} = {text(merge_powers(formula.xreplace({self.symbol: self.end.at})))}"
-        return f"{self.symbol} = {text(self.end.at)}"
+                return f"{quantity} = {text(merge_powers(formula.xreplace({self.symbol: self.end.value})))}"
+        return f"{self.symbol} = {text(self.end.value)}"
 
 
-def faces_of(box: Box, e: sp.Expr) -> Iterator[Face]:
+def closed_faces(box: Box, e: sp.Expr) -> Iterator[Face]:
     """The closed faces of a box in the symbols of an expression, those of variables first."""
     symbols = sorted(e.free_symbols, key=lambda s: (s not in box.variables, s.name))
     for s in symbols:
-        found = box.range(s)
+        domain = box.range(s)
         if (
-            found.lower
-            and found.upper
-            and order(box.settings, found.upper.at - found.lower.at) != 1
+            domain.lower
+            and domain.upper
+            and settings_sign(box.settings, domain.upper.value - domain.lower.value) != 1
         ):
             continue  # one point: without it nothing is left
-        for end, lower in ((found.lower, True), (found.upper, False)):
+        for end, lower in ((domain.lower, True), (domain.upper, False)):
             if end is not None and end.closed and s not in box.settings:
                 yield Face(s, end, lower)
 
 
-def without(box: Box, faces: list[Face]) -> Box:
+def without_faces(box: Box, faces: list[Face]) -> Box:
     """The box with some of its faces left out."""
     ranges = dict(box.ranges)
     for face in faces:
-        found = ranges[face.symbol]
-        opened = End(face.end.at, False)
+        domain = ranges[face.symbol]
+        open_end = Endpoint(face.end.value, False)
         ranges[face.symbol] = (
-            Range(opened, found.upper) if face.lower else Range(found.lower, opened)
+            SymbolRange(open_end, domain.upper)
+            if face.lower
+            else SymbolRange(domain.lower, open_end)
         )
     return replace(box, ranges=ranges)
 
 
-def place_of_equality(
+def equality_locus(
     box: Box, e: sp.Expr, witness: Mapping[sp.Symbol, Fraction], proves: Proves
 ) -> str | None:
     """Where e is 0, if it is positive everywhere else; None where that is not proved.
@@ -73,22 +75,22 @@ def place_of_equality(
         witness: a point at which e is 0, in the law's own quantities.
         proves: whether e > 0 is proved on a box.
     """
-    faces = list(faces_of(box, e))
-    vanishing = [f for f in faces if merge_powers(e.xreplace({f.symbol: f.end.at})) == 0]
+    faces = list(closed_faces(box, e))
+    vanishing = [f for f in faces if merge_powers(e.xreplace({f.symbol: f.end.value})) == 0]
     if vanishing:
-        shown = [face.shown(box) for face in vanishing]
-        return " or ".join(shown) if proves(without(box, vanishing)) else None
-    touched = [face for face in faces if _on(box, face, witness)]
-    needed = [face.shown(box) for face in touched if proves(without(box, [face]))]
+        equations = [face.equation(box) for face in vanishing]
+        return " or ".join(equations) if proves(without_faces(box, vanishing)) else None
+    touching = [face for face in faces if _lies_on(box, face, witness)]
+    needed = [face.equation(box) for face in touching if proves(without_faces(box, [face]))]
     return ", ".join(needed) or None
 
 
-def _on(box: Box, face: Face, witness: Mapping[sp.Symbol, Fraction]) -> bool:
+def _lies_on(box: Box, face: Face, witness: Mapping[sp.Symbol, Fraction]) -> bool:
     """Whether a point lies on a face."""
     values = {s: sp.Rational(v.numerator, v.denominator) for s, v in witness.items()}
     settings = {s: sp.Rational(v.numerator, v.denominator) for s, v in box.settings.items()}
-    at = box.meaning.get(face.symbol, face.symbol).xreplace(values | settings)
-    gap = at - face.end.at.xreplace(settings)
+    coordinate = box.meaning.get(face.symbol, face.symbol).xreplace(values | settings)
+    gap = coordinate - face.end.value.xreplace(settings)
     if gap == 0 or not gap.is_number:
         return bool(gap == 0)
     number = sp.N(gap, 30)  # the end of a domain may be pi or log(2)

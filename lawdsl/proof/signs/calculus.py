@@ -17,69 +17,82 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.functions import RANGES, ROWS, SYMPY
 from lawdsl.law.text import text
-from lawdsl.proof.box import Box, End, Range
-from lawdsl.proof.rules.cases import by_cases, by_order, by_sides
-from lawdsl.proof.rules.declared_inequalities import by_relations, relations_of
-from lawdsl.proof.rules.dominance import paid
+from lawdsl.proof.box import Box, Endpoint, SymbolRange
+from lawdsl.proof.rules.cases import by_cases, by_sign_split, by_symbol_order
+from lawdsl.proof.rules.declared_inequalities import by_declared_inequalities, relations_of
+from lawdsl.proof.rules.dominance import dominated
 from lawdsl.proof.rules.monotone import (
     between_bounds,
     between_ends,
     by_common_factor,
     by_end_points,
-    by_end_points_of_one,
+    by_end_points_univariate,
     by_exponential,
     by_logarithm,
     by_scale,
 )
-from lawdsl.proof.rules.polynomials import by_orders, by_shares
+from lawdsl.proof.rules.polynomials import by_simplex_shares, by_successive_differences
 from lawdsl.proof.rules.squares import by_factors, by_square
-from lawdsl.proof.rules.stationary_points import by_stationary
-from lawdsl.proof.rules.taylor import by_ladder
-from lawdsl.proof.sign_sampling import Glance
-from lawdsl.proof.signs.boundary import Face, faces_of, without
+from lawdsl.proof.rules.stationary_points import by_stationary_point
+from lawdsl.proof.rules.taylor import by_repeated_derivatives
+from lawdsl.proof.sign_sampling import SignSampler
+from lawdsl.proof.signs.boundary import Face, closed_faces, without_faces
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
 from lawdsl.proof.signs.trigonometry import PERIODIC, by_half_turns
 
-STEPS = 3000  # expressions looked at for one claim
-DEPTH = 3  # of rules on sums within rules on sums
-PIECES = 400  # of a box, for one sum
-PEELED = 2  # faces that a box may be looked at without, one after another
-WIDE = 3  # symbols of a sum that is looked at piece by piece
+MAX_EXPRESSIONS = 3000  # expressions looked at for one claim
+MAX_RULE_DEPTH = 3  # of rules on sums within rules on sums
+MAX_PIECES_OF_SUM = 400  # of a box, for one sum
+MAX_REMOVED_FACES = 2  # faces that a box may be looked at without, one after another
+MAX_SUBDIVIDED_VARIABLES = 3  # symbols of a sum that is looked at piece by piece
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
-AFFINE_RULES: tuple[Rule, ...] = (by_shares, by_relations, between_ends, between_bounds)
+AFFINE_RULES: tuple[Rule, ...] = (
+    by_simplex_shares,
+    by_declared_inequalities,
+    between_ends,
+    between_bounds,
+)
 SUM_RULES: tuple[tuple[Rule, int], ...] = (
     (by_common_factor, 3),
     (by_cases, 3),
     (by_exponential, 2),
-    (by_end_points_of_one, 3),
-    (paid, 3),
+    (by_end_points_univariate, 3),
+    (dominated, 3),
     (by_end_points, 3),
     (by_scale, 2),
     (by_square, 2),
     (by_logarithm, 2),
     (by_factors, 1),
-    (by_orders, 2),
-    (by_stationary, 2),
-    (by_ladder, 2),
-    (by_order, 1),
-    (by_sides, 1),
+    (by_successive_differences, 2),
+    (by_stationary_point, 2),
+    (by_repeated_derivatives, 2),
+    (by_symbol_order, 1),
+    (by_sign_split, 1),
 )
 """What is tried on a sum that is not of one sign already, and on one with terms of both signs, down
 to which depth of rules within rules; each may say None."""
 
-COSTLY = frozenset({by_orders, by_stationary, by_ladder, by_order, by_sides})
+EXPENSIVE_RULES = frozenset(
+    {
+        by_successive_differences,
+        by_stationary_point,
+        by_repeated_derivatives,
+        by_symbol_order,
+        by_sign_split,
+    }
+)
 """Rules on sums that may take most of a claim's time; a quick look goes without them."""
 
-MOVING = {
+DISPLACING_RULES = {
     between_ends,
-    paid,
+    dominated,
     by_end_points,
-    by_end_points_of_one,
+    by_end_points_univariate,
     by_scale,
-    by_stationary,
-    by_ladder,
+    by_stationary_point,
+    by_repeated_derivatives,
 }
 """Rules that move a symbol through its range, whatever the others are."""
 
@@ -89,77 +102,77 @@ class Signs:
 
     Attributes:
         box: the domain.
-        given: the symbols that have values: the settings, or none where only their signs count.
-        telling: the expressions of which the notes are to speak.
+        evaluated: the symbols that have values: the settings, or none where only their signs count.
+        explained: the expressions of which the notes are to speak.
         notes: the steps that settled their signs, where they are more than the signs of parts.
         blame: the smallest sub-expression found whose sign is not known although its parts' are.
-        depth: of rules on sums that are under way; at `DEPTH` there are none.
+        depth: of rules on sums that are under way; at `MAX_RULE_DEPTH` there are none.
         pieces: of boxes, that may still be looked at where no rule says more.
-        moving: of rules under way that look at points beyond the domain, though in the box: what is
+        displacing: of rules under way that look at points beyond the domain, though in the box: what is
             declared of several symbols at once (shares sum to 1) may not hold there.
-        peeled: faces that the box has been given without; there are exponentially many sets of them.
+        removed_faces: faces that the box has been given without; there are exponentially many sets of them.
         thorough: whether costly rules are tried too.
     """
 
     def __init__(
         self,
         box: Box,
-        telling: Iterable[sp.Expr] = (),
+        explained: Iterable[sp.Expr] = (),
         *,
         valued: bool = False,
         pieces: int = 0,
         depth: int = 0,
-        peeled: int = 0,
+        removed_faces: int = 0,
         thorough: bool = True,
     ) -> None:
         self.box = box
-        self.peeled = peeled
+        self.removed_faces = removed_faces
         self.thorough = thorough
-        self.given = frozenset(box.settings) if valued else frozenset()
-        self.telling = frozenset(telling)
+        self.evaluated = frozenset(box.settings) if valued else frozenset()
+        self.explained = frozenset(explained)
         self.notes: list[str] = []
         self.blame: sp.Expr | None = None
         self.depth = self._outermost = depth
         self.pieces = pieces
         self._cut: dict[sp.Expr, Sign] = {}
-        self.moving = 0
+        self.displacing = 0
         self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
         self._known_anywhere = {} if box.tied else self._known
         self._used: list[set[sp.Symbol]] = [set()]
         self._steps = 0
-        self._fixed = box.fixed() | self.given
-        self._glance = Glance(box)
+        self._fixed = box.fixed() | self.evaluated
+        self._sampler = SignSampler(box)
         self._inequalities: list[tuple[sp.Expr, bool]] | None = None
 
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
-        known = self._known_anywhere if self.moving else self._known
-        if e in known:
-            found, used = known[e]
+        cache = self._known_anywhere if self.displacing else self._known
+        if e in cache:
+            sign, used = cache[e]
             self._used[-1] |= used
-            return found
+            return sign
         self._steps += 1
-        if self._steps > STEPS:
+        if self._steps > MAX_EXPRESSIONS:
             return Sign.UNKNOWN
         self._used.append(set())
         try:
-            found = self._sign(e)
+            sign = self._sign(e)
         finally:
             used = frozenset(self._used.pop())
-        open_question = found in (Sign.REAL, Sign.UNKNOWN)
-        if not open_question or self.depth == self._outermost:
-            known[e] = found, used  # deeper failures may only be for want of depth
-        if open_question and self.depth == self._outermost:
+        undetermined = sign in (Sign.REAL, Sign.UNKNOWN)
+        if not undetermined or self.depth == self._outermost:
+            cache[e] = sign, used  # deeper failures may only be for want of depth
+        if undetermined and self.depth == self._outermost:
             self._blame(e)
-        if found != Sign.UNKNOWN:
+        if sign != Sign.UNKNOWN:
             self._used[-1] |= used
-        return found
+        return sign
 
     def finite(self, e: sp.Expr) -> bool:
         """Whether the expression has a finite real value on the whole box."""
         if e.is_Add or e.is_Mul:
             return all(map(self.finite, e.args))
-        return _polynomial(e) or self.sign(e).within(Sign.REAL)
+        return _is_monomial(e) or self.sign(e).within(Sign.REAL)
 
     def use(self, symbol: sp.Symbol) -> None:
         """Remember that the range of a symbol has been looked at."""
@@ -190,7 +203,7 @@ class Signs:
         free = e.free_symbols - self._fixed
         return sorted(free, key=lambda s: (s not in self.box.variables, s.name))
 
-    def at(self, e: sp.Expr, symbol: sp.Symbol, end: End) -> sp.Expr | None:
+    def at(self, e: sp.Expr, symbol: sp.Symbol, end: Endpoint) -> sp.Expr | None:
         """What an expression that is finite on the box has, or tends to, at an end of a range.
 
         A closed end is a point of the box. At an open one all that depends on the symbol must be
@@ -198,8 +211,8 @@ class Signs:
         """
         self.use(symbol)
         if end.closed:
-            return merge_powers(e.xreplace({symbol: end.at}))
-        return self.tends(e, symbol, end.at)
+            return merge_powers(e.xreplace({symbol: end.value}))
+        return self.tends(e, symbol, end.value)
 
     def tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
         """What an expression tends to as a symbol goes to the end of its range; None: not known.
@@ -207,8 +220,8 @@ class Signs:
         Every part is looked at by itself, so that nothing is lost where SymPy would simplify:
         0·(1/0), x^0.
         """
-        found = self._tends(e, symbol, to)
-        return None if found is None else merge_powers(found)
+        limit = self._tends(e, symbol, to)
+        return None if limit is None else merge_powers(limit)
 
     def _tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
         if e == symbol:
@@ -217,10 +230,10 @@ class Signs:
             return e if self.finite(e) else None
         parts: list[sp.Expr] = []
         for part in e.args:
-            found = self._tends(part, symbol, to)
-            if found is None:
+            limit = self._tends(part, symbol, to)
+            if limit is None:
                 return None
-            parts.append(found)
+            parts.append(limit)
         row = ROWS.get(type(e))
         if row is not None and row.steps and not self.sign(parts[0]).within(Sign.NONZERO):
             return None  # SymPy has values for sign(0) and for the step at 0
@@ -236,7 +249,7 @@ class Signs:
     def _sign(self, e: sp.Expr) -> Sign:
         if e.has(sp.zoo, sp.nan, sp.oo, sp.S.NegativeInfinity, sp.I):
             return Sign.UNKNOWN
-        if not e.free_symbols - self.given:
+        if not e.free_symbols - self.evaluated:
             return self._number(e)
         if e.is_Symbol:
             return self._symbol(e)
@@ -254,114 +267,114 @@ class Signs:
 
     def _symbol(self, e: sp.Expr) -> Sign:
         """What lies above a positive number is positive, and so on."""
-        found = Sign.REAL
+        sign = Sign.REAL
         domain = self.box.range(e)
         if domain.lower is not None:
-            found &= above(self.sign(domain.lower.at), domain.lower.closed)
+            sign &= above(self.sign(domain.lower.value), domain.lower.closed)
         if domain.upper is not None:
-            found &= below(self.sign(domain.upper.at), domain.upper.closed)
-        if found != Sign.REAL:
+            sign &= below(self.sign(domain.upper.value), domain.upper.closed)
+        if sign != Sign.REAL:
             self.use(e)
-        return found
+        return sign
 
     def _sum(self, e: sp.Expr) -> Sign:
         """The terms' signs, where they agree; else the rules on sums of terms that are finite."""
-        found = add([self.sign(term) for term in e.args])
-        if found.settled or found == Sign.UNKNOWN or self.depth >= DEPTH:
-            return found
-        if found in (Sign.NONNEGATIVE, Sign.NONPOSITIVE):
-            return by_shares(self, e) or self._off_its_faces(e, found)
+        sign = add([self.sign(term) for term in e.args])
+        if sign.settled or sign == Sign.UNKNOWN or self.depth >= MAX_RULE_DEPTH:
+            return sign
+        if sign in (Sign.NONNEGATIVE, Sign.NONPOSITIVE):
+            return by_simplex_shares(self, e) or self._off_its_faces(e, sign)
         self.depth += 1
         try:
             for rule in AFFINE_RULES:
-                found &= self._attempt(rule, e) or Sign.REAL
-            if found != Sign.REAL or self._glance.both_signs(e):
-                return found
-            for rule, deepest in SUM_RULES:
-                if rule in COSTLY and not self.thorough:
+                sign &= self._attempt(rule, e) or Sign.REAL
+            if sign != Sign.REAL or self._sampler.both_signs(e):
+                return sign
+            for rule, max_depth in SUM_RULES:
+                if rule in EXPENSIVE_RULES and not self.thorough:
                     continue
-                more = self._attempt(rule, e) if self.depth <= deepest else None
-                if more is not None:
-                    return more
-            return self._by_pieces(e) if self.pieces > 0 else found
+                stronger = self._attempt(rule, e) if self.depth <= max_depth else None
+                if stronger is not None:
+                    return stronger
+            return self._by_pieces(e) if self.pieces > 0 else sign
         finally:
             self.depth -= 1
 
     def off(self, faces: list[Face]) -> Signs:
         """Signs on the box without some of its faces, by plain rules only."""
-        box, peeled = without(self.box, faces), self.peeled + len(faces)
+        box, removed_faces = without_faces(self.box, faces), self.removed_faces + len(faces)
         inner = Signs(
             box,
-            valued=bool(self.given),
-            depth=DEPTH - 1,
-            peeled=peeled,
+            valued=bool(self.evaluated),
+            depth=MAX_RULE_DEPTH - 1,
+            removed_faces=removed_faces,
             thorough=self.thorough,
         )
-        inner.moving = self.moving
+        inner.displacing = self.displacing
         return inner
 
     def inside(self, box: Box) -> Signs:
         """Signs on a part of the box, with the rules that are left at this depth."""
-        inner = Signs(box, valued=bool(self.given), depth=self.depth, thorough=self.thorough)
-        inner.moving = self.moving
+        inner = Signs(box, valued=bool(self.evaluated), depth=self.depth, thorough=self.thorough)
+        inner.displacing = self.displacing
         return inner
 
-    def _off_its_faces(self, e: sp.Expr, found: Sign) -> Sign:
+    def _off_its_faces(self, e: sp.Expr, weak: Sign) -> Sign:
         """A sum of terms of one sign is not 0 where they vanish on different faces: x and 1 - x."""
-        strictly = Sign.POSITIVE if found == Sign.NONNEGATIVE else Sign.NEGATIVE
-        outermost = self.depth == self._outermost and self.peeled < PEELED
-        for face in faces_of(self.box, e) if outermost else ():
+        strict = Sign.POSITIVE if weak == Sign.NONNEGATIVE else Sign.NEGATIVE
+        outermost = self.depth == self._outermost and self.removed_faces < MAX_REMOVED_FACES
+        for face in closed_faces(self.box, e) if outermost else ():
             inner = self.off([face])
-            if inner.sign(e) == strictly:
+            if inner.sign(e) == strict:
                 self.depth += 1
-                there = self.sign(merge_powers(e.xreplace({face.symbol: face.end.at})))
+                on_face = self.sign(merge_powers(e.xreplace({face.symbol: face.end.value})))
                 self.depth -= 1
-                if there == strictly:
+                if on_face == strict:
                     self.use(face.symbol)
                     for s in inner.used():
                         self.use(s)
-                    return strictly
-        return found
+                    return strict
+        return weak
 
     def _by_pieces(self, e: sp.Expr) -> Sign:
         """The sign by numbers, where there are few symbols, all of which vary."""
         from lawdsl.proof.branch_and_bound.subdivision import sign_and_pieces
 
-        moving = e.free_symbols - self.given
-        wide = WIDE if self.depth == 1 else 1
-        ends = {s for r in map(self.box.range, moving) for s in _symbols_of(r)}
-        if len(moving) > wide or (moving | ends) & set(self.box.settings) - self.given:
+        varying = e.free_symbols - self.evaluated
+        max_symbols = MAX_SUBDIVIDED_VARIABLES if self.depth == 1 else 1
+        ends = {s for r in map(self.box.range, varying) for s in _symbols_of(r)}
+        if len(varying) > max_symbols or (varying | ends) & set(self.box.settings) - self.evaluated:
             return Sign.REAL
         if e not in self._cut:
-            limit = min(self.pieces, PIECES // self.depth**2)
-            found, used = sign_and_pieces(self.box, e, limit=limit)
-            self.pieces -= used
-            self._cut[e] = found
-            if found != Sign.REAL and e in self.telling:
-                shown = text(e.xreplace(self.box.meaning))
-                self.notes.append(f"{shown}: its sign is certain on each of {used} pieces")
-        for symbol in moving:
+            limit = min(self.pieces, MAX_PIECES_OF_SUM // self.depth**2)
+            sign, pieces = sign_and_pieces(self.box, e, limit=limit)
+            self.pieces -= pieces
+            self._cut[e] = sign
+            if sign != Sign.REAL and e in self.explained:
+                formula = text(e.xreplace(self.box.meaning))
+                self.notes.append(f"{formula}: its sign is certain on each of {pieces} pieces")
+        for symbol in varying:
             self.use(symbol)
         return self._cut[e]
 
     def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
         """A rule's answer; one that fails has used nothing."""
         before = set(self._used[-1])
-        moves = rule in MOVING
-        self.moving += moves
+        displaces = rule in DISPLACING_RULES
+        self.displacing += displaces
         try:
-            found = rule(self, e)
+            sign = rule(self, e)
         finally:
-            self.moving -= moves
-        if found is None:
+            self.displacing -= displaces
+        if sign is None:
             self._used[-1] = before
-        return found
+        return sign
 
     def _product(self, e: sp.Expr) -> Sign:
-        found = Sign.POSITIVE
+        sign = Sign.POSITIVE
         for factor in e.args:
-            found = multiply(found, self.sign(factor))
-        return found
+            sign = multiply(sign, self.sign(factor))
+        return sign
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Sign:
         """x^y is positive for x > 0; 0^y is 0 for y > 0; below 0, y must be a whole number.
@@ -401,23 +414,23 @@ class Signs:
         if isinstance(e, PERIODIC):
             return by_half_turns(self, e)
         if row.steps is not None:
-            found = Sign.NONE
+            sign = Sign.NONE
             for side, value in zip((Sign.NEGATIVE, Sign.POSITIVE), row.steps, strict=True):
-                found |= self._number(sp.Integer(value)) if side in inside else Sign.NONE
-            return found
-        found = Sign.REAL
+                sign |= self._number(sp.Integer(value)) if side in inside else Sign.NONE
+            return sign
+        sign = Sign.REAL
         low, high = RANGES[type(e)]
         if low is not None:
-            found &= above(self._number(low), row.reached)
+            sign &= above(self._number(low), row.reached)
         if high is not None:
-            found &= below(self._number(high), row.reached)
+            sign &= below(self._number(high), row.reached)
         if row.zero is not None:
-            beyond = self.sign(x - row.zero)
+            offset = self.sign(x - row.zero)
             if row.monotone:
-                found &= beyond if row.monotone > 0 else -beyond
-            elif beyond.within(Sign.NONZERO):
-                found &= Sign.NONZERO
-        return found
+                sign &= offset if row.monotone > 0 else -offset
+            elif offset.within(Sign.NONZERO):
+                sign &= Sign.NONZERO
+        return sign
 
     def _number(self, e: sp.Expr) -> Sign:
         """The sign of a number, or of settings at their values: exact, or certain by intervals."""
@@ -425,22 +438,24 @@ class Signs:
             return Sign.POSITIVE if e > 0 else Sign.NEGATIVE if e < 0 else Sign.ZERO
         for s in e.free_symbols:
             self.use(s)
-        known = sorted(e.free_symbols, key=str)
+        symbols = sorted(e.free_symbols, key=str)
         try:
-            certain = interval_sign(compile_tape([e], known), [self.box.settings[s] for s in known])
+            certified = interval_sign(
+                compile_tape([e], symbols), [self.box.settings[s] for s in symbols]
+            )
         except LawdslError:
             return Sign.UNKNOWN
-        if certain is not None:
-            return {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}[certain]
+        if certified is not None:
+            return {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}[certified]
         return Sign.REAL if e.is_real and e.is_finite else Sign.UNKNOWN
 
 
-def _symbols_of(domain: Range) -> set[sp.Symbol]:
+def _symbols_of(domain: SymbolRange) -> set[sp.Symbol]:
     ends = (domain.lower, domain.upper)
-    return {s for end in ends if end is not None for s in end.at.free_symbols}
+    return {s for end in ends if end is not None for s in end.value.free_symbols}
 
 
-def _polynomial(e: sp.Expr) -> bool:
+def _is_monomial(e: sp.Expr) -> bool:
     """Whether it is finite wherever its symbols are, by its form alone."""
     if e.is_Pow:
         return bool(e.exp.is_Integer and e.exp > 0 and e.base.is_Symbol)

@@ -16,7 +16,7 @@ import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.text import text
-from lawdsl.proof.rules.dominance import largest
+from lawdsl.proof.rules.dominance import supremum
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.monomials import expanded, powers
@@ -24,31 +24,31 @@ from lawdsl.proof.signs.sign import Sign, multiply
 
 
 @dataclass(frozen=True)
-class Condition:
+class ParameterCondition:
     """`positive > 0` is what the parameters must satisfy; not strict: `positive >= 0`.
 
-    `exact` says that it is necessary too; `shown` is the inequality as text.
+    `exact` says that it is necessary too; `inequality` is the inequality as text.
     """
 
     positive: sp.Expr
     strict: bool
     exact: bool
-    shown: str
+    inequality: str
     steps: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class _Bound:
+class _SufficientBound:
     """The claim follows from `positive > 0` (not strict: `>= 0`); `tight`: and only from that."""
 
     positive: sp.Expr
     strict: bool
     tight: bool
-    shown: str
+    inequality: str
     step: str | None
 
 
-def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
+def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition | None:
     """A condition on the parameters under which e > 0 (or e >= 0) on the whole box, or None."""
     box = signs.box
     split = _unknown_factor(signs, e)
@@ -57,28 +57,28 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> Condition | None:
     inner, outside = split
     if not signs.finite(inner):
         return None
-    wanted = inner if outside == Sign.POSITIVE else -inner
-    signs.moving += 1  # each of these moves variables through their ranges
+    positive = inner if outside == Sign.POSITIVE else -inner
+    signs.displacing += 1  # each of these moves variables through their ranges
     try:
-        found = (
-            _by_payment(signs, wanted, strict)
-            or _by_coefficient(signs, wanted, strict)
-            or _by_least(signs, wanted, strict)
+        bound = (
+            _by_dominance(signs, positive, strict)
+            or _by_coefficient(signs, positive, strict)
+            or _by_least(signs, positive, strict)
         )
     finally:
-        signs.moving -= 1
-    if found is None or found.positive.free_symbols & box.variables:
+        signs.displacing -= 1
+    if bound is None or bound.positive.free_symbols & box.variables:
         return None
-    if signs.sign(found.positive).within(Sign.NONPOSITIVE if found.strict else Sign.NEGATIVE):
+    if signs.sign(bound.positive).within(Sign.NONPOSITIVE if bound.strict else Sign.NEGATIVE):
         return None  # no admissible parameters satisfy it
-    shown = found.shown
-    if found.positive.free_symbols & set(box.meaning):
-        shown = min(shown, _declared(signs, found), key=len)
-    exact = found.tight and not box.ragged and not wanted.free_symbols & set(box.lets)
-    steps = [found.step] if found.step else []
+    inequality = bound.inequality
+    if bound.positive.free_symbols & set(box.meaning):
+        inequality = min(inequality, _in_declared_terms(signs, bound), key=len)
+    exact = bound.tight and not box.ragged and not positive.free_symbols & set(box.lets)
+    steps = [bound.step] if bound.step else []
     if inner != e:
         steps.insert(0, f"all factors but {text(inner)} are {str(outside.name).lower()}")
-    return Condition(found.positive, found.strict, exact, shown, tuple(steps))
+    return ParameterCondition(bound.positive, bound.strict, exact, inequality, tuple(steps))
 
 
 def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
@@ -91,70 +91,70 @@ def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
     return (inner, outside) if outside.definite else None
 
 
-def _by_payment(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
+def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
     """e is one good and one bad term: the largest ratio of them must be below 1."""
-    found = expanded(signs, e)
-    if found is None or len(found[1]) != 2:
+    product_form = expanded(signs, e)
+    if product_form is None or len(product_form[1]) != 2:
         return None
-    good = [t for t in found[1] if signs.sign(t) == Sign.POSITIVE]
-    bad = [-t for t in found[1] if signs.sign(t).within(Sign.NONPOSITIVE)]
-    if len(good) != 1 or len(bad) != 1:
+    positive = [t for t in product_form[1] if signs.sign(t) == Sign.POSITIVE]
+    negative = [-t for t in product_form[1] if signs.sign(t).within(Sign.NONPOSITIVE)]
+    if len(positive) != 1 or len(negative) != 1:
         return None
-    top = largest(signs, bad[0] / good[0], only=signs.box.variables)
+    top = supremum(signs, negative[0] / positive[0], only=signs.box.variables)
     if top is None:
         return None
     numerator, denominator = _fraction(top.value)
     if signs.sign(denominator) != Sign.POSITIVE:
         numerator, denominator = top.value, sp.S.One
-    strictly = strict and top.attained is not False
+    is_strict = strict and top.attained is not False
     step = None
     if top.corner:
-        step = f"{text(bad[0])} against {text(good[0])}: their ratio is largest at {top.place}"
-    shown = _shown(numerator, denominator, strictly)
+        step = f"{text(negative[0])} against {text(positive[0])}: their ratio is largest at {top.location}"
+    inequality = _inequality_text(numerator, denominator, is_strict)
     tight = not strict or top.attained is not None
-    return _Bound(denominator - numerator, strictly, tight, shown, step)
+    return _SufficientBound(denominator - numerator, is_strict, tight, inequality, step)
 
 
-def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
+def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
     """All terms are positive but those with one coefficient, which must not be negative.
 
     Only from that does the claim follow where such a term outgrows all others as a variable goes
     to an end of its range.
     """
-    found = expanded(signs, e)
-    if found is None:
+    product_form = expanded(signs, e)
+    if product_form is None:
         return None
-    together: dict[sp.Expr, sp.Expr] = {}  # what varies -> its coefficient
-    for term in found[1]:
+    coefficients: dict[sp.Expr, sp.Expr] = {}  # what varies -> its coefficient
+    for term in product_form[1]:
         fixed, varied = _split_off(term, signs.box.variables)
-        together[varied] = together.get(varied, sp.S.Zero) + fixed
-    good, unknown = [], []
-    for varied, coefficient in together.items():
+        coefficients[varied] = coefficients.get(varied, sp.S.Zero) + fixed
+    nonnegative, unknown = [], []
+    for varied, coefficient in coefficients.items():
         sign = multiply(signs.sign(coefficient), signs.sign(varied))
         if sign.within(Sign.NONNEGATIVE):
-            good.append((coefficient * varied, sign))
+            nonnegative.append((coefficient * varied, sign))
         elif signs.sign(varied) == Sign.POSITIVE:
             unknown.append((sp.factor(coefficient), varied))
         else:
             return None
-    split = {_by_sign(signs, coefficient) for coefficient, _ in unknown}
+    split = {_split_by_sign(signs, coefficient) for coefficient, _ in unknown}
     if len(split) != 1:
         return None
-    ((factor, rest),) = split
-    if factor == 1 or not rest.definite:
+    ((factor, other_sign),) = split
+    if factor == 1 or not other_sign.definite:
         return None
-    needed = factor if rest == Sign.POSITIVE else -factor
-    rest = signs.sign(sp.Add(*(term for term, _ in good)))
-    strictly = strict and rest != Sign.POSITIVE
-    sure = not strictly or rest == Sign.ZERO  # else the others may never be 0 all at once
+    needed = factor if other_sign == Sign.POSITIVE else -factor
+    other_sign = signs.sign(sp.Add(*(term for term, _ in nonnegative)))
+    is_strict = strict and other_sign != Sign.POSITIVE
+    sure = not is_strict or other_sign == Sign.ZERO  # else the others may never be 0 all at once
     tight = sure and any(
-        _outgrows(signs, varied, [term for term, _ in good]) for _, varied in unknown
+        _outgrows(signs, varied, [term for term, _ in nonnegative]) for _, varied in unknown
     )
     step = f"all terms are positive but for the factor {text(needed)}"
-    shown = _shown(sp.S.Zero, needed, strictly)
+    inequality = _inequality_text(sp.S.Zero, needed, is_strict)
     if needed.is_Add or needed.could_extract_minus_sign():
-        shown = _split(sp.expand_mul(needed), strictly)
-    return _Bound(needed, strictly, tight, shown, step)
+        inequality = _positivity_text(sp.expand_mul(needed), is_strict)
+    return _SufficientBound(needed, is_strict, tight, inequality, step)
 
 
 def _split_off(term: sp.Expr, variables: frozenset[sp.Symbol]) -> tuple[sp.Expr, sp.Expr]:
@@ -164,7 +164,7 @@ def _split_off(term: sp.Expr, variables: frozenset[sp.Symbol]) -> tuple[sp.Expr,
     return sp.Mul(*fixed), sp.Mul(*(p for p in parts if p.free_symbols & variables))
 
 
-def _by_sign(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign]:
+def _split_by_sign(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign]:
     """The factors of a product whose signs are not known, and the sign of the others."""
     unknown = [f for f in sp.Mul.make_args(e) if not signs.sign(f).definite]
     others = sp.Mul(*(f for f in sp.Mul.make_args(e) if f not in unknown))
@@ -176,7 +176,7 @@ def _outgrows(signs: Signs, term: sp.Expr, others: list[sp.Expr]) -> bool:
     symbols = term.free_symbols.union(*(other.free_symbols for other in others))
     for s in sorted(symbols & signs.box.variables, key=str):
         domain = signs.box.range(s)
-        ends = [None if end is None else end.at for end in (domain.lower, domain.upper)]
+        ends = [None if end is None else end.value for end in (domain.lower, domain.upper)]
         for to in (-sp.oo if ends[0] is None else ends[0], sp.oo if ends[1] is None else ends[1]):
             ratios = [limit(signs, merge_powers(other / term), {s: to}) for other in others]
             if all(ratio == 0 for ratio in ratios):
@@ -184,7 +184,7 @@ def _outgrows(signs: Signs, term: sp.Expr, others: list[sp.Expr]) -> bool:
     return not others
 
 
-def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
+def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
     """e is monotone in each variable: its infimum over them must be positive."""
     attained = True
     corner = []
@@ -206,23 +206,23 @@ def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _Bound | None:
             return None
         least = value
         attained = attained and end.closed
-        corner.append(f"{symbol} = {text(end.at)}")
-    strictly = strict and attained
+        corner.append(f"{symbol} = {text(end.value)}")
+    is_strict = strict and attained
     step = f"{text(e)} is least at {', '.join(corner)}" if corner else None
-    return _Bound(least, strictly, True, _split(least, strictly), step)
+    return _SufficientBound(least, is_strict, True, _positivity_text(least, is_strict), step)
 
 
-def _declared(signs: Signs, found: _Bound) -> str:
+def _in_declared_terms(signs: Signs, bound: _SufficientBound) -> str:
     """The condition with slacks written out: b < 1 for (b - a) + a < 1."""
-    return _split(sp.expand_mul(found.positive.xreplace(signs.box.meaning)), found.strict)
+    return _positivity_text(sp.expand_mul(bound.positive.xreplace(signs.box.meaning)), bound.strict)
 
 
-def _split(positive: sp.Expr, strict: bool) -> str:
+def _positivity_text(positive: sp.Expr, strict: bool) -> str:
     """`positive > 0` with what is subtracted on the other side."""
     terms = sp.Add.make_args(positive)
     more = [t for t in terms if not t.could_extract_minus_sign()]
     less = [-t for t in terms if t.could_extract_minus_sign()]
-    return _shown(sp.Add(*less), sp.Add(*more), strict)
+    return _inequality_text(sp.Add(*less), sp.Add(*more), strict)
 
 
 def _fraction(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -239,7 +239,7 @@ def _fraction(ratio: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return sp.Mul(*above), sp.Mul(*below)
 
 
-def _shown(less: sp.Expr, more: sp.Expr, strict: bool) -> str:
+def _inequality_text(less: sp.Expr, more: sp.Expr, strict: bool) -> str:
     """less < more, a number on the right: sigma < D_min, alpha*s < 0, eta > 1."""
     if less.is_number and not more.is_number:
         return f"{text(more)} {'>' if strict else '>='} {text(less)}"

@@ -25,7 +25,7 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-Places = Mapping[sp.Symbol, sp.Expr]
+Targets = Mapping[sp.Symbol, sp.Expr]
 
 
 def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> sp.Expr | None:
@@ -40,33 +40,33 @@ def at_zero(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
     return None if value is None or value.is_infinite else value
 
 
-def limit(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+def limit(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
     """The limit of e as symbols go to values, or to ±oo, within the box."""
-    found = _by_rules(signs, e, places)
-    if found is None and len(places) == 1:
-        found = _by_growth(signs, e, places)
-    return _by_parts(signs, e, places) if found is None else found
+    value = _by_rules(signs, e, targets)
+    if value is None and len(targets) == 1:
+        value = _by_leading_term(signs, e, targets)
+    return _by_parts(signs, e, targets) if value is None else value
 
 
-def _by_parts(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+def _by_parts(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
     """The limit of a sum of terms, each by itself, and of what is bounded times what goes to 0.
 
     |b·f| <= B·|f| goes to 0 with f. A factor that does not move may be 0, if the rest of the
     term has a finite limit.
     """
-    moving = set(places)
+    moving = set(targets)
     if e.is_Mul:
         fixed, rest = e.as_independent(*moving, as_Add=False)
         if fixed != 1 and not rest.is_number:
-            value = limit(signs, rest, places) if signs.finite(fixed) else None
+            value = limit(signs, rest, targets) if signs.finite(fixed) else None
             return None if value is None else _product(signs, [fixed, value])
         bounded = [f for f in e.args if _is_bounded(signs, f)]
-        if bounded and limit(signs, sp.Mul(*(f for f in e.args if f not in bounded)), places) == 0:
+        if bounded and limit(signs, sp.Mul(*(f for f in e.args if f not in bounded)), targets) == 0:
             return sp.S.Zero
     terms = sp.Add.make_args(sp.expand_mul(e))
     if len(terms) == 1:
         return None
-    return _sum([limit(signs, term, places) for term in terms])
+    return _sum([limit(signs, term, targets) for term in terms])
 
 
 def _is_bounded(signs: Signs, e: sp.Expr) -> bool:
@@ -77,41 +77,41 @@ def _is_bounded(signs: Signs, e: sp.Expr) -> bool:
     return row is not None and None not in row.range and signs.finite(e)
 
 
-def _by_growth(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+def _by_leading_term(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
     """The limit by how fast the parts grow as one symbol moves."""
-    ((symbol, to),) = places.items()
+    ((symbol, to),) = targets.items()
     if to == sp.oo or to.is_zero and signs.sign(symbol) == Sign.POSITIVE:
         return limit_of(signs, e, symbol, at_zero=to != sp.oo)
     domain = signs.box.range(symbol)
     for end, side in ((domain.lower, 1), (domain.upper, -1)):
-        if end is not None and end.at == to:
+        if end is not None and end.value == to:
             distance = sp.Dummy("t", positive=True)
-            moved = merge_powers(e.xreplace({symbol: to + side * distance}))
-            return limit_of(signs, moved, distance, at_zero=True)
+            substituted = merge_powers(e.xreplace({symbol: to + side * distance}))
+            return limit_of(signs, substituted, distance, at_zero=True)
     return None
 
 
-def _by_rules(signs: Signs, e: sp.Expr, places: Places) -> sp.Expr | None:
+def _by_rules(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
     """The limit of each part, put together."""
-    if e in places:
-        return places[e]
-    if not e.free_symbols & set(places):
+    if e in targets:
+        return targets[e]
+    if not e.free_symbols & set(targets):
         return e if signs.finite(e) else None
     if e.is_Add:
-        terms = [_by_rules(signs, term, places) for term in e.args]
-        return _carried(signs, e, terms) or _sum(terms)
+        terms = [_by_rules(signs, term, targets) for term in e.args]
+        return _infinite_sum(signs, e, terms) or _sum(terms)
     if e.is_Mul:
-        return _product(signs, [_by_rules(signs, factor, places) for factor in e.args])
+        return _product(signs, [_by_rules(signs, factor, targets) for factor in e.args])
     if e.is_Pow:
-        base, exponent = (_by_rules(signs, part, places) for part in e.args)
+        base, exponent = (_by_rules(signs, part, targets) for part in e.args)
         return _power(signs, e, base, exponent)
     if type(e) in ROWS:
-        inside = _by_rules(signs, e.args[0], places)
+        inside = _by_rules(signs, e.args[0], targets)
         return None if inside is None else _function(signs, e, ROWS[type(e)], inside)
     return None
 
 
-def _carried(signs: Signs, e: sp.Expr, terms: list[sp.Expr | None]) -> sp.Expr | None:
+def _infinite_sum(signs: Signs, e: sp.Expr, terms: list[sp.Expr | None]) -> sp.Expr | None:
     """oo, where a term goes there, and those of which no limit is known are not negative."""
     for infinite, side in ((sp.oo, Sign.NONNEGATIVE), (-sp.oo, Sign.NONPOSITIVE)):
         unknown = [t for t, to in zip(e.args, terms, strict=True) if to is None]
@@ -177,8 +177,8 @@ def _exponential(signs: Signs, base: sp.Expr, exponent: sp.Expr) -> sp.Expr | No
 def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) -> sp.Expr | None:
     """x^y for x -> ±oo or 0; oo^0 and 0^0 have no rule, nor 0^-1 where x may have either sign."""
     if base == -sp.oo:
-        whole = e.exp.is_Integer
-        return (base**e.exp if e.exp > 0 else sp.S.Zero) if whole else None
+        integer = e.exp.is_Integer
+        return (base**e.exp if e.exp > 0 else sp.S.Zero) if integer else None
     if exponent == (Sign.POSITIVE if base == sp.oo else Sign.NEGATIVE):
         return sp.oo if base == sp.oo or signs.sign(e.base) == Sign.POSITIVE else None
     if exponent.definite:

@@ -13,9 +13,9 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-TERMS = 200  # monomials of one sum
-LONG = 60  # operations of an exponent that is written as one fraction
-WHOLE = 4  # the greatest power of a sum that is multiplied out
+MAX_MONOMIALS = 200  # monomials of one sum
+MAX_EXPONENT_OPERATIONS = 60  # operations of an exponent that is written as one fraction
+MAX_EXPANDED_POWER = 4  # the greatest power of a sum that is multiplied out
 
 
 def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -32,7 +32,7 @@ def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
     """A product with each base once, and powers of products taken apart."""
     exponents: dict[sp.Expr, list[sp.Expr]] = {}
-    for base, exponent in _apart(signs, powers(merge_powers(e))):
+    for base, exponent in _split_products(signs, powers(merge_powers(e))):
         exponents.setdefault(base, []).append(exponent)
     return sp.Mul(*(sp.Pow(b, _exponent(x)) for b, x in exponents.items()))
 
@@ -41,14 +41,14 @@ def _exponent(terms: list[sp.Expr]) -> sp.Expr:
     """The sum of exponents; fractions with sums below the line are put together: a/(a + b) + b/(a + b)
     is 1."""
     total = sp.expand_mul(sp.Add(*terms))
-    if not total.is_Add or total.count_ops() > LONG:
+    if not total.is_Add or total.count_ops() > MAX_EXPONENT_OPERATIONS:
         return total
     if any(p.exp.is_negative and p.base.is_Add for p in total.atoms(sp.Pow)):
         return sp.cancel(total) if total.is_rational_function() else total
     return total
 
 
-def _apart(
+def _split_products(
     signs: Signs, factors: Iterable[tuple[sp.Expr, sp.Expr]]
 ) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """(a·b^k)^x as a^x·b^(k·x), where a and b are positive.
@@ -64,7 +64,7 @@ def _apart(
 
 
 def expanded(
-    signs: Signs, e: sp.Expr, *, whole: bool = False
+    signs: Signs, e: sp.Expr, *, keep_parameter_sums: bool = False
 ) -> tuple[sp.Expr, list[sp.Expr]] | None:
     """A sum as (common factor, monomials), like ones merged; None where there are too many.
 
@@ -74,7 +74,7 @@ def expanded(
     """
     terms = [merged(signs, term) for term in sp.Add.make_args(e)]
     outer = sp.S.One
-    for base in _composite(terms):
+    for base in _sums_under_powers(terms):
         exponents = [dict(powers(t)).get(base, sp.S.Zero) for t in terms]
         steps = [sp.expand_mul(x - exponents[0]) for x in exponents]
         if not all(step.is_Integer for step in steps) or signs.sign(base) != Sign.POSITIVE:
@@ -82,36 +82,38 @@ def expanded(
         least = exponents[0] + min(steps)
         outer *= sp.Pow(base, least)
         terms = [merge_powers(t * sp.Pow(base, -least)) for t in terms]
-    like: dict[sp.Expr, sp.Expr] = {}
+    coefficients: dict[sp.Expr, sp.Expr] = {}
     for term in terms:
-        for coefficient, monomial in _multiplied_out(signs, term, whole):
-            like[monomial] = like.get(monomial, sp.S.Zero) + coefficient
-            if len(like) > TERMS:
+        for coefficient, monomial in _multiplied_out(signs, term, keep_parameter_sums):
+            coefficients[monomial] = coefficients.get(monomial, sp.S.Zero) + coefficient
+            if len(coefficients) > MAX_MONOMIALS:
                 return None
-    return outer, [c * m for m, c in like.items() if c != 0]
+    return outer, [c * m for m, c in coefficients.items() if c != 0]
 
 
-def _composite(terms: list[sp.Expr]) -> list[sp.Expr]:
+def _sums_under_powers(terms: list[sp.Expr]) -> list[sp.Expr]:
     """The sums that stand in the terms under a power."""
-    found = {
+    bases = {
         base: None
         for term in terms
         for base, exponent in powers(term)
         if base.is_Add and not (exponent.is_Integer and exponent > 0)
     }
-    return list(found)
+    return list(bases)
 
 
-def _multiplied_out(signs: Signs, term: sp.Expr, kept: bool) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+def _multiplied_out(
+    signs: Signs, term: sp.Expr, keep_parameter_sums: bool
+) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """A product of sums as a sum of products: (number, monomial) pairs."""
     products = [sp.S.One]
     for base, exponent in powers(term):
-        whole = base.is_Add and exponent.is_Integer and 0 < exponent <= WHOLE
-        if kept and whole and not base.free_symbols & signs.box.variables:
-            whole = not signs.sign(base).definite
-        choices = list(base.args) if whole else [sp.Pow(base, exponent)]
-        for _ in range(int(exponent) if whole else 1):
-            if len(products) * len(choices) > TERMS:
+        expands = base.is_Add and exponent.is_Integer and 0 < exponent <= MAX_EXPANDED_POWER
+        if keep_parameter_sums and expands and not base.free_symbols & signs.box.variables:
+            expands = not signs.sign(base).definite
+        choices = list(base.args) if expands else [sp.Pow(base, exponent)]
+        for _ in range(int(exponent) if expands else 1):
+            if len(products) * len(choices) > MAX_MONOMIALS:
                 yield sp.S.One, term
                 return
             products = [p * c for p in products for c in choices]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Flag
 
-_ALONE = (1, 2, 4)  # the bits of -, 0, +
+_SINGLE_SIGNS = (1, 2, 4)  # the bits of -, 0, +
 
 
 class Sign(Flag):
@@ -88,15 +88,15 @@ def multiply(one: Sign, other: Sign) -> Sign:
     """
     if not (one.within(Sign.REAL) and other.within(Sign.REAL)):
         return Sign.UNKNOWN
-    found = Sign.NONE
-    for a in map(Sign, _ALONE):
-        for b in map(Sign, _ALONE):
+    possible = Sign.NONE
+    for a in map(Sign, _SINGLE_SIGNS):
+        for b in map(Sign, _SINGLE_SIGNS):
             if a in one and b in other:
                 if Sign.ZERO in (a, b):
-                    found |= Sign.ZERO
+                    possible |= Sign.ZERO
                 else:
-                    found |= Sign.POSITIVE if a == b else Sign.NEGATIVE
-    return found
+                    possible |= Sign.POSITIVE if a == b else Sign.NEGATIVE
+    return possible
 
 
 def largest(parts: Sequence[Sign]) -> Sign:

@@ -11,7 +11,7 @@ from lawdsl.proof.signs.sign import Sign, multiply
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-TURNS = 4  # half turns from 0 in which an angle is looked for, in either direction
+MAX_HALF_TURNS = 4  # half turns from 0 in which an angle is looked for, in either direction
 
 PERIODIC = (sp.sin, sp.cos, sp.tan)
 
@@ -31,18 +31,18 @@ def by_half_turns(signs: Signs, e: sp.Expr) -> Sign:
 
 
 def _of_sine(signs: Signs, u: sp.Expr) -> Sign:
-    above = None  # the greatest k with k·pi <= u, and whether that is strict
-    for k in range(TURNS, -TURNS - 1, -1):
-        found = signs.sign(u - k * sp.pi)
-        if found.within(Sign.NONNEGATIVE):
-            above = k, found
+    lower = None  # the greatest k with k·pi <= u, and whether that is strict
+    for k in range(MAX_HALF_TURNS, -MAX_HALF_TURNS - 1, -1):
+        sign = signs.sign(u - k * sp.pi)
+        if sign.within(Sign.NONNEGATIVE):
+            lower = k, sign
             break
-    if above is None:
+    if lower is None:
         return Sign.REAL
-    k, beyond = above
-    short = signs.sign((k + 1) * sp.pi - u)
-    if not short.within(Sign.NONNEGATIVE):
+    k, from_lower = lower
+    to_upper = signs.sign((k + 1) * sp.pi - u)
+    if not to_upper.within(Sign.NONNEGATIVE):
         return Sign.REAL
-    inside = beyond == Sign.POSITIVE and short == Sign.POSITIVE
-    found = Sign.POSITIVE if inside else Sign.NONNEGATIVE
-    return found if k % 2 == 0 else -found
+    inside = from_lower == Sign.POSITIVE and to_upper == Sign.POSITIVE
+    sign = Sign.POSITIVE if inside else Sign.NONNEGATIVE
+    return sign if k % 2 == 0 else -sign

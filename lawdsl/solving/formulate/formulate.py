@@ -22,7 +22,7 @@ from lawdsl.language.law_calls import LawValue
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.questions import Question, QuestionConstraint
 from lawdsl.language.symbols import Declarations, Objective, Symbol
-from lawdsl.law.algebra import Building, bounded
+from lawdsl.law.algebra import ExpressionBuilder, bounded
 from lawdsl.law.quantities import Quantity, unit_text
 from lawdsl.solving.formulate.problem import (
     AlgebraicConstraint,
@@ -232,7 +232,7 @@ class _Formulation:
         algebra = _BuildingContext(
             replace(self.declared, symbols=self.ground.symbols), self.symbols
         )
-        return Building(algebra, frozenset(), {}, places=self.law_values)(plain)
+        return ExpressionBuilder(algebra, frozenset(), {}, substitution=self.law_values)(plain)
 
     def _law_at(self, value: LawValue, index_labels: Mapping[str, str]) -> sp.Expr:
         """A fitted law at values, in the question's symbols and its unit."""
