@@ -52,7 +52,7 @@ def test_the_condition(
         assert found is None
     else:
         assert found is not None
-        assert (found.shown, found.exact) == (shown, exact)
+        assert (found.inequality, found.exact) == (shown, exact)
 
 
 BOTH_SIDES = [

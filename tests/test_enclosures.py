@@ -111,12 +111,12 @@ def test_a_product_lies_in_what_its_parts_say():
             parts = Factors(seen.box)
             size, sign, rest = parts.split(seen.e)
             view = LogEnclosure(parts, seen.piece)
-            for found in (view.value(size), view.narrowly(size)):
+            for found in (view.value(size), view.at_monotone_ends(size)):
                 left = Enclosure(seen.box, rest).on(seen.piece)
                 whole = None if left is None else multiply(found, left)
                 seen.holds(whole if whole is None or sign == Sign.POSITIVE else negative(whole), L)
             size = parts.with_modulus(size, rest)
-            for found in (view.value(size), view.narrowly(size)):
+            for found in (view.value(size), view.at_monotone_ends(size)):
                 seen.holds(found, tree.Call("abs", (L,), ()))
 
 

@@ -55,7 +55,7 @@ def of_signs() -> Iterator[bool]:
         yield sign_of(where, formula) == expected
 
 
-def of_payment() -> Iterator[bool]:
+def of_dominance() -> Iterator[bool]:
     for where, formula, expected in test_payment.CASES:
         yield dominance.dominated(*on(where, formula)) == expected
 
@@ -77,7 +77,7 @@ def of_limits() -> Iterator[bool]:
 def of_conditions() -> Iterator[bool]:
     for where, formula, strict, shown, exact in test_conditions.CASES:
         found = conditions.condition_for(*on(where, formula), strict)
-        yield (found and (found.shown, found.exact)) == (shown and (shown, exact))
+        yield (found and (found.inequality, found.exact)) == (shown and (shown, exact))
 
 
 def of_definedness() -> Iterator[bool]:
@@ -280,11 +280,11 @@ def _first_finite(right: Any) -> Any:
 
 
 def _twice(right: Any) -> Any:
-    """Good terms that have paid are asked again."""
+    """A term may dominate several others."""
     seen: list[Any] = []
 
     def wrong(signs: Signs, bad: sp.Expr, sign: Sign, free: list[Any]) -> Any:
-        seen.extend(payer for payer in free if payer not in seen)
+        seen.extend(term for term in free if term not in seen)
         return right(signs, bad, sign, list(seen))
 
     return wrong
@@ -334,7 +334,7 @@ def _covered_strictly(right: Any) -> Any:
     return wrong
 
 
-def _without_bend(right: Any) -> Any:
+def _without_curvature(right: Any) -> Any:
     """A place where the value and the slope are 0 is one where it touches 0."""
 
     class Rising:
@@ -343,8 +343,8 @@ def _without_bend(right: Any) -> Any:
 
     def wrong(self: Any, piece: Any) -> bool:
         right(self, piece)
-        if self._touch is not None:
-            self._touch = (self._touch[0], Rising())
+        if self._double_root is not None:
+            self._double_root = (self._double_root[0], Rising())
         return bool(right(self, piece))
 
     return wrong
@@ -378,8 +378,8 @@ def _as_symbol(self: Any, e: sp.Expr) -> Any:
 
 
 MUTATIONS: list[Mutation] = [
-    ("never strict beyond a bound", monotone, "_beyond", lambda _: lambda limit, s: Sign.NONNEGATIVE, of_signs),
-    ("always strict beyond a bound", monotone, "_beyond", lambda _: lambda limit, s: Sign.POSITIVE, of_signs),
+    ("never strict beyond a bound", monotone, "_at_least", lambda _: lambda limit, s: Sign.NONNEGATIVE, of_signs),
+    ("always strict beyond a bound", monotone, "_at_least", lambda _: lambda limit, s: Sign.POSITIVE, of_signs),
     ("infinite and open ends are reached", monotone, "_open", lambda _: _never, of_signs),
     ("values between ends are strict", monotone, "_between", lambda right: lambda a, b, c, d: right(a, b, False, False), of_signs),
     ("the other sign of a product", calculus, "multiply", lambda right: lambda a, b: -right(a, b), of_signs),
@@ -390,28 +390,28 @@ MUTATIONS: list[Mutation] = [
     ("0^0 has a sign", Signs, "_power", _power, of_signs),
     ("everything is finite", Signs, "finite", _first_finite, of_signs),
     ("a maximum has the sign of its first case", calculus, "largest", lambda _: lambda parts: parts[0], of_signs),
-    ("a ratio is never attained", dominance, "largest", _attained(False), of_payment),
-    ("a ratio is always attained", dominance, "largest", _attained(True), of_payment),
-    ("a good term pays twice", dominance, "_payers", _twice, of_payment),
+    ("a ratio is never attained", dominance, "supremum", _attained(False), of_dominance),
+    ("a ratio is always attained", dominance, "supremum", _attained(True), of_dominance),
+    ("a term dominates twice", dominance, "_dominating_terms", _twice, of_dominance),
     ("weights that add up to 2", am_gm, "_weights", _doubled, of_rules),
     ("any range is taken for (0, oo)", scaling, "_any_positive", lambda _: lambda signs, s: True, of_rules),
     ("pivots may be negative", squares, "_definite", lambda _: lambda signs, m: Sign.NONNEGATIVE, of_rules),
     ("weights may be below 0", am_gm, "_weights", _unsigned_weights, of_rules),
-    ("as many scales as symbols", scaling, "_dependent", lambda _: lambda matrix, symbols: symbols, of_rules),
+    ("as many scales as symbols", scaling, "_free_symbols_of_scales", lambda _: lambda matrix, symbols: symbols, of_rules),
     ("a square is never 0", squares, "_definite", _strictly, of_rules),
     ("factors have the sign of the first", squares, "multiply", lambda _: lambda a, b: Sign.POSITIVE, of_rules),
-    ("infinity and 0 change places", asymptotics._LeadingTerms, "way", _turned, of_growths),
-    ("logarithms do not count", asymptotics._LeadingTerms, "way", lambda right: lambda self, g: right(self, replace(g, logs=sp.S.Zero)), of_growths),
+    ("infinity and 0 change places", asymptotics._LeadingTerms, "tendency", _turned, of_growths),
+    ("logarithms do not count", asymptotics._LeadingTerms, "tendency", lambda right: lambda self, g: right(self, replace(g, logs=sp.S.Zero)), of_growths),
     ("an exponent of no sign is 0", asymptotics._LeadingTerms, "_direction", lambda right: lambda self, x: right(self, x) or 0, of_growths),
     ("what cancels is forgotten", asymptotics._LeadingTerms, "_difference", lambda _: lambda self, e: None, of_growths),
-    ("a face that is missing is there", subdivision.View, "outside", lambda _: False, of_boxes),
-    ("a face is never reached", subdivision._Subdivision, "_on_its_face", lambda right: lambda self, view: (_strictly(lambda: right(self, view)[0])(), right(self, view)[1]), of_boxes),
+    ("a face that is missing is there", subdivision.LogEnclosure, "outside", lambda _: False, of_boxes),
+    ("a face is never reached", subdivision._Subdivision, "_sign_on_least_face", lambda right: lambda self, view: (_strictly(lambda: right(self, view)[0])(), right(self, view)[1]), of_boxes),
     ("what pieces show is strict", subdivision._Subdivision, "run", _covered_strictly, of_boxes),
     ("one point stands for its piece", subdivision._Subdivision, "_stays_above", lambda _: lambda self, value, piece, point: value.low > 0, of_boxes),
-    ("what touches need not bend", subdivision._Subdivision, "_touched", _without_bend, of_touching),
+    ("a double root need not be a minimum", subdivision._Subdivision, "_has_double_root", _without_curvature, of_touching),
     ("a product keeps what it is divided by", products.PowerProduct, "over", lambda _: lambda self, other: self, of_boxes),
     ("1 - exp(-u) is log(1 + u)", products, "DECAY", lambda _: products.LOG, of_boxes),
-    ("pieces of 2 bits", subdivision, "BITS", lambda _: 2, of_boxes),
+    ("pieces of 2 bits", subdivision, "ENCLOSURE_BITS", lambda _: 2, of_boxes),
     ("points of 2 bits", interval_evaluation, "BITS", lambda _: 2, of_intervals),
     ("products of moduli", intervals, "multiply", _of_moduli, of_boxes),
     ("sums are rounded inward", intervals, "add", _inward, of_intervals),
@@ -419,34 +419,34 @@ MUTATIONS: list[Mutation] = [
     ("all powers are odd", intervals, "_even", lambda _: _never, of_boxes),
     ("what is divided by is not 0", enclosures, "_DEFINITE", lambda _: _Everything(), of_boxes),
     ("a symbol below 0 is its modulus", products.Factors, "_unknown", lambda _: _as_symbol, of_boxes),
-    ("whatever is near 0 touches it", double_roots, "_vanishes", lambda _: lambda e, s, place: True, of_boxes),
+    ("whatever is near 0 is a root", double_roots, "_vanishes", lambda _: lambda e, s, place: True, of_boxes),
     ("the least of several is the first", intervals, "least", lambda _: lambda numbers: numbers[0], of_boxes),
-    ("one face is enough", boundary, "faces_of", lambda right: lambda box, e: list(right(box, e))[:1], of_faces),
-    ("what is left of a face is positive", inequalities, "place_of_equality", lambda right: lambda box, e, w, proves: right(box, e, w, lambda box: proves(box) or True), of_faces),
-    ("no face is left out", boundary, "without", lambda _: lambda box, found: box, of_claims),
+    ("one face is enough", boundary, "closed_faces", lambda right: lambda box, e: list(right(box, e))[:1], of_faces),
+    ("what remains without a face is positive", inequalities, "equality_locus", lambda right: lambda box, e, w, proves: right(box, e, w, lambda box: proves(box) or True), of_faces),
+    ("no face is left out", boundary, "without_faces", lambda _: lambda box, found: box, of_claims),
     ("oo - oo = 0", limits, "_sum", _sum, of_limits),
     ("0*oo = 0", limits, "_product", _product, of_limits),
     ("1^oo has a limit", limits, "_exponential", lambda right: lambda s, b, e: sp.S.One if b == 1 else right(s, b, e), of_limits),
     ("1/0 is oo from either side", limits, "_of_extreme_base", lambda right: lambda s, e, b, x: sp.oo if b == 0 else right(s, e, b, x), of_limits),
-    ("an unattained bound must not be touched", conditions, "largest", _attained(True), of_conditions),
+    ("an unattained bound must not be touched", conditions, "supremum", _attained(True), of_conditions),
     ("every term outgrows the others", conditions, "_outgrows", lambda _: lambda signs, term, others: True, of_conditions),
     ("terms do not vanish together", Signs, "_off_its_faces", lambda _: lambda self, e, found: Sign.POSITIVE, of_signs),
-    ("a bound is attained where it is not", conditions, "largest", _attained(False), of_conditions),
+    ("a bound is attained where it is not", conditions, "supremum", _attained(False), of_conditions),
     ("all parts have values", definedness.Doubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("all powers have values", definedness.PowerDoubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("no domain is empty", Box, "contradiction", lambda _: lambda self: None, of_claims),
-    ("the first of two bounds is kept", domains, "order", _as_one, of_claims),
+    ("the first of two bounds is kept", domains, "settings_sign", _as_one, of_claims),
     ("a let is any number", domains._BoxBuilder, "add_let", lambda right: lambda self, s, f, b, share: None, of_claims),
     ("all derivatives have values", definedness.SlopeDoubt, "proved", lambda _: lambda self, s: True, of_claims),
     ("every end is open", polynomials, "_open_ends", lambda _: lambda range: (True, True), of_rules),
     ("every order of variables is strict", orderings, "_strictly", _strictly, of_rules),
     ("a part below 0 may be above", polynomials._RationalForm, "_sides", lambda _: lambda self, above, below: iter([{}]), of_rules),
     ("tanh(u) is tanh(3*u/2)", taylor, "_without_tanh", lambda right: lambda e: right(e.replace(sp.tanh, lambda u: sp.tanh(3 * u / 2))), of_rules),
-    ("a rung at the end of the range counts as strict", taylor, "_of", lambda right: lambda values, last, end: right(values, last, None), of_rules),
+    ("a derivative at the end of the range counts as strict", taylor, "_of", lambda right: lambda values, last, end: right(values, last, None), of_rules),
     ("a stationary value is 0", stationary_points, "_tidy", lambda _: lambda signs, e: sp.S.Zero, of_rules),
-    ("any turn is the first", trigonometry, "_of_sine", lambda _: lambda signs, u: Sign.POSITIVE, of_rules),
+    ("any half turn is the first", trigonometry, "_of_sine", lambda _: lambda signs, u: Sign.POSITIVE, of_rules),
     ("one case of a maximum is enough", cases, "largest", lambda _: lambda signs: signs[0], of_rules),
-    ("a maximum is a minimum", cases, "_sense", lambda right: lambda signs, e, part: -right(signs, e, part), of_rules),
+    ("a maximum is a minimum", cases, "_monotonicity", lambda right: lambda signs, e, part: -right(signs, e, part), of_rules),
     ("the least value is anywhere in the range", monotone, "by_end_points", lambda _: lambda signs, e: Sign.POSITIVE, of_rules),
     ("any part may be a parameter's value", reduction, "merge_powers", lambda _: lambda e: sp.S.One, of_claims),
 ]  # fmt: skip
@@ -464,7 +464,7 @@ def test_a_broken_rule_is_noticed(mutation: Mutation, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     "cases",
     [
-        *(of_signs, of_payment, of_ratios, of_limits, of_conditions, of_definedness, of_claims),
+        *(of_signs, of_dominance, of_ratios, of_limits, of_conditions, of_definedness, of_claims),
         *(of_rules, of_boxes, of_touching, of_growths, of_faces, of_intervals),
     ],
     ids=lambda cases: cases.__name__,

@@ -375,7 +375,7 @@ def test_without_time_for_formulas_a_direction_is_counted_all_the_same(
 ):
     law = shares_of(12)
     (found,) = freedom(law).symmetries
-    monkeypatch.setattr(symmetries, "FORMULAS", 0)
+    monkeypatch.setattr(symmetries, "FORMULA_TIME_SHARE", 0)
     (nameless,) = freedom(law).symmetries
 
     assert found.field and not nameless.field and not nameless.proved

@@ -1,4 +1,5 @@
-"""Files whole or not at all, and JSON that cannot surprise: the one reader and what may be written."""
+"""Files whole or not at all, and JSON that cannot surprise: the one reader and what may be
+written."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ class _Outer(Exception):
 
 
 class time_limit:
-    """Stop what runs inside after so many seconds of the process's own time, however busy the machine is.
+    """Stop what runs inside after so many seconds of the process's own time, however busy the
+    machine is.
 
     Works in the main thread of a process on a system with interval timers (Linux, macOS); elsewhere
     nothing is stopped. Limits may be nested; the outer one is kept: when its time is up, it is the

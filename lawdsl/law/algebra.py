@@ -1,6 +1,7 @@
 """Formulas as algebra: a syntax tree becomes a SymPy expression, node by node, and is derived.
 
-Nothing here reads text, and nothing takes longer than a law may: SymPy has no such bound of its own.
+Nothing here reads text, and nothing takes longer than a law may: SymPy has no such bound of its
+own.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class NamedLaw(Protocol):
 class ExpressionBuilder:
     """Syntax tree -> SymPy, for the names of one law.
 
-    `substitution` are what names stand for instead of their symbols; `done` the definitions that are
-    written out already.
+    `substitution` are what names stand for instead of their symbols; `done` the definitions that
+    are written out already.
     """
 
     law: NamedLaw

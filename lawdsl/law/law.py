@@ -101,7 +101,8 @@ class Law:
 
     @cached_property
     def sample(self) -> Law:
-        """A law with index sets at a few labels, which shows what it does with many; else itself."""
+        """A law with index sets at a few labels, which shows what it does with many; else
+        itself."""
         return self.at_labels(few_labels(self.declarations)) if self.indexed else self
 
     @cached_property
@@ -317,7 +318,9 @@ class Law:
         for bound in self.added:
             declarations = add_bound(declarations, bound)
         if self.held:
-            declarations = with_fixed_and_tied(declarations, self.held, dict(self.given), self.dropped)
+            declarations = with_fixed_and_tied(
+                declarations, self.held, dict(self.given), self.dropped
+            )
         return replace(self, declarations=declarations, root=root)
 
     @property

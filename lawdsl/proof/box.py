@@ -1,4 +1,5 @@
-"""The domain that a claim speaks of, as a product of intervals: plain data that every rule reads."""
+"""The domain that a claim speaks of, as a product of intervals: plain data that every rule
+reads."""
 
 from __future__ import annotations
 

@@ -109,8 +109,8 @@ def _remedy(law: Law, claim: Claim, needs: Relation, clock: TimeBudget) -> tuple
 
 
 def _applies(law: Law, claim: Claim) -> bool:
-    """Whether the law meets the claim's conditions on settings and on parameters that are fixed; only
-    where one is certainly not met is the claim true without a proof."""
+    """Whether the law meets the claim's conditions on settings and on parameters that are fixed;
+    only where one is certainly not met is the claim true without a proof."""
     values = {q.name: q for q in law.settings if q.value is not None}
     settings = {q.symbol: Fraction(repr(q.value)) for q in values.values()}
     for named, relations in claim.conditions:

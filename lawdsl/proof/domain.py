@@ -235,8 +235,8 @@ class _BoxBuilder:
     def add_let(
         self, symbol: sp.Symbol, formula: sp.Expr, bounds: tuple[Bound, ...], *, share: bool
     ) -> None:
-        """A let as a symbol: at least of its formula's sign, and within the claim's conditions. That
-        of a share is known, while the sign of 1 minus many others takes long to find."""
+        """A let as a symbol: at least of its formula's sign, and within the claim's conditions.
+        That of a share is known, while the sign of 1 minus many others takes long to find."""
         so_far = self.box()
         sign = Sign.REAL if share else Signs(so_far).sign(so_far.independent(formula))
         stated = tuple(_relation(formula, bound) for bound in bounds)

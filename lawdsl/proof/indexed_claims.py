@@ -1,9 +1,9 @@
 """Claims of a law with index sets, for sets of any number of labels.
 
 A claim names a few labels: `∂L[i]/∂r[a]`. The law is written out for these, and what a sum has
-beside them is one number of known sign, `sum(t[i, j]*r[j] for other j)`, whatever labels it is over.
-A proof of that is one for all sets. A refutation is a point of a law with as few labels as there
-can be.
+beside them is one number of known sign, `sum(t[i, j]*r[j] for other j)`, whatever labels it is
+over. A proof of that is one for all sets. A refutation is a point of a law with as few labels as
+there can be.
 """
 
 from __future__ import annotations

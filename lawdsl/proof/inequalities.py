@@ -27,7 +27,8 @@ MAX_PROOF_NOTES = 3  # lines of a proof between what is shown and what it rests 
 
 @dataclass(frozen=True)
 class _GoalForm:
-    """One way to look at a goal: `larger`, in independent symbols, on a box; `values_text` for the proof.
+    """One way to look at a goal: `larger`, in independent symbols, on a box; `values_text` for the
+    proof.
 
     `valued`: with settings at their values, not only of their signs.
     """
@@ -129,8 +130,8 @@ def _proof(
 ) -> tuple[Verdict | None, sp.Expr | None, Mapping[sp.Symbol, Fraction] | None]:
     """A proof; or what is to blame that there is none, and a point where the claim seems to fail.
 
-    The quick rules come first, then all rules, for a proof that can be followed, then rules that may
-    look at pieces; they get more time where numbers fail.
+    The quick rules come first, then all rules, for a proof that can be followed, then rules that
+    may look at pieces; they get more time where numbers fail.
     """
     blame = near = None
     last = forms[-1]

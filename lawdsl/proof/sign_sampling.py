@@ -1,4 +1,5 @@
-"""A first look at a sum before anything is proved of it: does it have both signs? It only saves time."""
+"""A first look at a sum before anything is proved of it: does it have both signs? It only saves
+time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The sign of an expression on a box, by numbers: cut up until each piece is certain."""
+"""The sign of an expression on a box by branch and bound with certified interval enclosures."""

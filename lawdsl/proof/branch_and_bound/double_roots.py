@@ -1,7 +1,7 @@
-"""Where an expression of one symbol touches 0 without crossing it: log(x) <= x - 1 at x = 1.
+"""(expression of one symbol, interval) -> an exact double root x0: log(x) <= x - 1 at x = 1.
 
-No piece around such a point is certain by its numbers. There the value and the slope must be 0
-exactly, and the second derivative not negative around it.
+No interval enclosure around such a point has a definite sign. There f(x0) = f'(x0) = 0 must hold
+exactly; with f'' >= 0 around it, f >= 0 follows by convexity.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.law.algebra import derivative, merge_powers
 
-CANDIDATE_RTOL = (
-    1e-6  # relative distance at which a number is tried in place of one that was searched for
-)
-BISECTION_STEPS = 80  # of bisection
+CANDIDATE_RTOL = 1e-6  # relative distance from the float64 root at which an exact number is tried
+BISECTION_STEPS = 80  # enough for all bits of a float64 in intervals up to MAX_END_MAGNITUDE
 MAX_CANDIDATE_DENOMINATOR = 1000
 MAX_END_MAGNITUDE = 1e12
 
@@ -27,13 +25,13 @@ MAX_END_MAGNITUDE = 1e12
 def double_root(
     e: sp.Expr, s: sp.Symbol, bounds: tuple[float, float], settings: Mapping[sp.Symbol, Fraction]
 ) -> sp.Expr | None:
-    """A place in a piece at which an expression and its slope are exactly 0, or None.
+    """A point of an interval at which an expression and its derivative are exactly 0, or None.
 
     Args:
         e: an expression in one symbol and settings.
         s: the symbol.
-        bounds: the piece.
-        settings: their values.
+        bounds: the interval.
+        settings: the values of the settings.
     """
     slope = derivative(e, s)
     root = _root(slope, s, bounds, settings)
@@ -51,7 +49,7 @@ def _root(
     bounds: tuple[float, float],
     settings: Mapping[sp.Symbol, Fraction],
 ) -> float | None:
-    """Where the slope turns from negative to positive, in float64."""
+    """The zero at which the slope changes from negative to positive, by bisection in float64."""
     inputs = [s, *sorted(slope.free_symbols - {s}, key=str)]
     try:
         tape = compile_tape([slope], inputs)
@@ -76,7 +74,8 @@ def _root(
 def _candidates(
     e: sp.Expr, root: float, settings: Mapping[sp.Symbol, Fraction]
 ) -> Iterator[sp.Expr]:
-    """Numbers and settings of the expression, short fractions and powers of e that are near."""
+    """Exact numbers near the root: constants and settings of e, short fractions, powers of Euler's
+    number."""
     constants = [*e.atoms(sp.Number), *(e.free_symbols & set(settings))]
     powers = [sp.exp(sp.Rational(k, 2)) for k in range(-6, 7)]
     short = Fraction(root).limit_denominator(MAX_CANDIDATE_DENOMINATOR)

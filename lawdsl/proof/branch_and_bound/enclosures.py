@@ -1,4 +1,8 @@
-"""The sign of an expression on pieces of a box: as it is, and divided by the greatest of its terms."""
+"""(sum, piece of a box) -> its possible signs: enclosed directly, and divided by its greatest term.
+
+c + x = c·(1 + x/c): the ratios of terms are enclosed by their logarithms (`log_enclosures`), in
+which common factors cancel and unbounded ranges stay bounded.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,12 @@ from lawdsl.proof.branch_and_bound.products import (
 from lawdsl.proof.signs.monomials import expanded, merged
 from lawdsl.proof.signs.sign import Sign
 
-MAX_DIVIDED_TERMS = 60  # of a sum that is divided by one of them
+MAX_DIVIDED_TERMS = 60  # of a sum that is divided by its greatest term
 
 
 @dataclass(frozen=True)
 class SignedTerm:
-    """sign·size·rest: a product of parts that are not negative, and what has no plain sign.
+    """sign·size·rest: a product of nonnegative factors, and a rest whose sign is not known.
 
     Where the rest has a sign on a piece, the term is `whole`, with the modulus of the rest as a
     part. `vanishes`: the size may be 0 somewhere on the box.
@@ -42,14 +46,14 @@ class SignedTerm:
 
 
 class EnclosedSum:
-    """An expression whose sign is wanted on many pieces."""
+    """An expression that is enclosed on many pieces of one box."""
 
     def __init__(self, factors: Factors, e: sp.Expr) -> None:
         self.factors, self.e = factors, e
         self.enclosure = Enclosure(factors.box, e)
 
     def sign(self, logs: LogEnclosure, *, expected: Sign = Sign.REAL) -> Sign:
-        """The possible signs on a piece; REAL too where it does not seem to be the wanted one."""
+        """The possible signs on a piece; REAL also where the expected sign is not likely."""
         value = self.enclosure.on(logs.piece, bounded=logs.outside)
         sign = Sign.REAL if value is None else sign_within(value)
         if logs.outside:
@@ -68,7 +72,8 @@ class EnclosedSum:
 
     @cached_property
     def multiplied_out(self) -> list[SignedTerm]:
-        """The sum multiplied out, but for a positive factor; nothing where that is the same."""
+        """The terms of the expanded sum without its positive common factor; empty if these are
+        `terms`."""
         product_form = expanded(self.factors.signs, self.e)
         terms = [merged(self.factors.signs, term) for term in sp.Add.make_args(self.e)]
         if product_form is None or set(product_form[1]) == set(terms):
@@ -102,7 +107,7 @@ def _on_piece(term: SignedTerm, piece: Piece) -> LocalTerm:
 
 
 def _divided(logs: LogEnclosure, terms: list[LocalTerm], expected: Sign) -> Sign:
-    """The signs of a sum of terms on a piece, by the sum divided by its greatest term."""
+    """The possible signs of Σ t_i on a piece, those of t_m·Σ t_i/t_m for the greatest term t_m."""
     greatest = _greatest(logs, terms)
     if greatest is None or greatest[2] is not None:
         return Sign.REAL
@@ -128,7 +133,7 @@ def _divided(logs: LogEnclosure, terms: list[LocalTerm], expected: Sign) -> Sign
 
 
 def _greatest(logs: LogEnclosure, terms: list[LocalTerm]) -> LocalTerm | None:
-    """The greatest term, about the middle of a piece; None where they are all 0."""
+    """The term of greatest estimated modulus at the middle of a piece; None where all are 0."""
     best, greatest = None, -math.inf
     for term in terms:
         size = logs.log_estimate(term[1])

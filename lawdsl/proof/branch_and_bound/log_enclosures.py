@@ -1,8 +1,10 @@
-"""Products on one piece of a box, by their logarithms.
+"""Enclosures of products of powers on one piece of a box, by their logarithms.
 
-A sum c + x is its greatest term there times 1 + (the others divided by it), so that what grows
-without bound cancels; and where a product only rises or only falls with a symbol, it is taken at
-the ends.
+log Π p_i^a_i = Σ a_i·log(p_i). A sum factor is its greatest term times 1 + (the others divided by
+it), so that factors that grow without bound cancel. Where a product is monotone in a symbol, it is
+enclosed at the ends of the symbol's interval (monotonicity test: Hansen and Walster, Global
+Optimization Using Interval Analysis, 2nd ed. 2004). Interval arithmetic is that of Arb (Johansson,
+IEEE Transactions on Computers 66, 2017).
 """
 
 from __future__ import annotations
@@ -41,16 +43,18 @@ from lawdsl.proof.branch_and_bound.products import (
     scaled,
 )
 
-LOG_OF_ZERO = -1e300  # about the logarithm of 0
+LOG_OF_ZERO = -1e300  # stands for log(0) in estimates that decide nothing
 _exp, _log = OPERATIONS["exp"], OPERATIONS["log"]
 
 
 class LogEnclosure:
-    """Products on one piece.
+    """Enclosures of products on one piece.
 
     Attributes:
-        outside: whether the piece is a face that the box lacks: what is said of it is what
-            expressions tend to there.
+        factors: the factors of all products on the box.
+        piece: symbol -> interval.
+        outside: whether the piece is a face that the box does not contain: enclosures there are
+            those of limits.
     """
 
     def __init__(self, factors: Factors, piece: Piece) -> None:
@@ -67,11 +71,12 @@ class LogEnclosure:
         return any(x.low == x.high and x.low in missing.get(s, ()) for s, x in self.piece.items())
 
     def value(self, product: PowerProduct) -> Interval:
-        """A product, as far as its parts' intervals tell."""
+        """An enclosure of a product by those of its factors."""
         return _exp_of(self.log(product))
 
     def at_monotone_ends(self, product: PowerProduct) -> Interval:
-        """The same, at the ends of what it only rises or only falls with."""
+        """An enclosure of a product, with symbols in which it is monotone at the ends of their
+        range."""
         down: list[tuple[sp.Symbol, int]] = []
         up: list[tuple[sp.Symbol, int]] = []
         for s, x in self.piece.items():
@@ -85,7 +90,7 @@ class LogEnclosure:
         return _exp_of(Interval(low, high))
 
     def face(self, ends: Iterable[tuple[sp.Symbol, int]]) -> LogEnclosure:
-        """The view of a face: symbols at their lower (-1) or upper (1) ends."""
+        """The enclosures on a face of the piece: symbols at their lower (-1) or upper (1) ends."""
         key = tuple(ends)
         if not key:
             return self
@@ -101,7 +106,7 @@ class LogEnclosure:
         return bool((self.piece[s].high if side > 0 else self.piece[s].low).is_finite())
 
     def log(self, product: PowerProduct) -> Interval:
-        """The logarithm of a product."""
+        """An enclosure of the logarithm of a product."""
         total = product.scale
         exponents: dict[int, Exponent] = {}
         for number, exponent in product.exponents.items():
@@ -109,14 +114,14 @@ class LogEnclosure:
         for number, exponent in exponents.items():
             part = self.factors.all[number]
             if part.terms:
-                term, rest = self._greatest_of(number)  # its own parts have been spread
+                term, rest = self._greatest_of(number)  # the rest is distributed
                 total = add(total, scaled(exponent, add(part.terms[term].scale, rest)))
             elif exponent != 0:
                 total = add(total, scaled(exponent, self._log_of(number)))
         return total
 
     def _distribute(self, number: int, exponent: Exponent, into: dict[int, Exponent]) -> None:
-        """A sum's exponent is that of its greatest term as well."""
+        """Add an exponent; that of a sum also to the factors of its greatest term."""
         part = self.factors.all[number]
         collect(into, number, exponent)
         if part.terms:
@@ -138,7 +143,7 @@ class LogEnclosure:
         return self._greatest[number]
 
     def _log_of(self, number: int) -> Interval:
-        """The logarithm of a part that is no sum."""
+        """An enclosure of the logarithm of a factor that is not a sum."""
         if number not in self._logs:
             part = self.factors.all[number]
             if part.symbol is not None:
@@ -154,7 +159,7 @@ class LogEnclosure:
         return self._logs[number]
 
     def slope(self, product: PowerProduct, s: sp.Symbol) -> Interval:
-        """x·∂log(product)/∂x."""
+        """An enclosure of x·∂log(product)/∂x."""
         total = ZERO_INTERVAL
         for number, exponent in product.exponents.items():
             total = add(total, scaled(exponent, self._slope_of(number, s)))
@@ -185,7 +190,7 @@ class LogEnclosure:
         return self._slopes[key]
 
     def _slope_of_sum(self, terms: tuple[PowerProduct, ...], s: sp.Symbol) -> Interval:
-        """The mean of the terms' slopes, each with its share of the sum."""
+        """x·∂log(Σ t_i)/∂x = Σ (t_i/Σ t_k)·x·∂log(t_i)/∂x, a weighted mean of the terms' slopes."""
         slopes = [self.slope(term, s) for term in terms]
         if all(x == ZERO_INTERVAL for x in slopes):
             return ZERO_INTERVAL
@@ -199,7 +204,7 @@ class LogEnclosure:
         return Interval(most([total.low, low]), least([total.high, high]))
 
     def log_estimate(self, product: PowerProduct) -> float:
-        """About the logarithm of a product at the middle of the piece."""
+        """An estimate in float64 of the logarithm of a product at the middle of the piece."""
         total = _float(middle(product.scale))
         for number, exponent in product.exponents.items():
             power = float(exponent) if isinstance(exponent, Fraction) else _float(exponent.low)
@@ -234,7 +239,7 @@ def _degenerate(x: float) -> Interval:
 
 
 def _inverse(x: Interval) -> Interval:
-    """1/x of what is at least 1."""
+    """1/x for x >= 1."""
     return Interval((1 / x.high).lower(), (1 / x.low).upper())
 
 
@@ -243,7 +248,7 @@ def _exp_of(x: Interval) -> Interval:
 
 
 def _log_within(x: Interval) -> Interval:
-    """The logarithm of what is not negative, although its interval may reach below 0."""
+    """The logarithm of a nonnegative number whose enclosure may extend below 0."""
     if x.high <= 0:
         return Interval(MINUS_INFINITY, MINUS_INFINITY)
     return _log(Interval(x.low if x.low > 0 else ZERO, x.high))

@@ -1,7 +1,9 @@
-"""Products and sums of positive parts, taken apart: what a piece of a box is later asked about.
+"""Terms of a sum -> products of powers of nonnegative factors, prepared once for all pieces of a
+box.
 
-An interval knows nothing of what two parts have in common: x/(c + x) on [1, oo) would lie in
-[0, oo]. So a product is kept as exponents over the parts it is made of, which cancel exactly.
+Interval arithmetic ignores that operands depend on each other: x/(c + x) on [1, oo) would lie in
+[0, oo] (the dependency problem; Neumaier, Interval Methods for Systems of Equations, 1990). So a
+product is a record of exponents by factor, which cancel exactly.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ UNIT_INTERVAL = Interval(ONE, ONE)
 
 
 class Enclosure:
-    """An expression that can be computed on pieces."""
+    """An expression, compiled for interval evaluation on pieces of a box."""
 
     def __init__(self, box: Box, e: sp.Expr) -> None:
         self.inputs = sorted(e.free_symbols, key=str)
@@ -56,9 +58,9 @@ class Enclosure:
             self.tape = None
 
     def on(self, piece: Piece, *, bounded: bool = False) -> Interval | None:
-        """An interval that contains its values on a piece; None where it may have none.
+        """An interval that contains its values on a piece; None where it may be undefined.
 
-        `bounded`: and no part of it is infinite, as at an end that the domain lacks.
+        `bounded`: None also where a part of it may be infinite, as at an end outside the domain.
         """
         if self.tape is None:
             return None
@@ -70,13 +72,13 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class PowerProduct:
-    """c·Π part^exponent, positive or 0: the logarithm of c, and exponents by the parts' numbers."""
+    """c·Π factor^exponent >= 0: `scale` encloses log(c); exponents are by the factors' numbers."""
 
     scale: Interval
     exponents: Mapping[int, Exponent]
 
     def over(self, other: PowerProduct) -> PowerProduct:
-        """The ratio of two products; what both have in common is gone."""
+        """The ratio of two products; common factors cancel."""
         exponents = dict(self.exponents)
         for part, exponent in other.exponents.items():
             exponents[part] = _difference(exponents.get(part, Fraction(0)), exponent)
@@ -88,7 +90,7 @@ class PowerProduct:
 class Shrinking:
     """f(u)/u for u >= 0, which falls from 1 to 0, and its slope u·f'(u)/f(u) - 1, from 0 to -1.
 
-    With it 1 - exp(-u) is a product that vanishes with u, and not a difference.
+    So 1 - exp(-u) = u·(f(u)/u) is a product that vanishes with u, and not a difference.
     """
 
     value: Callable[[Any], Any]
@@ -118,10 +120,10 @@ LOG = Shrinking(lambda u: u.log1p() / u, lambda u: u / ((1 + u) * u.log1p()) - 1
 
 @dataclass(frozen=True)
 class Factor:
-    """What products are made of: a symbol; exp of a product; a sum of products; what a product u
-    leaves of 1 - exp(-u) or log(1 + u) (`shrinking`); the modulus of anything else.
+    """A factor of products: a symbol; exp of a product; a sum of products; f(u)/u for a product u
+    and f = 1 - exp(-u) or log(1 + u) (`shrinking`); the modulus of any other expression (`value`).
 
-    `slopes` are x·∂log(part)/∂x of anything else, by the symbols x in it.
+    `slopes` are x·∂log(factor)/∂x of such an expression, by the symbols x in it.
     """
 
     symbol: sp.Symbol | None = None
@@ -133,20 +135,22 @@ class Factor:
 
 
 class Factors:
-    """The parts of all products on one box, each of them once."""
+    """The factors of all products on one box, each of them once."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
-        self.signs = Signs(box, valued=True, depth=MAX_RULE_DEPTH - 1)  # of what is plain to see
+        self.signs = Signs(box, valued=True, depth=MAX_RULE_DEPTH - 1)  # the deepest level
         self.all: list[Factor] = []
-        self.missing: dict[sp.Symbol, list[Any]] = {}  # ends of ranges that the box lacks
+        self.missing: dict[sp.Symbol, list[Any]] = {}  # open ends of ranges
         self._numbers: dict[sp.Expr, int] = {}
 
     def varying(self, e: sp.Expr) -> list[sp.Symbol]:
+        """The symbols of an expression that are not settings."""
         return sorted(e.free_symbols - set(self.box.settings), key=str)
 
     def split(self, term: sp.Expr) -> tuple[PowerProduct, Sign, sp.Expr]:
-        """A product as its positive part, the sign of its number, and what has no certain sign."""
+        """A term as its nonnegative product, the sign of its constant, and the factors of no known
+        sign."""
         number, exponents = sp.S.One, dict[int, Exponent]()
         others: list[sp.Expr] = []
         scale = ZERO_INTERVAL
@@ -177,7 +181,7 @@ class Factors:
         return PowerProduct(scale, exponents), sign, sp.Mul(*others)
 
     def with_modulus(self, product: PowerProduct, rest: sp.Expr) -> PowerProduct:
-        """A product with the modulus of something as one more part."""
+        """A product with the modulus of an expression as one more factor."""
         modulus = sp.Abs(rest, evaluate=False)
         if modulus not in self._numbers:
             self._numbers[modulus] = len(self.all)
@@ -260,7 +264,7 @@ class Factors:
 
 
 def collect(exponents: dict[int, Exponent], number: int, exponent: Exponent) -> None:
-    """Add an exponent to that which a part has already."""
+    """Add to the exponent of a factor."""
     exponents[number] = _sum(exponents.get(number, Fraction(0)), exponent)
 
 
@@ -282,6 +286,7 @@ def scaled(exponent: Exponent, x: Interval) -> Interval:
 
 
 def negative(x: Interval) -> Interval:
+    """-x, rounded outward."""
     return Interval((-x.high).lower(), (-x.low).upper())  # also with fewer bits than its ends
 
 

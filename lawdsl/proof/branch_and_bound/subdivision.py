@@ -1,9 +1,13 @@
-"""The sign of an expression on a box, by numbers: the box is cut up until each piece is certain.
+"""(expression, box) -> its sign by branch and bound: the box is bisected until each piece is
+certain.
 
-Each piece is a box of intervals of Arb, on which the expression is enclosed (`enclosures`). Where
-it is monotone in a symbol there, only the face is looked at on which it is least.
+On each piece, a box of Arb intervals, the expression is enclosed (`enclosures`). Where it is
+monotone in a symbol, only the face on which it is least is enclosed; else the mean value form is
+tried: f(x) >= f(m) + Σ min f_i'·(x_i - m_i). (Hansen and Walster, Global Optimization Using
+Interval Analysis, 2nd ed. 2004; Moore, Kearfott and Cloud, Introduction to Interval Analysis, 2009,
+chapter 6.)
 
-Like the calculus of signs this looks at expressions that have a value on the whole box.
+Like the calculus of signs this requires expressions that have a value on the whole box.
 """
 
 from __future__ import annotations
@@ -38,27 +42,24 @@ from lawdsl.proof.signs.sign import Sign
 ENCLOSURE_BITS = 80  # of an end point
 POINT_BITS = 300  # at a point, where terms may cancel
 MAX_PIECES = 4000  # of a box
-MAX_CUT_SYMBOLS = 5  # that are cut
-MIN_LOG_WIDTH = 1e-9  # how wide a piece must be to be cut, in powers of e
-UNBOUNDED_LOG_WIDTH = 40.0  # how wide a piece counts as that begins or ends at 0 or infinity
-MAX_LOG_DISTANCE = 150.0  # how far out, in powers of e, such a piece may begin to be cut
-DOUBLE_ROOT_LOG_WIDTH = (
-    0.5  # how wide a piece may be in which it is asked where the expression touches 0
-)
-MAX_PIECES_AFTER_NARROWEST = (
-    100  # pieces looked at for a counter-example once one cannot be cut any more
-)
+MAX_CUT_SYMBOLS = 5  # the number of pieces grows exponentially with them
+MIN_LOG_WIDTH = 1e-9  # log(high/low) below which a piece is not bisected
+UNBOUNDED_LOG_WIDTH = 40.0  # stands for log(high/low) of a piece that ends at 0 or infinity
+MAX_LOG_DISTANCE = 150.0  # |log| of the finite end of such a piece up to which it is bisected
+DOUBLE_ROOT_LOG_WIDTH = 0.5  # log(high/low) of a piece below which a double root is sought in it
+# a piece that is too narrow ends the proof: a few more pieces may still give a counterexample
+MAX_PIECES_AFTER_NARROWEST = 100
 
 Piece = dict[sp.Symbol, Interval]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the pieces of a box say of an expression.
+    """The sign of an expression by the pieces of a box.
 
     Attributes:
-        sign: POSITIVE and NONNEGATIVE are certain; REAL says nothing.
-        pieces: how many were looked at.
+        sign: POSITIVE and NONNEGATIVE are certain; REAL: not decided.
+        pieces: how many were examined.
         point: a point at which it is certainly negative.
     """
 
@@ -68,12 +69,12 @@ class Coverage:
 
 
 def cover(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Coverage:
-    """Show that an expression is positive, or not negative, on a box, by cutting it up.
+    """Show that an expression is positive, or nonnegative, on a box, by subdivision.
 
     Args:
         box: the domain; settings have their values.
         e: finite on the whole box, in independent symbols.
-        limit: the number of pieces.
+        limit: the greatest number of pieces.
     """
     if len(e.free_symbols - set(box.settings)) > MAX_CUT_SYMBOLS:
         return Coverage(Sign.REAL, 0)
@@ -90,7 +91,7 @@ def sign_by_boxes(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Sign:
 
 
 def sign_and_pieces(box: Box, e: sp.Expr, *, limit: int) -> tuple[Sign, int]:
-    """The same, and how many pieces it took."""
+    """The sign of an expression on a box by pieces alone, and how many pieces that took."""
     total = 0
     for sense in (1, -1):
         coverage = cover(box, sense * e, limit=limit)
@@ -163,9 +164,11 @@ class _Subdivision:
         return enclosure
 
     def _sign_on_least_face(self, logs: LogEnclosure) -> tuple[Sign, Piece]:
-        """The sign on the face of a piece on which the expression is least, and what is left to cut.
+        """The sign on the face of a piece on which the expression is least, and the piece to
+        bisect.
 
-        It is greater all over the piece if it changes all the way from an end that the domain lacks.
+        The inequality is strict on the piece if the expression is strictly monotone from an open
+        end.
         """
         face, outside, beyond = logs, False, False
         for s, slope in self.slopes.items():
@@ -186,7 +189,7 @@ class _Subdivision:
         return sign, dict(logs.piece if outside else face.piece)
 
     def _stays_above(self, value: Interval, piece: Piece, point: Mapping[sp.Symbol, Any]) -> bool:
-        """Whether it is positive by its value inside and the slopes: it falls by no more."""
+        """Whether the mean value form is positive: f(x) >= f(m) + Σ min f_i'·(x_i - m_i) > 0."""
         least = value.low
         for s, slope in self.slopes.items():
             low, high = piece[s]
@@ -200,7 +203,7 @@ class _Subdivision:
         return bool(least > 0)
 
     def _has_double_root(self, piece: Piece) -> bool:
-        """Whether an expression of one symbol is 0 at a place of the piece, and least there."""
+        """Whether the piece contains an exact double root, and f'' >= 0 on it: then f >= 0."""
         if len(piece) != 1:
             return False
         ((s, (low, high)),) = piece.items()
@@ -217,7 +220,7 @@ class _Subdivision:
 
 
 def _bisect(piece: Piece) -> list[Piece]:
-    """Two halves, cut where the piece is widest; none where it is too narrow."""
+    """Two halves along the widest interval; none where the piece is too narrow."""
     widths = {s: _width(x) for s, x in piece.items()}
     widest = max(widths, key=lambda s: widths[s], default=None)
     if widest is None or widths[widest] < MIN_LOG_WIDTH:
@@ -229,7 +232,7 @@ def _bisect(piece: Piece) -> list[Piece]:
 
 
 def _width(x: Interval) -> float:
-    """How many powers of e an interval spans."""
+    """log(high/low) of an interval; a substitute for it where an end is 0 or infinite."""
     low, high = x
     if low == high:
         return 0.0
@@ -246,7 +249,7 @@ def _width(x: Interval) -> float:
 
 
 def _as_fractions(point: Mapping[sp.Symbol, Any]) -> dict[sp.Symbol, Fraction] | None:
-    """A point as numbers that a user can read; None where one is beyond the range of floats."""
+    """A point as fractions of float64 numbers; None where one is beyond their range."""
     floats = {s: float(x.mid()) for s, x in point.items()}
     if not all(map(math.isfinite, floats.values())):
         return None

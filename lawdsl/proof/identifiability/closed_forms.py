@@ -111,7 +111,8 @@ def _changed(base: Point, k: int) -> Point:
 
 
 def _shape(ratio: Ball, before: Fraction, symbol: sp.Symbol) -> sp.Expr | None:
-    """x^n or x^n·log(x), where a value changes by a factor as x changes from one value to another."""
+    """x^n or x^n·log(x), where a value changes by a factor as x changes from one value to
+    another."""
     step = ball(PARAMETER_STEP)
     shapes = [(sp.S.One, arb(1))]
     if before > 0 and before not in (1, 1 / PARAMETER_STEP):

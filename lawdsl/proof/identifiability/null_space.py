@@ -1,4 +1,5 @@
-"""Directions in which slopes vanish: the null space of a matrix of balls, exactly as far as certain."""
+"""Directions in which slopes vanish: the null space of a matrix of balls, exactly as far as
+certain."""
 
 from __future__ import annotations
 

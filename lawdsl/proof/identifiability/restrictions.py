@@ -15,8 +15,8 @@ def choose_fixed(
     """A parameter to fix for each direction, the most preferred one where that is possible.
 
     The first direction takes its first choice. What a later one prefers may already be determined
-    by the parameters that are fixed: of a - b, c - d and a - c, with a and c fixed, the third has no
-    parameter left. Then some other parameter (b or d) is fixed too and the directions exchange
+    by the parameters that are fixed: of a - b, c - d and a - c, with a and c fixed, the third has
+    no parameter left. Then some other parameter (b or d) is fixed too and the directions exchange
     theirs, along an augmenting path of the bipartite matching between directions and parameters.
 
     Args:

@@ -1,7 +1,10 @@
-"""The inequality of arithmetic and geometric means: several good terms pay for a bad one together.
+"""The inequality of arithmetic and geometric means: several positive terms dominate a negative one.
 
-With weights w that add up to 1, Σ g >= Π (g/w)^w. Where the weights are chosen so that the product
-has the powers of the bad term, the ratio of the two does not change with any symbol, or less.
+For g_i > 0 and weights w_i > 0 with Σ w_i = 1:  Σ g_i >= Π (g_i/w_i)^w_i  (Hardy, Littlewood and
+Pólya, Inequalities, 2nd ed. 1952, theorem 9). Weights are solved for with which the product has the
+exponents of the negative term -b; then b/Π (g_i/w_i)^w_i varies with fewer symbols, or with none.
+Chandrasekaran and Shah (Relative entropy relaxations for signomial optimization, 2016) show that
+such certificates are complete for signomials with one negative term.
 """
 
 from __future__ import annotations
@@ -17,21 +20,22 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_TERMS_BY_MEAN_SIZE = {
-    2: 6,
-    3: 4,
-}  # so many good terms pay together, where there are so many at most
+# number of terms in a mean -> of how many positive terms they may be chosen: the choices are
+# combinations, and each is a system of linear equations
+MAX_TERMS_BY_MEAN_SIZE = {2: 6, 3: 4}
 
 
 def am_gm(
     signs: Signs, positive: list[sp.Expr], target: sp.Expr
 ) -> list[tuple[tuple[int, ...], sp.Expr]]:
-    """Ratios of a bad term to the geometric means of good ones, and which ones these are.
+    """The ratios b/Π (g_i/w_i)^w_i of one term to geometric means, each with the indices i.
+
+    Where such a ratio is at most 1, Σ g_i - b >= 0.
 
     Args:
         signs: of the box.
         positive: positive terms.
-        target: a positive term.
+        target: b, the modulus of the negative term.
     """
     ratios = []
     slopes = _logarithmic_slopes(signs, [*positive, target])
@@ -48,7 +52,7 @@ def am_gm(
 
 
 def _logarithmic_slopes(signs: Signs, terms: list[sp.Expr]) -> list[dict[sp.Symbol, sp.Expr]]:
-    """x·∂log(term)/∂x for each term and symbol, where that does not change with the symbols."""
+    """The exponents x·∂log(term)/∂x, by symbol, of each term; those that vary are left out."""
     symbols = signs.movable(sp.Add(*terms))
     slopes = []
     for term in terms:
@@ -64,7 +68,8 @@ def _logarithmic_slopes(signs: Signs, terms: list[sp.Expr]) -> list[dict[sp.Symb
 def _weights(
     signs: Signs, positive: list[dict[sp.Symbol, sp.Expr]], target: dict[sp.Symbol, sp.Expr]
 ) -> list[sp.Expr] | None:
-    """The weights that make the mean change with the symbols as the bad term does."""
+    """The w_i with Σ w_i = 1 and Σ w_i·slopes_i = target slopes, if they are unique and
+    positive."""
     unknown = sp.symbols(f"w:{len(positive)}")
     equations = [sp.Add(*unknown) - 1]
     for s, slope in target.items():

@@ -1,4 +1,8 @@
-"""Sums whose sign is known in each of some cases: of a maximum, a modulus, the side of a symbol."""
+"""Sums split into cases: which argument of a maximum is attained, on which side of 0 a symbol lies.
+
+The identities are those of a totally ordered field: |x| = max(x, -x), min(x, y) = -max(-x, -y),
+c + max(x, y) = max(c + x, c + y), and c·max(x, y) = max(c·x, c·y) for c >= 0.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,15 @@ if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
 KINKED = (sp.Max, sp.Min, sp.Abs)
-MAX_SIGN_SPLITS = 3  # symbols that may have either sign
+MAX_SIGN_SPLITS = 3  # symbols of unknown sign; there are 3^n cases
 
 
 def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
-    """A maximum or minimum is one of its arguments, |x| is x or -x: the sum is one of the cases.
+    """c·max(x, y) + r = max(c·x + r, c·y + r) for c >= 0, and the minimum of these for c <= 0.
 
-    With a coefficient of known sign, c·max(x, y) + r is the larger of c·x + r and c·y + r for
-    c >= 0, the smaller for c <= 0. A sum that is the smallest of its cases is looked at first: it
-    needs them all; of the largest one case is enough.
+    Likewise for min and |x| = max(x, -x). Where the sign of c is not known, the sum is one of its
+    cases. A part for which the sum is the minimum of its cases is expanded first: the sum is
+    positive only if all of them are; of a maximum one case is enough.
     """
     parts = sorted(e.atoms(*KINKED), key=lambda part: (-part.count_ops(), str(part)))
     if not parts:
@@ -53,7 +57,7 @@ def _cases(part: sp.Expr) -> tuple[sp.Expr, ...]:
 
 
 def _monotonicity(signs: Signs, e: sp.Expr, part: sp.Expr) -> int:
-    """1 where a sum is the largest of its cases, -1 where it is the smallest, 0 where not known."""
+    """1 where a sum is the maximum of its cases, -1 where it is the minimum, 0 where not known."""
     value = sp.Dummy(real=True)
     slope = sp.diff(e.xreplace({part: value}), value)
     if value in slope.free_symbols:
@@ -66,7 +70,8 @@ def _monotonicity(signs: Signs, e: sp.Expr, part: sp.Expr) -> int:
 
 
 def by_symbol_order(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The cases of max(x, y), where two symbols are compared: x = y + d and y = x + d, d >= 0."""
+    """max(x, y) of two symbols: either x = y + d, or y = x + d, with d >= 0; the sign in both
+    cases."""
     movable = signs.movable(e)
     for part in sorted(e.atoms(sp.Max, sp.Min), key=str):
         if len(part.args) != 2 or not all(s in movable for s in part.args):
@@ -85,10 +90,10 @@ def by_symbol_order(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_sign_split(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign on each side of 0 and at 0, for each symbol that may be on either, or at 0.
+    """x is t, -t or 0 with t > 0: the union of the signs of e(t), e(-t) and e(0).
 
-    A symbol x is t, -t or 0 with t > 0. Both sides are one case where e depends on |x| alone, if
-    the range of x reaches as far on either.
+    This is done for each symbol whose sign is not known. An even function of x has one case for
+    both sides, if the range of x extends as far on either.
     """
     undetermined = [s for s in signs.movable(e) if not signs.sign(s).definite]
     if not 1 <= len(undetermined) <= MAX_SIGN_SPLITS:
@@ -120,8 +125,7 @@ def by_sign_split(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _positive_side(domain: SymbolRange, side: int) -> SymbolRange | None:
-    """The range of t > 0 for x = side·t: what of a symbol's range is on one side of 0; None where
-    that is surely nothing."""
+    """The range of t > 0 with x = side·t in the domain of x; None where it certainly is empty."""
     end = domain.upper if side == 1 else domain.lower
     if end is None:
         return SymbolRange(Endpoint(sp.S.Zero, False))
@@ -133,7 +137,7 @@ def _positive_side(domain: SymbolRange, side: int) -> SymbolRange | None:
 
 
 def _sign_on(signs: Signs, box: Box, e: sp.Expr) -> Sign:
-    """The sign on another box, all of whose own symbols are used already."""
+    """The sign on another box; symbols that both boxes share are recorded as used."""
     inner = signs.inside(box)
     sign = inner.sign(e)
     for s in inner.used():

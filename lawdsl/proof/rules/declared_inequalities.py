@@ -1,7 +1,9 @@
-"""Sums whose sign a declared inequality gives: 1 - b > 0 where `parameter b > a, b < 1`.
+"""Sums whose sign follows from declared inequalities: 1 - b > 0 where `parameter b > a, b < 1`.
 
-A box keeps one bound of each quantity as a range, or two that surely have room between them. What
-its other bounds say is used here.
+From r_i > 0 and λ_i >= 0:  Σ λ_i·r_i + s > 0 for s >= 0. By Farkas' lemma (Schrijver, Theory of
+Linear and Integer Programming, 1986, section 7.3) all linear consequences of linear inequalities
+have this form; here one relation, or the sum of two, is tried. A box keeps one bound of each
+quantity as a range, or two where they certainly leave room; the other bounds count only here.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from lawdsl.proof.signs.sign import Sign, add
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_PAIRED_RELATIONS = 12  # relations that are looked at in pairs
+MAX_PAIRED_RELATIONS = 12  # relations that are added in pairs: the pairs grow with the square
 
 
 def by_declared_inequalities(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a positive number times one relation, or the sum of two, and what is beside it.
+    """e = c·r + rest > 0 for c > 0, a declared r > 0 (or a sum of two) and rest >= 0.
 
-    c·r + rest, with r > 0 and rest >= 0, is positive; only a rest without further rules is looked at.
+    The sign of the rest is that of its terms alone, without further rules.
     """
     if not signs.box.tied or signs.displacing:
         return None
@@ -43,7 +45,8 @@ def by_declared_inequalities(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def relations_of(signs: Signs) -> Iterator[tuple[sp.Expr, bool]]:
-    """The relations of a domain in independent symbols, and sums of two in which a symbol cancels."""
+    """(r, strict): the relations r > 0 of a domain (not strict: r >= 0), and sums of two of them in
+    which a symbol cancels; in independent symbols."""
     box = signs.box
     declared = [
         (sp.expand(box.independent(r.positive)), r.strict)
@@ -59,7 +62,8 @@ def relations_of(signs: Signs) -> Iterator[tuple[sp.Expr, bool]]:
 
 
 def _factors(e: sp.Expr, relation: sp.Expr) -> list[sp.Expr]:
-    """The positive numbers by which a term of e is that of the relation."""
+    """The ratios of terms of e to the same terms of the relation, where they are positive
+    numbers."""
     terms = e.as_coefficients_dict()
     relation_terms = relation.as_coefficients_dict()
     ratios = {terms[t] / c for t, c in relation_terms.items() if t in terms and t != 1}

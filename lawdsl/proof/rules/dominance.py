@@ -1,8 +1,9 @@
-"""Sums with terms of both signs: a bad term is paid for by a good one.
+"""Sums with terms of both signs: each negative term is dominated by a positive one.
 
-Each term is a monomial: a number times powers of positive things, the exponents any expressions.
-The ratio of a bad to a good term is such a monomial again; where it is monotone in each symbol, it
-is largest at a corner of the box, and if it is at most 1 there, the good term outweighs the bad.
+For monomials g, b > 0 (numbers times powers of positive expressions, with any exponents): g - b >=
+0 if sup b/g <= 1. The ratio is a monomial again; where x·∂log(b/g)/∂x has one sign for each symbol
+x, the supremum is the value, or the limit, at a corner of the box. Several positive terms together
+dominate a negative one by the inequality of means (`am_gm`).
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_AM_GM_DEPTH = 2  # depth of rules on sums down to which several good terms pay together
+MAX_AM_GM_DEPTH = 2  # nesting of rules on sums down to which `am_gm` is tried: its systems are slow
 
 Terms = list[tuple[sp.Expr, Sign]]
 
 
 @dataclass(frozen=True)
 class Supremum:
-    """The supremum of a ratio, as an expression in the symbols that did not have to be moved.
+    """The supremum of a ratio over some symbols, as an expression in the others.
 
-    `attained` says whether the ratio has that value at a point of the box: None where that is not
-    known. `corner` is the place, symbol by symbol.
+    Attributes:
+        value: the supremum.
+        attained: whether the ratio has that value at a point of the box; None: not known.
+        corner: the value or limit of each symbol at which it is approached.
     """
 
     value: sp.Expr
@@ -42,15 +45,17 @@ class Supremum:
 
     @property
     def location(self) -> str:
+        """The corner as text: `x = 1, y -> oo`."""
         return ", ".join(
             f"{s} {'->' if value.is_infinite else '='} {text(value)}" for s, value in self.corner
         )
 
 
 def dominated(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a sum whose terms pay for one another, or None.
+    """Σ g_i - Σ b_j >= 0 if every b_j is at most a g, or a set of them, of its own; None: not
+    known.
 
-    All is multiplied out; if that does not help, all but sums of parameters, 1 - a.
+    The sum is multiplied out; if that does not help, all but sums of parameters (1 - a).
     """
     terms: list[sp.Expr] | None = None
     for keep_parameter_sums in (False, True):
@@ -80,10 +85,10 @@ def _of_terms(signs: Signs, terms: list[sp.Expr], *, explain: bool) -> Sign | No
 def _sign_of_difference(
     signs: Signs, positive: Terms, negative: Terms, explain: bool
 ) -> Sign | None:
-    """The sign of Σ good - Σ bad, if every bad term can be paid with a good one of its own.
+    """The sign of Σ positive - Σ negative, if each negative term b has a dominating g of its own.
 
-    bad <= value·good <= good. It is less than good where good is not 0 and value < 1, or where the
-    ratio stays below its supremum.
+    b <= sup(b/g)·g <= g. It is strictly less where g is not 0 and sup(b/g) < 1, or where the
+    supremum is not attained. Terms are assigned greedily, in the order of the sum.
     """
     free = list(positive)
     strict = False
@@ -111,7 +116,8 @@ def _sign_of_difference(
 def _dominating_terms(
     signs: Signs, negative: sp.Expr, sign: Sign, free: Terms
 ) -> Iterator[tuple[Terms, sp.Expr, sp.Expr]]:
-    """Good terms that may pay for a bad one: who, their sum, and the ratio that must not exceed 1."""
+    """Candidates that may dominate a negative term: the terms, their sum, and the ratio that must
+    not exceed 1."""
     for candidate in free:
         yield [candidate], candidate[0], negative / candidate[0]
     candidates = [candidate for candidate in free if candidate[1] == Sign.POSITIVE]
@@ -133,14 +139,15 @@ def supremum(
 ) -> Supremum | None:
     """The supremum of the ratio of two terms, both finite and of one sign on the box.
 
-    The logarithm of the ratio is monotone in a symbol where its derivative has one sign. That is
-    asked where the ratio is not 0; on a face where it is, or where both terms are, bad <= value·good
-    holds too, both sides being continuous.
+    log(ratio) is monotone in a symbol x where x·∂log(ratio)/∂x has one sign. The derivative is
+    taken where the ratio is not 0; on a face where it is 0, or where both terms are, b <= value·g
+    holds by continuity.
 
     Args:
         signs: of the box.
         ratio: a product of powers.
-        only: the symbols to move, all of which must go; all that may be moved when None.
+        only: the symbols over which the supremum is taken, all of which must be eliminated;
+            None: as many as can be.
 
     Returns:
         None where the ratio is not bounded, or not known to be.

@@ -1,4 +1,9 @@
-"""Sums whose sign is that of their values elsewhere: at the ends of a range, in each of some cases."""
+"""Sums whose sign is that of simpler expressions: values at the ends of a range, logarithms,
+quotients.
+
+If ∂f/∂x >= 0 on an interval, f is nondecreasing in x (mean value theorem; Rudin, Principles of
+Mathematical Analysis, 3rd ed. 1976, theorem 5.11), so inf f and sup f are its limits at the ends.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
-    """If e is affine in a symbol with two finite ends, it lies between its values there."""
+    """e = p·x + q with a <= x <= b lies between p·a + q and p·b + q."""
     for symbol in signs.movable(e):
         domain = signs.box.range(symbol)
         if domain.lower is None or domain.upper is None:
@@ -37,7 +42,7 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The same where e is affine in a bounded function: 1 - tanh(x), 2 + sin(x)."""
+    """e = p·f(x) + q with m <= f <= M lies between p·m + q and p·M + q: 1 - tanh(x), 2 + sin(x)."""
     for part in sorted(e.atoms(*_BOUNDED), key=str):
         row = ROWS[type(part)]
         value = sp.Dummy(real=True)
@@ -72,7 +77,7 @@ def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Si
 
 
 def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
-    """What all terms have in common is a factor: N·x - N·y has the sign of x - y, for N > 0."""
+    """Σ p·t_i has the sign of Σ t_i for a common factor p > 0: N·x - N·y that of x - y."""
     common: set[tuple[sp.Expr, sp.Expr]] | None = None
     for term in e.args:
         factors_of_term = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
@@ -85,7 +90,7 @@ def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
-    """A difference of two positive terms has the sign of the difference of their logarithms."""
+    """For g, b > 0, g - b has the sign of log(g) - log(b): the logarithm is increasing."""
     if len(e.args) != 2:
         return None
     positive = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
@@ -105,9 +110,9 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
-    """A sum of logarithms has the sign of the product of what they are of, less 1.
+    """Σ c_i·log(u_i) has the sign of Π u_i^c_i - 1, compared as numerator less denominator.
 
-    Any other term x is the logarithm of exp(x).
+    Any other term x is taken for log(exp(x)).
     """
     above, below = sp.S.One, sp.S.One
     if not any(isinstance(term.as_coeff_Mul()[1], sp.log) for term in e.args):
@@ -127,7 +132,8 @@ def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of the same thing in units in which some symbols are 1."""
+    """e(t^w_1·x_1, …) = t^w·e(x) for all t > 0: the sign where some symbols are 1 (see
+    `scaling`)."""
     smaller = rescaled(signs, e)
     if smaller is None or smaller == e:
         return None
@@ -136,15 +142,17 @@ def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_end_points_univariate(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The same where only one symbol can be moved: then it is the first thing to try."""
+    """`by_end_points` for a sum of one free symbol: there it is cheap, and tried before other
+    rules."""
     return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
 
 
 def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
-    """If e only falls (or only rises) as one symbol moves, its value at an end bounds it.
+    """∂e/∂x >= 0 implies e >= lim e(x -> lower end) and e <= lim e(x -> upper end); mirrored for <=
+    0.
 
-    e is continuous, its terms being defined everywhere, and a range has no gaps; so one sign of the
-    slope is enough. Where the slope is never 0 and the end is open, the bound is not reached.
+    e is continuous, its terms being defined everywhere, and a range is an interval; so one sign of
+    the derivative is enough. Where e is strictly monotone and the end is open, the bound is strict.
     """
     for symbol in signs.movable(e):
         change = derivative(e, symbol)
@@ -170,8 +178,8 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Whether a slope is 0 at the ends of the symbol's range at most, or at isolated places: then it
-    changes all the way."""
+    """Whether a derivative of one sign is 0 at most at the ends of the range, or at isolated
+    points: then the function is strictly monotone."""
     if isolated_zeros(signs, slope, symbol):
         return True
     ends = [face for face in closed_faces(signs.box, symbol) if face.symbol == symbol]
@@ -179,7 +187,11 @@ def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bo
 
 
 def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Whether an expression in one symbol is analytic on the whole line and not 0 everywhere."""
+    """Whether an expression in one symbol is analytic on the real line and not 0 everywhere.
+
+    The zeros of such a function are isolated (Rudin, 1976, theorem 8.5). Nonzero is shown at
+    samples.
+    """
     if e.free_symbols != {symbol} or not _analytic(e):
         return False
     samples = (sp.S.One, sp.Rational(1, 3))

@@ -1,9 +1,9 @@
-"""Polynomials that are not negative where their variables are not: one order of them at a time.
+"""Polynomials on the nonnegative orthant: one order of the variables at a time.
 
 Successive difference substitution (Yang, Hou and Zeng, "Successive difference substitution based on
-column stochastic matrix", 2009): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1) + vi
-with v >= 0. If all coefficients in v are positive in each of the n! orders, the polynomial is not
-negative. Where some are not, the v are put in order in their turn.
+column stochastic matrix", 2009): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1) +
+vi with v >= 0. If no coefficient in v is negative in any of the n! orders, p(x) >= 0 for all x >=
+0. In orders where some are negative, the substitution is repeated on the v.
 
 All of it is exact arithmetic on polynomials with rational coefficients.
 """
@@ -19,8 +19,8 @@ from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
 from lawdsl.proof.signs.sign import Sign
 
-MAX_ORDERED_VARIABLES = 5  # that are put in order
-MAX_CONES = 800  # orders looked at for one polynomial
+MAX_ORDERED_VARIABLES = 5  # there are n! orders
+MAX_CONES = 800  # orders examined for one polynomial, repeated ones included
 MAX_CONE_TERMS = 400  # of a polynomial in one order
 
 Polynomial = Any  # fmpq_mpoly, of which python-flint has no annotations
@@ -29,11 +29,12 @@ Rows = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Orthant:
-    """Points x >= 0 in so many dimensions.
+    """Points x >= 0 in `size` dimensions.
 
     Attributes:
+        size: the number of variables.
         positive: the variables that are not 0.
-        groups: sets of variables that are not all 0.
+        groups: sets of variables that are not all 0 at once.
     """
 
     size: int
@@ -41,20 +42,21 @@ class Orthant:
     groups: tuple[frozenset[int], ...] = ()
 
     def meets(self, rows: Rows, face: Sequence[int]) -> bool:
-        """Whether x = rows·v lies in the orthant for some v >= 0 that is 0 but on a face."""
+        """Whether x = rows·v lies in the orthant for some v >= 0 that is 0 outside a face."""
         occupied = {i for i, row in enumerate(rows) if any(row[k] for k in face)}
         return self.positive <= occupied and all(group & occupied for group in self.groups)
 
 
 def context(size: int) -> Any:
-    """Polynomials in so many variables."""
+    """The ring of rational polynomials in v0, …, v(size - 1)."""
     return fmpq_mpoly_ctx.get(tuple(f"v{i}" for i in range(size)), Ordering.degrevlex)
 
 
 def sign_on(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
-    """The sign of a polynomial on an orthant, and how many orders were looked at (0: none).
+    """The sign of a polynomial on an orthant, and how many orders were examined (0: none).
 
-    POSITIVE, NONNEGATIVE, their opposites and ZERO are certain; REAL says nothing.
+    p >= 0 if no coefficient is negative after x(i) = v(i) + … + v(n) in every order of the
+    variables. POSITIVE, NONNEGATIVE, their opposites and ZERO are certain; REAL says nothing.
     """
     if p.is_zero():
         return Sign.ZERO, 0
@@ -73,7 +75,7 @@ def _least_sign(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
     if any(_value_at(p, point) < 0 for point in product((0, 1, 2), repeat=size) if any(point)):
         return Sign.REAL, 0
     degrees = {sum(exponents) for exponents in p.monoms()}
-    if len(degrees) > 1:  # one more variable, which is 1, makes all terms of one degree
+    if len(degrees) > 1:  # homogenized: one more variable, which is 1
         p, unit = _homogeneous(p, max(degrees)), (*(row + (0,) for row in unit), (0,) * size + (1,))
         orthant = Orthant(size + 1, orthant.positive | {size}, orthant.groups)
     return _in_orders(orthant, unit, p) if orthant.size <= MAX_ORDERED_VARIABLES else (Sign.REAL, 0)

@@ -1,9 +1,11 @@
-"""Sums that are polynomials in some parts: their sign by exact algebra, whatever the parts' values.
+"""Sums that are rational in some generators: p/q with the sign of p·q by exact polynomial algebra.
 
-A part is a symbol, a root of one, or what is no rational expression: exp(x), x^alpha, log(x). Parts
-are numbers of known sign or range, and any others are allowed than those that occur: what holds for
-all of them holds for those. Shares that sum to 1 are the exception: a polynomial in them is made
-homogeneous with their sum.
+A generator is a symbol, a root of one, or an expression that is not rational: exp(x), x^alpha,
+log(x). Generators are taken for independent variables of known sign or range: an inequality that
+holds for all such values holds for those that occur. Ranges are mapped to the nonnegative orthant
+(x = (low·v + high·u)/(u + v) for low <= x <= high), where `orderings` decides the sign. Shares that
+sum to 1 are the exception: a polynomial in them is homogenized with their sum (Pólya's reduction;
+Hardy, Littlewood and Pólya, Inequalities, 2nd ed. 1952, section 2.24).
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from lawdsl.proof.box import Box, SymbolRange
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_SHARE_RULE_DEPTH = 2  # of rules within rules down to which shares are looked at
-MAX_GENERATORS = 7  # of one sum
+MAX_SHARE_RULE_DEPTH = 2  # nesting of rules down to which shares are tried first
+MAX_GENERATORS = 7  # of one sum; more variables than can be ordered help only where all terms agree
 MAX_POLYNOMIAL_OPERATIONS = 150  # operations of one sum
 MAX_GENERATOR_DEGREE = 16  # in one part
 MAX_POLYNOMIAL_TERMS = 300  # of a polynomial
@@ -34,14 +36,14 @@ MAX_SIGNED_GENERATORS = 3  # parts that may have either sign
 
 
 class _NotPolynomial(Exception):
-    """The expression is not rational in few parts, or it is too large."""
+    """The expression is not rational in few generators, or it is too large."""
 
 
 @dataclass(frozen=True)
 class _OrthantForm:
-    """What a part is on the orthant: above/below, `below` being positive.
+    """A generator as a fraction of polynomials on the orthant: above/below with below > 0.
 
-    `group`: parts whose denominators are one and the same: shares.
+    `group`: generators with the same number share their denominator: shares that sum to 1.
     """
 
     above: Polynomial
@@ -51,13 +53,23 @@ class _OrthantForm:
 
 @dataclass
 class _Generators:
-    """The parts of a sum, and how they appear: part -> the least common denominator of its powers."""
+    """The generators of a sum.
+
+    Attributes:
+        signs: of the box.
+        roots: generator -> the least common denominator n of its exponents; its variable is the
+            n-th root.
+    """
 
     signs: Signs
     roots: dict[sp.Expr, int] = field(default_factory=dict)
 
     def collect(self, e: sp.Expr) -> None:
-        """Find the parts of an expression."""
+        """Find the generators of an expression.
+
+        Raises:
+            _NotPolynomial: an exponent has no rational coefficient, or there are too many generators.
+        """
         if e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer and e.base.is_Add):
             for part in e.args[:1] if e.is_Pow else e.args:
                 self.collect(part)
@@ -68,7 +80,7 @@ class _Generators:
                 raise _NotPolynomial
 
     def split(self, e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Rational]]:
-        """A factor as parts and their rational powers: x^(alpha + 2) as x^alpha and x^2."""
+        """A factor as generators and their rational powers: x^(alpha + 2) as x^alpha and x^2."""
         if e.is_Rational:
             return
         base, exponent = (e.base, e.exp) if e.is_Pow else (e, sp.S.One)
@@ -86,7 +98,11 @@ class _Generators:
 
 
 def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of the numerator of a rational expression in its parts, over its denominator's."""
+    """e = p/q in its generators has the sign of p times that of q, each by its factors.
+
+    For a factor f: f(x) >= 0 for all x >= 0 if no coefficient is negative after x(i) = v(i) + … +
+    v(n) in every order of the variables (Yang, Hou and Zeng, 2009; see `orderings`).
+    """
     if e.count_ops() > MAX_POLYNOMIAL_OPERATIONS:
         return None
     try:
@@ -96,14 +112,17 @@ def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_simplex_shares(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a sum with shares; tried first, because a box overestimates their range."""
+    """`by_successive_differences` for shares x_i >= 0 with Σ x_i = 1, homogenized by x_i/Σ x_j.
+
+    Tried first, because a box overestimates the range of shares.
+    """
     if signs.displacing or signs.depth > MAX_SHARE_RULE_DEPTH or not shares_of(signs.box, e):
         return None
     return by_successive_differences(signs, e)
 
 
 class _RationalForm:
-    """One sum as a fraction of polynomials in its parts."""
+    """One sum as a fraction of polynomials in its generators."""
 
     def __init__(self, signs: Signs, e: sp.Expr) -> None:
         self.signs = signs
@@ -122,6 +141,7 @@ class _RationalForm:
         self.number = {part: i for i, part in enumerate(self.names)}
 
     def sign(self) -> Sign | None:
+        """The possible signs over all choices of sides; None where they are not restricted."""
         fraction = self._fraction(self.e)
         possible = Sign.NONE
         orders = 0
@@ -189,11 +209,11 @@ class _RationalForm:
             )
         return above, below
 
-    # From a polynomial in parts to one on an orthant
+    # From a polynomial in generators to one on an orthant
 
     def _sides(self, above: Polynomial, below: Polynomial) -> Iterator[dict[sp.Expr, int]]:
-        """For each part that may have either sign, both: once where only even powers appear above
-        and below the line."""
+        """The choices of a side of 0 for generators of unknown sign; one where only even powers of
+        them appear in numerator and denominator."""
         degrees = [*above.monoms(), *below.monoms()]
         both = []
         for part, i in self.number.items():
@@ -269,7 +289,8 @@ class _RationalForm:
     def _sign_of(
         self, p: Polynomial, orthant: Orthant, forms: Mapping[sp.Expr, _OrthantForm]
     ) -> tuple[Sign, int]:
-        """The sign of a polynomial in the parts, by those of its factors on the orthant."""
+        """The sign of a polynomial in the generators by its factors, and how many orders it
+        took."""
         substituted = self._substituted(p, orthant, forms)
         if substituted.is_zero():
             return Sign.ZERO, 0
@@ -287,7 +308,7 @@ class _RationalForm:
     def _substituted(
         self, p: Polynomial, orthant: Orthant, forms: Mapping[sp.Expr, _OrthantForm]
     ) -> Polynomial:
-        """Parts at their places, times a power of each denominator."""
+        """The polynomial with its generators substituted, times a power of each denominator."""
         degree: dict[int, int] = {}
         terms = [(tuple(map(int, m)), c) for m, c in p.terms()]
         for m, _ in terms:
@@ -314,7 +335,8 @@ class _RationalForm:
 def _without_unused(orthant: Orthant, p: Polynomial) -> tuple[Orthant, Polynomial]:
     """The orthant and the polynomial without the variables that do not occur in it.
 
-    A group that loses one of them is no longer known not to vanish.
+    A group that loses a variable is dropped: the others may then all be 0. A variable of even
+    powers only is replaced by its square.
     """
     used = [i for i, degree in enumerate(p.degrees()) if degree]
     position = {i: k for k, i in enumerate(used)}
@@ -342,7 +364,7 @@ def _check_size(*polynomials: Polynomial) -> None:
 
 
 def shares_of(box: Box, e: sp.Expr) -> list[tuple[sp.Symbol, ...]]:
-    """The shares that sum to 1, of each simplex that an expression has quantities of."""
+    """The shares that sum to 1, for each simplex of which an expression contains quantities."""
     groups = []
     for last, formula in box.lets.items():
         others = tuple(sorted(formula.free_symbols, key=str))
@@ -356,10 +378,10 @@ def shares_of(box: Box, e: sp.Expr) -> list[tuple[sp.Symbol, ...]]:
 
 
 def _with_shares(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, list[tuple[sp.Symbol, ...]]]:
-    """The expression in shares that sum to 1, as the law has them, and these shares.
+    """The expression in the shares that the law declares, and these shares, simplex by simplex.
 
-    A box has all but one as quantities of their own; the last is a let, 1 minus the others. It may
-    also write one of them as what the others leave of a bound.
+    In a box all but one are quantities of their own, and the last is a let: 1 minus the others. A
+    share may also be written there as a fraction of what the others leave.
     """
     box = signs.box
     groups = shares_of(box, e)

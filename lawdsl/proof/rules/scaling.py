@@ -1,7 +1,8 @@
-"""Symbols that only set a scale: where e changes by a positive factor as they are all rescaled,
-some of them may be put at 1.
+"""Symbols that only set a scale: where e is homogeneous, some of them are set to 1.
 
-x·exp(-a·x) < 1/a says the same for every a: with x in units of 1/a it is x·exp(-x) < 1.
+If e(t^w_1·x_1, …, t^w_n·x_n) = t^w·e(x_1, …, x_n) for all t > 0, the sign of e is that of e with
+x_i = 1 (w_i ≠ 0). The weights solve linear equations, as in dimensional analysis (Buckingham, On
+physically similar systems, Physical Review 4, 1914). x·exp(-a·x) < 1/a becomes x·exp(-x) < 1.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ Weights = dict[sp.Symbol, sp.Expr]
 
 
 class _NotHomogeneous(Exception):
-    """A part that does not scale."""
+    """A part that is not homogeneous."""
 
 
 def rescaled(signs: Signs, e: sp.Expr) -> sp.Expr | None:
-    """An expression of the same sign with fewer symbols, or None.
+    """An expression of the same sign with fewer symbols; None where e has no scale.
 
-    Only symbols that may be any positive number are put at 1, and only if all that are rescaled
-    with them may be, too.
+    Only symbols with the range (0, oo) are set to 1 or rescaled with these.
     """
     free = [s for s in signs.movable(e) if _any_positive(signs, s)]
     if not free:
@@ -61,7 +61,7 @@ def _any_positive(signs: Signs, s: sp.Symbol) -> bool:
 
 
 def _free_symbols_of_scales(matrix: sp.Matrix, symbols: list[sp.Symbol]) -> list[sp.Symbol]:
-    """As many symbols as there are scales, whose weights can be chosen freely."""
+    """One symbol for each independent scale, whose weights can be chosen freely."""
     chosen: list[sp.Symbol] = []
     space = matrix.nullspace()
     for i, s in enumerate(symbols):
@@ -74,7 +74,11 @@ def _free_symbols_of_scales(matrix: sp.Matrix, symbols: list[sp.Symbol]) -> list
 
 
 def _weight(e: sp.Expr, unknown: Weights, equations: list[sp.Expr]) -> sp.Expr:
-    """The power of the scale by which an expression changes; `equations` are to be 0 for that."""
+    """The degree w of an expression; it is homogeneous where the `equations` added are 0.
+
+    Raises:
+        _NotHomogeneous: a kink, or an operation without a degree.
+    """
     if not e.free_symbols & set(unknown):
         return sp.S.Zero
     if e in unknown:

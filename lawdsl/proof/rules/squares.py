@@ -1,4 +1,5 @@
-"""Polynomials that are sums of squares, or products: the last resort for what has no better form."""
+"""Polynomials that are sums of squares, or products: tried after rules that use the form of a
+sum."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from lawdsl.proof.signs.sign import Sign, multiply
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_FACTORED_DEGREE = 8  # of a polynomial that is taken apart
+MAX_FACTORED_DEGREE = 8  # of a polynomial that is factored
 MAX_FACTORED_SYMBOLS = 6
 MAX_FRACTION_OPERATIONS = 120  # operations of an expression that is written as one fraction
 
 
 def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a polynomial of degree two: that of its matrix, if it is definite.
+    """v'·Q·v = Σ d_i·(l_i'·v)^2 with Q = L·D·L', v = (1, x, y, …): >= 0 if all pivots d_i >= 0.
 
-    v'·Q·v with v = (1, x, y, …) is a sum of squares if all pivots of Q are positive, or 0 with
-    nothing beside them.
+    For polynomials of degree 2. A pivot 0 is admitted where its row is 0 (Golub and Van Loan,
+    Matrix Computations, 4th ed. 2013, section 4.2).
     """
     symbols = sorted(e.free_symbols - signs.evaluated, key=str)
     poly = _polynomial(e, symbols)
@@ -43,7 +44,8 @@ def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
-    """By elimination, the constant last: a positive last pivot keeps the whole away from 0."""
+    """By symmetric elimination with the constant last: a positive last pivot bounds v'·Q·v from
+    0."""
     rows = [*range(1, matrix.rows), 0]
     matrix = matrix.extract(rows, rows)
     for i in range(matrix.rows):
@@ -62,9 +64,9 @@ def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
 
 
 def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a rational expression in its parts, by those of the factors of its numerator.
+    """e = c·Π f_i^n_i/q has the sign of c·q·Π f_i^n_i, each factor's sign being asked by itself.
 
-    A part is a symbol, or a power or function that is no polynomial: exp(x), x^alpha.
+    The generators are symbols, and powers and functions that are not polynomials: exp(x), x^alpha.
     """
     if e.count_ops() > MAX_FRACTION_OPERATIONS:
         return None
@@ -92,7 +94,7 @@ def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _in_generators(e: sp.Expr, generators: dict[sp.Expr, sp.Dummy]) -> sp.Expr:
-    """A rational expression with a symbol for each part that is none."""
+    """The expression with a symbol for each part that is not rational."""
     if not e.args:
         return e
     rational = e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer)

@@ -1,8 +1,8 @@
-"""Sums that are least, or greatest, where their slope in one symbol is 0: a place that is found.
+"""Sums with a global minimum, or maximum, at a stationary point in one symbol.
 
-The slope is a positive factor times what only rises with the symbol (or only falls). Then the sum
-falls before the place where that is 0, and rises after it; its value there bounds it. That value
-has one symbol less.
+If ∂f/∂x = p·g with p > 0, g nondecreasing in x and g(x0) = 0, then f falls before x0 and rises
+after it: f(x) >= f(x0) (Rudin, Principles of Mathematical Analysis, 3rd ed. 1976, theorem 5.11).
+f(x0) has one symbol less.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary place is looked for
+MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary point is sought
 MAX_SLOPE_TERMS = 12  # of a slope
 KINKED = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside)
 
 
 def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
-    """A sum is at least its value at the place where it stops falling and starts to rise."""
+    """f(x) >= f(x0), where ∂f/∂x = p·g with p > 0, g nondecreasing and g(x0) = 0; <= if g falls."""
     if e.count_ops() > MAX_STATIONARY_OPERATIONS or e.has(*KINKED):
         return None
     for symbol in signs.movable(e):
@@ -43,7 +43,7 @@ def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
 def _sign_by_extremum(
     signs: Signs, e: sp.Expr, symbol: sp.Symbol, core: sp.Expr, point: sp.Expr
 ) -> Sign | None:
-    """The sign of e, if its slope changes sign at a place of the range, and only there."""
+    """The sign of e, if its slope changes sign at a point of the range, and only there."""
     if not _in_range(signs, symbol, point):
         return None
     value = _tidy(signs, e.xreplace({symbol: point}))
@@ -69,7 +69,7 @@ def _sign_by_extremum(
 
 
 def _in_range(signs: Signs, symbol: sp.Symbol, point: sp.Expr) -> bool:
-    """Whether a place lies in the range of a symbol, for all values of the others."""
+    """Whether a point lies in the range of a symbol, for all values of the others."""
     domain = signs.box.range(symbol)
     ends = [(domain.lower, 1), (domain.upper, -1)]
     for end, side in ends:
@@ -82,7 +82,7 @@ def _in_range(signs: Signs, symbol: sp.Symbol, point: sp.Expr) -> bool:
 
 
 def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
-    """The slope without positive factors; of two terms of both signs, by their logarithms."""
+    """g of ∂f/∂x = p·g: the slope without positive factors; log(a/b) of a slope a - b."""
     if slope.is_Mul:
         slope = sp.Mul(*(f for f in slope.args if signs.sign(f) != Sign.POSITIVE))
     if not slope.is_Add:
@@ -123,7 +123,7 @@ def without_content(signs: Signs, terms: list[sp.Expr]) -> list[sp.Expr]:
 
 
 def _logarithm_of_ratio(signs: Signs, terms: list[sp.Expr]) -> sp.Expr | None:
-    """log(good/bad) for a positive and a negative term: of the sign of their sum."""
+    """log(g/b) of two terms g > 0 and -b < 0, which has the sign of g - b; None for others."""
     one, other = terms
     positive, negative = (one, -other) if signs.sign(one) == Sign.POSITIVE else (other, -one)
     if signs.sign(positive) != Sign.POSITIVE or signs.sign(negative) != Sign.POSITIVE:
@@ -137,7 +137,7 @@ def _logarithm_of_ratio(signs: Signs, terms: list[sp.Expr]) -> sp.Expr | None:
 
 
 def _candidate_roots(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator[sp.Expr]:
-    """Where an expression may be 0: solved for the symbol, or one of a few usual places."""
+    """Where an expression may be 0: solved for the symbol, or 0, 1 or another symbol."""
     tried = set()
     solved = _isolated_root(core, symbol)
     usual = [sp.S.One, sp.S.Zero, *sorted(core.free_symbols - {symbol}, key=str)]
@@ -150,7 +150,7 @@ def _candidate_roots(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator
 
 
 def _isolated_root(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
-    """The place where an expression is 0, if it has the symbol in one part of one term only.
+    """The point where an expression is 0, if it has the symbol in one part of one term only.
 
     Sums, products, powers, exponentials and logarithms are inverted from the outside in.
     """
@@ -182,7 +182,8 @@ def _isolated_root(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
 
 
 def _parts_with(core: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
-    """The factors with a symbol, of which a sum may be one times a coefficient, plus a rest."""
+    """The factors that contain the symbol, for collecting a sum as coefficient·factor +
+    constant."""
     factors = {f for term in core.args for f in sp.Mul.make_args(term) if symbol in f.free_symbols}
     return sorted(factors, key=str)
 

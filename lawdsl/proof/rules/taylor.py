@@ -1,9 +1,10 @@
-"""Sums that start from 0 at an end of a range and rise from there, as the derivative does in turn.
+"""Sums that are nonnegative at an end of a range, and whose derivatives are, too.
 
-If f(a) >= 0 and f' = p·g with p > 0 and g > 0, then f > 0 beyond a. The same is asked of g, down to
-a g whose terms are of one sign: for e^x - 1 - x the rungs are e^x - 1 and e^x. What all terms have in
-common is left out of each g; so a polynomial beside an exponential loses a degree on each rung, and
-in the end it is gone.
+If f(a) >= 0 and f' = p·g with p > 0 and g >= 0 on (a, b), then f >= 0 there (the mean value theorem
+applied repeatedly; Rudin, Principles of Mathematical Analysis, 3rd ed. 1976, theorem 5.11). The
+condition on g is shown in the same manner, down to a g whose terms are of one sign: for e^x - 1 - x
+these are e^x - 1 and e^x. Common positive factors p are removed from each derivative, so a
+polynomial beside an exponential loses a degree each time, and in the end it vanishes.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ if TYPE_CHECKING:
 
 MAX_DERIVATIVES = 10
 MAX_TAYLOR_OPERATIONS = 80  # operations of a sum
-MAX_DERIVATIVE_TERMS = 24  # of one rung
+MAX_DERIVATIVE_TERMS = 24  # of one reduced derivative
 
 
 def by_repeated_derivatives(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of a sum by those of its derivatives at one end of a symbol's range."""
+    """f >= 0 on (a, b) if f(a) >= 0, g_1(a) >= 0, …, g_n >= 0, where g_k' = p_k·g_(k+1) and p_k >
+    0.
+
+    Tried from both ends of the range of each symbol, and for -f.
+    """
     if e.count_ops() > MAX_TAYLOR_OPERATIONS or e.has(*KINKED):
         return None
     start = _positive_multiple(signs, _without_tanh(e))
@@ -54,7 +59,7 @@ def _sign_by_derivatives(
     end: Endpoint | None,
     direction: int,
 ) -> Sign | None:
-    """The sign along the way from an end of the range; the infinite one for None."""
+    """The sign on the range by the values at one of its ends; None: the infinite one."""
     reduced = start
     values: list[Sign] = []  # at the end, of each rung
     while len(values) < MAX_DERIVATIVES:
@@ -77,7 +82,7 @@ def _sign_by_derivatives(
 
 
 def _without_tanh(e: sp.Expr) -> sp.Expr:
-    """tanh(u) as (exp(2·u) - 1)/(exp(2·u) + 1): exponentials alone get simpler on each rung."""
+    """tanh(u) = (exp(2·u) - 1)/(exp(2·u) + 1): reduced derivatives of exponentials get simpler."""
     replacements = {
         t: (sp.exp(2 * t.args[0]) - 1) / (sp.exp(2 * t.args[0]) + 1) for t in e.atoms(sp.tanh)
     }
@@ -85,10 +90,10 @@ def _without_tanh(e: sp.Expr) -> sp.Expr:
 
 
 def _sign_of_last(signs: Signs, reduced: sp.Expr, symbol: sp.Symbol) -> Sign:
-    """The sign of a rung by those of its terms, or between the bounds of one: 1 - cos(x).
+    """The sign of a reduced derivative by its terms, or between the bounds of one: 1 - cos(x).
 
-    Where it is not negative, and its zeros are isolated, it is taken for positive: what it is the
-    slope of rises all the way.
+    Where it is nonnegative with isolated zeros, it counts as positive: its antiderivative is
+    strictly increasing.
     """
     sign = add([signs.sign(term) for term in sp.Add.make_args(reduced)])
     if reduced.is_Add and not any(sign.within(side) for side in _SIDES):
@@ -102,7 +107,7 @@ _SIDES = (Sign.NONNEGATIVE, Sign.NONPOSITIVE)
 
 
 def _of(values: list[Sign], last: Sign, end: Endpoint | None) -> Sign:
-    """The sign on the range: strict beyond the end if any of these is, at a closed end if the first
+    """The sign on the range: strict inside if any of these signs is, at a closed end if the first
     value is."""
     strictly = any(sign.definite for sign in (*values, last))
     side = next(side for side in _SIDES if all(x.within(side) for x in (*values, last)))
@@ -112,7 +117,7 @@ def _of(values: list[Sign], last: Sign, end: Endpoint | None) -> Sign:
 
 
 def _positive_multiple(signs: Signs, e: sp.Expr) -> sp.Expr | None:
-    """The expression over a positive factor: what its terms have in common, and denominators."""
+    """The expression divided by a positive factor: common powers of its terms, and denominators."""
     if e.is_Mul:
         e = sp.Mul(*(f for f in e.args if signs.sign(f) != Sign.POSITIVE))
     if not e.is_Add:

@@ -1,7 +1,8 @@
-"""How fast an expression grows as one symbol goes to infinity, or from above to 0.
+"""The leading term of an expression as one symbol goes to infinity, or from above to 0.
 
-e ~ c·x^p·log(x)^l says that e/(x^p·log(x)^l) goes to c, which is finite and not 0, all other
-symbols being fixed. Faster and slower than every power are p = oo and p = -oo: exp(x), exp(-x).
+e ~ c·x^p·log(x)^l: the limit of e/(x^p·log(x)^l) is c, which is finite and not 0, all other symbols
+being fixed (Hardy, Orders of Infinity, 1910). p = oo and p = -oo stand for growth and decay beyond
+every power: exp(x), exp(-x).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_DERIVATIVE_DEPTH = 2  # of slopes within slopes
+MAX_DERIVATIVE_DEPTH = 2  # nested uses of l'Hôpital's rule, each of which may double a sum
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,12 @@ class LeadingTerm:
 def leading_term(
     signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False
 ) -> LeadingTerm | None:
-    """How an expression grows as x goes to infinity, or to 0 from above; None where not known."""
+    """The leading term as x -> oo, or as x -> 0 from above; None where it is not known."""
     return _LeadingTerms(signs, x, -1 if at_zero else 1).of(e)
 
 
 def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> sp.Expr | None:
-    """The limit that follows from the growth: 0, a finite expression, oo or -oo."""
+    """The limit of the leading term: 0, a finite expression, oo or -oo; None where not known."""
     fixed, varying = e.as_independent(x, as_Add=True)
     if fixed != 0 and varying != 0:
         remainder = limit_of(signs, varying, x, at_zero=at_zero) if signs.finite(fixed) else None
@@ -61,11 +62,11 @@ def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -
 
 
 class _LeadingTerms:
-    """One symbol on its way; `side` is 1 to infinity, -1 to 0."""
+    """Leading terms in one symbol; `side` is 1 for x -> oo and -1 for x -> 0."""
 
     def __init__(self, signs: Signs, x: sp.Symbol, side: int) -> None:
         self.signs, self.x, self.side = signs, x, side
-        self.depth = 0  # of slopes within slopes
+        self.depth = 0  # nested derivatives
 
     def of(self, e: sp.Expr) -> LeadingTerm | None:
         if self.x not in e.free_symbols:
@@ -85,7 +86,7 @@ class _LeadingTerms:
         return self._continuous(e)
 
     def tendency(self, g: LeadingTerm) -> int | None:
-        """1 where it grows without bound, 0 where it stays, -1 where it vanishes."""
+        """1 where |term| -> oo, 0 where it is constant, -1 where it vanishes; None: not known."""
         power = self._direction(g.power)
         if power == 0:
             return self._direction(g.logs)
@@ -98,7 +99,7 @@ class _LeadingTerms:
         return {Sign.POSITIVE: 1, Sign.ZERO: 0, Sign.NEGATIVE: -1}.get(sign)
 
     def _sum(self, e: sp.Expr) -> LeadingTerm | None:
-        """The fastest term; several that are as fast add up, unless they may cancel."""
+        """The dominant term; several of the same order add up, unless they may cancel."""
         leading: LeadingTerm | None = None
         for term in e.args:
             candidate = self.of(term)
@@ -128,9 +129,10 @@ class _LeadingTerms:
     def _cancelling(self, e: sp.Expr, leading: LeadingTerm) -> LeadingTerm | None:
         """Leading terms that cancel: sqrt(x^2 + x) - x = x·(sqrt(1 + 1/x) - 1).
 
-        With the leading power taken out, what remains goes to 0 and is known by its slope. The power
-        read off the form may be less than that of the terms: 0 for x/(sqrt(x^2 + x) - x), which
-        grows like 2·x. Then what remains need not go to 0, and nothing is known.
+        With the leading power factored out, the remainder goes to 0 and follows from its
+        derivative. The power read off the form may be less than that of the terms: 0 for
+        x/(sqrt(x^2 + x) - x) ~ 2·x. Then the remainder need not go to 0, and no leading term is
+        known.
         """
         parts = [self._leading(term) for term in e.args]
         powers = [part[0] for part in parts if part is not None]
@@ -149,7 +151,7 @@ class _LeadingTerms:
         return LeadingTerm(remainder.coefficient, remainder.power + greatest, remainder.logs)
 
     def _leading(self, e: sp.Expr) -> tuple[sp.Rational, sp.Expr] | None:
-        """(p, rest) with e = x^p·rest, p taken out of sums that are under powers, too."""
+        """(p, r) with e = x^p·r; p is factored out of sums under powers, too."""
         if self.x not in e.free_symbols:
             return sp.S.Zero, e
         if e == self.x:
@@ -171,10 +173,7 @@ class _LeadingTerms:
         return greatest, sp.Add(*(cofactor * self.x ** (p - greatest) for p, cofactor in factored))
 
     def _difference(self, e: sp.Expr) -> LeadingTerm | None:
-        """What goes to 0 because its terms cancel there is known by its slope.
-
-        If e goes to 0 and e' ~ c·x^p, then e ~ c·x^(p + 1)/(p + 1).
-        """
+        """If e -> 0 and e' ~ c·x^p, then e ~ c·x^(p + 1)/(p + 1) (l'Hôpital's rule)."""
         if self.depth >= MAX_DERIVATIVE_DEPTH:
             return None
         self.depth += 1
@@ -225,7 +224,8 @@ class _LeadingTerms:
         )
 
     def _exponential(self, inner: sp.Expr) -> LeadingTerm | None:
-        """exp of what grows like a power is beyond every power; of what stays, it stays."""
+        """exp(u) is beyond every power where u grows like a power; exp(lim u) where u has a
+        limit."""
         constant, varying = sp.expand_mul(inner).as_independent(self.x, as_Add=True)
         leading = self.of(varying)
         if leading is None:
@@ -239,11 +239,11 @@ class _LeadingTerms:
         power = self._direction(leading.power)
         sign = self.signs.sign(leading.coefficient)
         if not power or not sign.definite:
-            return None  # only a power of the logarithm: between the powers
+            return None  # a power of the logarithm alone: slower than every power
         return LeadingTerm(sp.S.One, self.side * (sp.oo if sign == Sign.POSITIVE else -sp.oo))
 
     def _logarithm(self, inner: sp.Expr) -> LeadingTerm | None:
-        """log of what grows like a power grows like the logarithm; near 1 like the distance."""
+        """log(c·x^p) ~ p·log(x); log(u) ~ u - 1 for u -> 1."""
         leading = self.of(inner)
         if leading is None:
             return None
@@ -259,7 +259,7 @@ class _LeadingTerms:
         return LeadingTerm(self.side * leading.power, sp.S.Zero, sp.S.One)
 
     def _continuous(self, e: sp.Expr) -> LeadingTerm | None:
-        """A function of what has a finite limit, or of what goes to infinity."""
+        """f(u) ~ f(lim u) by continuity, u itself where f'(0) = 1, or the end of the range of f."""
         row = ROWS.get(type(e))
         inner = self.of(e.args[0]) if row is not None else None
         tendency = None if inner is None else self.tendency(inner)
@@ -280,7 +280,7 @@ class _LeadingTerms:
 
 
 def _ratio(one: LeadingTerm, other: LeadingTerm) -> LeadingTerm:
-    """How one compares with the other; oo beside oo is not known to be the same."""
+    """The order of one/other; that of two terms beyond every power is not known."""
     if one.power.is_infinite or other.power.is_infinite:
         power = sp.nan if one.power == other.power else one.power - other.power
         return LeadingTerm(

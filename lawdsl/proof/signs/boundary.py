@@ -1,4 +1,5 @@
-"""Claims that hold strictly inside the domain, and with equality on a named face of it: r = 0."""
+"""Inequalities that are strict inside the domain, with equality on faces of it -> the faces: r =
+0."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ Proves = Callable[[Box], bool]
 
 @dataclass(frozen=True)
 class Face:
-    """A closed end of a range, as a face of the box."""
+    """A face of the box: one symbol at a closed end of its range; `lower`: which end."""
 
     symbol: sp.Symbol
     end: Endpoint
     lower: bool
 
     def equation(self, box: Box) -> str:
-        """In the law's own quantities: r = 0, C = C0."""
+        """The face as an equation in the law's own quantities: r = 0, C = C0."""
         for quantity, formula in box.slack.items():
             if self.symbol in box.meaning and self.symbol in formula.free_symbols:
                 fact = box.facts.get(self.symbol, "").replace(">=", "=").replace("<=", "=")
@@ -44,14 +45,14 @@ def closed_faces(box: Box, e: sp.Expr) -> Iterator[Face]:
             and domain.upper
             and settings_sign(box.settings, domain.upper.value - domain.lower.value) != 1
         ):
-            continue  # one point: without it nothing is left
+            continue  # one point: without it the range is empty
         for end, lower in ((domain.lower, True), (domain.upper, False)):
             if end is not None and end.closed and s not in box.settings:
                 yield Face(s, end, lower)
 
 
 def without_faces(box: Box, faces: list[Face]) -> Box:
-    """The box with some of its faces left out."""
+    """The box without some of its faces: their ends become open."""
     ranges = dict(box.ranges)
     for face in faces:
         domain = ranges[face.symbol]

@@ -1,8 +1,8 @@
-"""The sign of an expression on a box, symbolically, for all parameters at once.
+"""(expression, box) -> the set of its possible signs, symbolically, for all parameters at once.
 
-Each rule is true at every point of the box; where no rule says more, the answer is every sign. A
-definite answer includes that the expression is defined, finite and continuous on the whole box: a
-rule asks that of each part. (That is why 0^0, sign(0) and the step at 0 have no sign here.)
+Each rule holds at every point of the box; where no rule applies, every sign is possible. A definite
+sign implies that the expression is defined, finite and continuous on the whole box: rules require
+that of each part. (Therefore 0^0, sign(0) and the step at 0 have no sign here.)
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from lawdsl.proof.signs.boundary import Face, closed_faces, without_faces
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
 from lawdsl.proof.signs.trigonometry import PERIODIC, by_half_turns
 
-MAX_EXPRESSIONS = 3000  # expressions looked at for one claim
-MAX_RULE_DEPTH = 3  # of rules on sums within rules on sums
-MAX_PIECES_OF_SUM = 400  # of a box, for one sum
-MAX_REMOVED_FACES = 2  # faces that a box may be looked at without, one after another
-MAX_SUBDIVIDED_VARIABLES = 3  # symbols of a sum that is looked at piece by piece
+MAX_EXPRESSIONS = 3000  # expressions examined for one claim
+MAX_RULE_DEPTH = 3  # nesting of rules on sums: each level multiplies the work
+MAX_PIECES_OF_SUM = 400  # pieces of a box, for one sum
+MAX_REMOVED_FACES = 2  # faces removed from a box, one after another
+MAX_SUBDIVIDED_VARIABLES = 3  # symbols of a sum that is enclosed piece by piece
 
 Rule = Callable[["Signs", sp.Expr], Sign | None]
 
@@ -71,8 +71,9 @@ SUM_RULES: tuple[tuple[Rule, int], ...] = (
     (by_symbol_order, 1),
     (by_sign_split, 1),
 )
-"""What is tried on a sum that is not of one sign already, and on one with terms of both signs, down
-to which depth of rules within rules; each may say None."""
+"""The rules for sums whose terms differ in sign: first all affine rules, whose signs are
+intersected, then the others in this order, each down to a depth of nested rules, until one gives a
+sign."""
 
 EXPENSIVE_RULES = frozenset(
     {
@@ -83,7 +84,7 @@ EXPENSIVE_RULES = frozenset(
         by_sign_split,
     }
 )
-"""Rules on sums that may take most of a claim's time; a quick look goes without them."""
+"""Rules on sums that may take most of a claim's time; `thorough=False` omits them."""
 
 DISPLACING_RULES = {
     between_ends,
@@ -94,7 +95,7 @@ DISPLACING_RULES = {
     by_stationary_point,
     by_repeated_derivatives,
 }
-"""Rules that move a symbol through its range, whatever the others are."""
+"""Rules that vary one symbol through its range while the others stay."""
 
 
 class Signs:
@@ -103,15 +104,15 @@ class Signs:
     Attributes:
         box: the domain.
         evaluated: the symbols that have values: the settings, or none where only their signs count.
-        explained: the expressions of which the notes are to speak.
-        notes: the steps that settled their signs, where they are more than the signs of parts.
-        blame: the smallest sub-expression found whose sign is not known although its parts' are.
-        depth: of rules on sums that are under way; at `MAX_RULE_DEPTH` there are none.
-        pieces: of boxes, that may still be looked at where no rule says more.
-        displacing: of rules under way that look at points beyond the domain, though in the box: what is
+        explained: the expressions whose proofs are recorded in `notes`.
+        notes: the steps that determined their signs, where these are more than the signs of parts.
+        blame: the smallest sub-expression whose sign is not known although those of its parts are.
+        depth: of the active rules on sums; at `MAX_RULE_DEPTH` there are none.
+        pieces: how many pieces of boxes may still be enclosed where no rule applies.
+        displacing: how many active rules examine points of the box beyond the domain: what is
             declared of several symbols at once (shares sum to 1) may not hold there.
-        removed_faces: faces that the box has been given without; there are exponentially many sets of them.
-        thorough: whether costly rules are tried too.
+        removed_faces: how many faces were removed from the box; their sets are exponentially many.
+        thorough: whether expensive rules are tried too.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class Signs:
             used = frozenset(self._used.pop())
         undetermined = sign in (Sign.REAL, Sign.UNKNOWN)
         if not undetermined or self.depth == self._outermost:
-            cache[e] = sign, used  # deeper failures may only be for want of depth
+            cache[e] = sign, used  # a deeper failure may be due to the depth alone
         if undetermined and self.depth == self._outermost:
             self._blame(e)
         if sign != Sign.UNKNOWN:
@@ -175,7 +176,7 @@ class Signs:
         return _is_monomial(e) or self.sign(e).within(Sign.REAL)
 
     def use(self, symbol: sp.Symbol) -> None:
-        """Remember that the range of a symbol has been looked at."""
+        """Record that the range of a symbol has been used."""
         self._used[-1].add(symbol)
 
     def with_used(self, question: Callable[[], bool]) -> tuple[bool, frozenset[sp.Symbol]]:
@@ -189,7 +190,7 @@ class Signs:
         return answer, used
 
     def inequalities(self) -> list[tuple[sp.Expr, bool]]:
-        """What is > 0 (False: >= 0) on the box because it is declared."""
+        """(r, strict): declared inequalities r > 0 (not strict: r >= 0) on the box."""
         if self._inequalities is None:
             self._inequalities = list(relations_of(self))
         return self._inequalities
@@ -199,12 +200,12 @@ class Signs:
         return frozenset(self._used[0])
 
     def movable(self, e: sp.Expr) -> list[sp.Symbol]:
-        """The symbols of an expression that may be moved through their ranges: variables first."""
+        """The symbols of an expression that may be varied through their ranges: variables first."""
         free = e.free_symbols - self._fixed
         return sorted(free, key=lambda s: (s not in self.box.variables, s.name))
 
     def at(self, e: sp.Expr, symbol: sp.Symbol, end: Endpoint) -> sp.Expr | None:
-        """What an expression that is finite on the box has, or tends to, at an end of a range.
+        """The value or limit, at an end of a range, of an expression that is finite on the box.
 
         A closed end is a point of the box. At an open one all that depends on the symbol must be
         finite at the end too: then it is continuous there.
@@ -215,10 +216,9 @@ class Signs:
         return self.tends(e, symbol, end.value)
 
     def tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
-        """What an expression tends to as a symbol goes to the end of its range; None: not known.
+        """The limit of an expression as a symbol goes to the end of its range; None: not known.
 
-        Every part is looked at by itself, so that nothing is lost where SymPy would simplify:
-        0·(1/0), x^0.
+        Each part is substituted by itself, so that SymPy cannot simplify 0·(1/0) or x^0.
         """
         limit = self._tends(e, symbol, to)
         return None if limit is None else merge_powers(limit)
@@ -266,7 +266,7 @@ class Signs:
         return self._function(e) if type(e) in ROWS else Sign.UNKNOWN
 
     def _symbol(self, e: sp.Expr) -> Sign:
-        """What lies above a positive number is positive, and so on."""
+        """The sign by the ends of the range: x > a >= 0 is positive."""
         sign = Sign.REAL
         domain = self.box.range(e)
         if domain.lower is not None:
@@ -301,7 +301,7 @@ class Signs:
             self.depth -= 1
 
     def off(self, faces: list[Face]) -> Signs:
-        """Signs on the box without some of its faces, by plain rules only."""
+        """Signs on the box without some of its faces, by rules at the deepest level only."""
         box, removed_faces = without_faces(self.box, faces), self.removed_faces + len(faces)
         inner = Signs(
             box,
@@ -314,13 +314,13 @@ class Signs:
         return inner
 
     def inside(self, box: Box) -> Signs:
-        """Signs on a part of the box, with the rules that are left at this depth."""
+        """Signs on a part of the box, with the rules available at this depth."""
         inner = Signs(box, valued=bool(self.evaluated), depth=self.depth, thorough=self.thorough)
         inner.displacing = self.displacing
         return inner
 
     def _off_its_faces(self, e: sp.Expr, weak: Sign) -> Sign:
-        """A sum of terms of one sign is not 0 where they vanish on different faces: x and 1 - x."""
+        """A sum of terms of one sign is not 0 if they vanish on different faces: x and 1 - x."""
         strict = Sign.POSITIVE if weak == Sign.NONNEGATIVE else Sign.NEGATIVE
         outermost = self.depth == self._outermost and self.removed_faces < MAX_REMOVED_FACES
         for face in closed_faces(self.box, e) if outermost else ():
@@ -337,7 +337,7 @@ class Signs:
         return weak
 
     def _by_pieces(self, e: sp.Expr) -> Sign:
-        """The sign by numbers, where there are few symbols, all of which vary."""
+        """The sign by branch and bound, where there are few symbols, all of which vary."""
         from lawdsl.proof.branch_and_bound.subdivision import sign_and_pieces
 
         varying = e.free_symbols - self.evaluated
@@ -358,7 +358,7 @@ class Signs:
         return self._cut[e]
 
     def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
-        """A rule's answer; one that fails has used nothing."""
+        """A rule's sign; one that fails leaves no symbols recorded as used."""
         before = set(self._used[-1])
         displaces = rule in DISPLACING_RULES
         self.displacing += displaces
@@ -380,7 +380,7 @@ class Signs:
         """x^y is positive for x > 0; 0^y is 0 for y > 0; below 0, y must be a whole number.
 
         0^0 has no sign where y varies. Where y does not vary it comes from a derivative, d(x^1)/dx,
-        and is 1, as x^0 is everywhere else (that a law says 0^0 itself is looked at elsewhere).
+        and is 1, as x^0 is everywhere else (`definedness` checks that no law says 0^0).
         """
         under = self.sign(base)
         if under == Sign.POSITIVE:
@@ -402,7 +402,7 @@ class Signs:
         return Sign.UNKNOWN
 
     def _function(self, e: sp.Expr) -> Sign:
-        """What the function's row says: its domain, its range, its zero, that it is monotone."""
+        """The sign by the function's row: its domain, range, zero and monotonicity."""
         row, x = ROWS[type(e)], e.args[0]
         inside = Sign.REAL if row.domain == "all" and self.finite(x) else self.sign(x)
         if not inside.within(DOMAINS[row.domain]):

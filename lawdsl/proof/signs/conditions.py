@@ -1,11 +1,11 @@
-"""Under which condition on the parameters a claim holds.
+"""(expression, signs) -> the condition on the parameters under which the expression is positive.
 
-The condition comes out of the same steps that prove: one factor of unknown sign, or one bad term
-against one good one, bounded over the variables; what is left is an inequality between parameters.
+The condition results from the same steps as a proof: one factor of unknown sign, or one negative
+term against one positive term, bounded over the variables, gives an inequality between parameters.
 
-It is sufficient, because the bound is one for all points. It is necessary too (`exact`) where the
-bound is the infimum over the variables: at the corner where it is attained, or as near to it as one
-likes, the claim fails with the inequality.
+It is sufficient, because the bound holds at all points. It is necessary too (`exact`) where the
+bound is the infimum over the variables: where the inequality fails, the claim fails at the corner
+at which the infimum is attained, or arbitrarily near to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lawdsl.proof.signs.sign import Sign, multiply
 class ParameterCondition:
     """`positive > 0` is what the parameters must satisfy; not strict: `positive >= 0`.
 
-    `exact` says that it is necessary too; `inequality` is the inequality as text.
+    `exact` says that it is necessary too; `inequality` is it as text; `steps` is its proof.
     """
 
     positive: sp.Expr
@@ -58,7 +58,7 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition 
     if not signs.finite(inner):
         return None
     positive = inner if outside == Sign.POSITIVE else -inner
-    signs.displacing += 1  # each of these moves variables through their ranges
+    signs.displacing += 1  # each of these varies one symbol at a time
     try:
         bound = (
             _by_dominance(signs, positive, strict)
@@ -82,7 +82,7 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition 
 
 
 def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
-    """The part of a product whose sign is not known, and the sign of all the rest."""
+    """The factors of a product whose sign is not known, and the sign of the others."""
     unknown = [f for f in sp.Mul.make_args(e) if not signs.sign(f).definite]
     if not unknown:
         return None
@@ -92,7 +92,7 @@ def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
 
 
 def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
-    """e is one good and one bad term: the largest ratio of them must be below 1."""
+    """g - b > 0 for one positive and one negative term if, and only if, sup b/g < 1."""
     product_form = expanded(signs, e)
     if product_form is None or len(product_form[1]) != 2:
         return None
@@ -116,10 +116,10 @@ def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | 
 
 
 def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
-    """All terms are positive but those with one coefficient, which must not be negative.
+    """All terms are nonnegative but those with one coefficient, which must not be negative.
 
-    Only from that does the claim follow where such a term outgrows all others as a variable goes
-    to an end of its range.
+    That is necessary where such a term dominates all others as a variable goes to an end of its
+    range.
     """
     product_form = expanded(signs, e)
     if product_form is None:
@@ -146,7 +146,7 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound 
     needed = factor if other_sign == Sign.POSITIVE else -factor
     other_sign = signs.sign(sp.Add(*(term for term, _ in nonnegative)))
     is_strict = strict and other_sign != Sign.POSITIVE
-    sure = not is_strict or other_sign == Sign.ZERO  # else the others may never be 0 all at once
+    sure = not is_strict or other_sign == Sign.ZERO  # else others may never be 0
     tight = sure and any(
         _outgrows(signs, varied, [term for term, _ in nonnegative]) for _, varied in unknown
     )
@@ -158,7 +158,7 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound 
 
 
 def _split_off(term: sp.Expr, variables: frozenset[sp.Symbol]) -> tuple[sp.Expr, sp.Expr]:
-    """A product as what does not vary, and what does."""
+    """A product as its constant factor and the factor that varies."""
     parts = sp.Mul.make_args(term)
     fixed = [p for p in parts if not p.free_symbols & variables]
     return sp.Mul(*fixed), sp.Mul(*(p for p in parts if p.free_symbols & variables))
@@ -172,7 +172,7 @@ def _split_by_sign(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign]:
 
 
 def _outgrows(signs: Signs, term: sp.Expr, others: list[sp.Expr]) -> bool:
-    """Whether all other terms vanish beside one as some variable goes to an end of its range."""
+    """Whether other/term -> 0 for all other terms as some variable goes to an end of its range."""
     symbols = term.free_symbols.union(*(other.free_symbols for other in others))
     for s in sorted(symbols & signs.box.variables, key=str):
         domain = signs.box.range(s)
@@ -213,12 +213,12 @@ def _by_least(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None
 
 
 def _in_declared_terms(signs: Signs, bound: _SufficientBound) -> str:
-    """The condition with slacks written out: b < 1 for (b - a) + a < 1."""
+    """The condition in the law's quantities, slacks substituted: b < 1 for (b - a) + a < 1."""
     return _positivity_text(sp.expand_mul(bound.positive.xreplace(signs.box.meaning)), bound.strict)
 
 
 def _positivity_text(positive: sp.Expr, strict: bool) -> str:
-    """`positive > 0` with what is subtracted on the other side."""
+    """`positive > 0` as text, with the negative terms on the other side."""
     terms = sp.Add.make_args(positive)
     more = [t for t in terms if not t.could_extract_minus_sign()]
     less = [-t for t in terms if t.could_extract_minus_sign()]

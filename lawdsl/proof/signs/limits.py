@@ -1,10 +1,11 @@
-"""Limits by rules on the expression, for exponents and coefficients of known sign.
+"""(expression, symbol -> target) -> limit, by rules for exponents and coefficients of known sign.
 
-All symbols that move go to their places at once: a limit found here is that of every path within
-the box, and so also of every order of going one after another. That is true of each rule, because
-each operation is continuous at the finite values it is given, or bounded by the infinite one.
+All symbols go to their targets at once: the limit is that along every path within the box, and so
+also that of iterated limits. Each rule preserves this, because its operation is continuous at
+finite values, or is an arithmetic rule of the extended reals (Rudin, Principles of Mathematical
+Analysis, 3rd ed. 1976, section 1.23).
 
-Where one symbol alone moves, and a rule meets oo - oo or 0·oo, it is asked how fast they grow.
+For one symbol alone, the forms oo - oo and 0·oo are resolved by leading terms (`asymptotics`).
 
 A value is a finite expression, or SymPy's oo or -oo, or None where no rule applies.
 """
@@ -49,10 +50,10 @@ def limit(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
 
 
 def _by_parts(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
-    """The limit of a sum of terms, each by itself, and of what is bounded times what goes to 0.
+    """The limit of a sum, term by term, and of a bounded factor times one that goes to 0.
 
-    |b·f| <= B·|f| goes to 0 with f. A factor that does not move may be 0, if the rest of the
-    term has a finite limit.
+    |b·f| <= B·|f| -> 0 if f -> 0. A constant factor may be 0, if the other factors have a finite
+    limit.
     """
     moving = set(targets)
     if e.is_Mul:
@@ -78,7 +79,7 @@ def _is_bounded(signs: Signs, e: sp.Expr) -> bool:
 
 
 def _by_leading_term(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
-    """The limit by how fast the parts grow as one symbol moves."""
+    """The limit of the leading term in one symbol."""
     ((symbol, to),) = targets.items()
     if to == sp.oo or to.is_zero and signs.sign(symbol) == Sign.POSITIVE:
         return limit_of(signs, e, symbol, at_zero=to != sp.oo)
@@ -92,7 +93,7 @@ def _by_leading_term(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | No
 
 
 def _by_rules(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
-    """The limit of each part, put together."""
+    """The limit by those of the parts; None for a form without a rule."""
     if e in targets:
         return targets[e]
     if not e.free_symbols & set(targets):
@@ -112,7 +113,7 @@ def _by_rules(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
 
 
 def _infinite_sum(signs: Signs, e: sp.Expr, terms: list[sp.Expr | None]) -> sp.Expr | None:
-    """oo, where a term goes there, and those of which no limit is known are not negative."""
+    """oo, where a term goes to oo and the terms without a known limit are not negative; or -oo."""
     for infinite, side in ((sp.oo, Sign.NONNEGATIVE), (-sp.oo, Sign.NONPOSITIVE)):
         unknown = [t for t, to in zip(e.args, terms, strict=True) if to is None]
         if infinite in terms and -infinite not in terms and unknown:
@@ -132,7 +133,7 @@ def _sum(terms: list[sp.Expr | None]) -> sp.Expr | None:
 
 
 def _product(signs: Signs, factors: list[sp.Expr | None]) -> sp.Expr | None:
-    """A finite product, or infinity times what is surely not 0; 0·oo has no rule."""
+    """A finite product, or infinity times a factor of definite sign; 0·oo has no rule."""
     if any(factor is None for factor in factors):
         return None
     finite = sp.Mul(*(f for f in factors if f is not None and not f.is_infinite))
@@ -187,7 +188,7 @@ def _of_extreme_base(signs: Signs, e: sp.Expr, base: sp.Expr, exponent: Sign) ->
 
 
 def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Expr | None:
-    """At a finite value f is continuous; a monotone f goes to the ends of its range."""
+    """f(lim u) by continuity; a monotone f tends to the ends of its range."""
     if row.steps is not None and not signs.sign(inside).within(Sign.NONZERO):
         return _on_one_side(signs, row, e.args[0], inside)
     if not inside.is_infinite:
@@ -206,7 +207,7 @@ def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Ex
 
 
 def _on_one_side(signs: Signs, row: Function, argument: sp.Expr, inside: sp.Expr) -> sp.Expr | None:
-    """A step at what goes to infinity, or to 0 from one side: it has no value at 0 itself."""
+    """A step of an argument that goes to infinity, or to 0 from one side: it has no value at 0."""
     assert row.steps is not None
     if inside.is_infinite:
         return sp.Integer(row.steps[1 if inside == sp.oo else 0])

@@ -1,4 +1,4 @@
-"""Products of powers: how they are taken apart, merged and multiplied out."""
+"""Products of powers: (base, exponent) factors, products with merged bases, expanded sums."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lawdsl.proof.signs.sign import Sign
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_MONOMIALS = 200  # monomials of one sum
+MAX_MONOMIALS = 200  # of one expanded sum
 MAX_EXPONENT_OPERATIONS = 60  # operations of an exponent that is written as one fraction
-MAX_EXPANDED_POWER = 4  # the greatest power of a sum that is multiplied out
+MAX_EXPANDED_POWER = 4  # of a sum that is multiplied out
 
 
 def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -30,7 +30,7 @@ def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 
 
 def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
-    """A product with each base once, and powers of products taken apart."""
+    """A product with each base once, and powers of products split: x^a·(x·y)^b as x^(a + b)·y^b."""
     exponents: dict[sp.Expr, list[sp.Expr]] = {}
     for base, exponent in _split_products(signs, powers(merge_powers(e))):
         exponents.setdefault(base, []).append(exponent)
@@ -38,8 +38,8 @@ def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
 
 
 def _exponent(terms: list[sp.Expr]) -> sp.Expr:
-    """The sum of exponents; fractions with sums below the line are put together: a/(a + b) + b/(a + b)
-    is 1."""
+    """The sum of exponents; with sums in denominators it is cancelled: a/(a + b) + b/(a + b) is
+    1."""
     total = sp.expand_mul(sp.Add(*terms))
     if not total.is_Add or total.count_ops() > MAX_EXPONENT_OPERATIONS:
         return total
@@ -66,11 +66,11 @@ def _split_products(
 def expanded(
     signs: Signs, e: sp.Expr, *, keep_parameter_sums: bool = False
 ) -> tuple[sp.Expr, list[sp.Expr]] | None:
-    """A sum as (common factor, monomials), like ones merged; None where there are too many.
+    """A sum as (common factor, monomials with merged coefficients); None where there are too many.
 
     The common factor is positive. A sum raised to powers that differ by whole numbers (S^(a - 1)
-    beside S^(a - 2)) is taken out as far as it goes, so that what remains of it can be multiplied
-    out. With `whole`, sums of one sign without variables are not.
+    beside S^(a - 2)) is factored out with the least exponent, so that the other powers of it can
+    be multiplied out. With `whole`, sums of one sign without variables are not.
     """
     terms = [merged(signs, term) for term in sp.Add.make_args(e)]
     outer = sp.S.One
@@ -92,7 +92,7 @@ def expanded(
 
 
 def _sums_under_powers(terms: list[sp.Expr]) -> list[sp.Expr]:
-    """The sums that stand in the terms under a power."""
+    """The sums that occur in the terms under a power."""
     bases = {
         base: None
         for term in terms
@@ -122,10 +122,9 @@ def _multiplied_out(
 
 
 def log_slope(signs: Signs, product: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """The derivative of log(product) by a symbol, or a positive multiple of it.
+    """∂log(product)/∂x for a symbol x, or a positive multiple of it: x·∂log(product)/∂x for x >= 0.
 
-    That of base^exponent is exponent'·log(base) + exponent·base'/base. Times a symbol that may be 0
-    it has a value there.
+    The derivative of log(b^p) is p'·log(b) + p·b'/b. The multiple has a value at x = 0, too.
     """
     total = []
     for base, exponent in powers(product):

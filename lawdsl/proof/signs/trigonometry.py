@@ -11,7 +11,7 @@ from lawdsl.proof.signs.sign import Sign, multiply
 if TYPE_CHECKING:
     from lawdsl.proof.signs.calculus import Signs
 
-MAX_HALF_TURNS = 4  # half turns from 0 in which an angle is looked for, in either direction
+MAX_HALF_TURNS = 4  # half turns from 0, in either direction, among which an angle is located
 
 PERIODIC = (sp.sin, sp.cos, sp.tan)
 
