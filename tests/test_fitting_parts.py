@@ -23,8 +23,8 @@ from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.problem import Points
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate, FittedLaw
-from lawdsl.fitting.solvers.descent import Descent
 from lawdsl.fitting.solvers.multistart import _followed
+from lawdsl.fitting.solvers.solver import Solution
 from lawdsl.fitting.solvers.start_scales import CENTRE, MANY, SMALL, in_terms
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.solvers.variable_projection import solved
@@ -133,7 +133,7 @@ def test_a_search_that_ran_out_of_steps_goes_on_to_the_minimum():
     law = law_of("variable x > 0\nparameter a, b\nL = a*exp(b*x)\nminimize squared(L)")
     problem = problem_of(law, X[None], 2 * np.exp(-0.5 * X), law.objective)
     there = np.array([1.0, -0.1])
-    stopped = Descent(there, float(problem.losses(there[None])[0]), False, "out of steps")
+    stopped = Solution(there, float(problem.losses(there[None])[0]), False, "out of steps")
     found = _followed(problem, stopped)
     assert found.converged and found.loss < 1e-12 * stopped.loss
 

@@ -13,7 +13,7 @@ from planted import PLANTED, law_of
 import lawdsl
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
-from lawdsl.fitting.solvers.descent import Descent
+from lawdsl.fitting.solvers.solver import Solution
 
 X = np.linspace(0.1, 4.0, 60)
 SUM = law_of("variable x > 0\nparameter a, b > 0\nL = (a + b)*x")
@@ -72,9 +72,9 @@ def test_predictions_that_differ_are_measured():
     assert found.notes[0] == "their predictions differ by up to 0.5 on these rows"
 
 
-def _at(problem: Any, *free: float) -> Descent:
+def _at(problem: Any, *free: float) -> Solution:
     at = np.array(free)
-    return Descent(at, float(problem.losses(at[None])[0]), True, "")
+    return Solution(at, float(problem.losses(at[None])[0]), True, "")
 
 
 def test_worse_optima_and_searches_without_a_value_are_left_out():

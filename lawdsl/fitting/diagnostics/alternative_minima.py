@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.diagnostics.identifiability import DEAD, FLAT, SHARE_EXACT
 from lawdsl.fitting.problem import ROUNDING, Problem
-from lawdsl.fitting.solvers.descent import Descent
+from lawdsl.fitting.solvers.solver import Solution
 from lawdsl.fitting.transforms import to_parameters, with_slopes
 from lawdsl.law.law import Law
 
@@ -24,7 +24,7 @@ SHOWN = 3  # optima whose values are given
 
 
 def several_optima(
-    law: Law, problem: Problem, best: Descent, reached: Sequence[Descent]
+    law: Law, problem: Problem, best: Solution, reached: Sequence[Solution]
 ) -> list[Diagnostic]:
     """A warning where searches have ended at different points that are equally good.
 
@@ -38,15 +38,15 @@ def several_optima(
         reached: where each of them ended.
     """
     limit = best.loss + max(SAME * abs(best.loss), problem.exact)
-    apart = [best.free]
+    apart = [best.point]
     predictions_differ = 0.0
     involved = np.zeros(problem.parameters, dtype=bool)
     for one in {id(d): d for d in reached}.values():  # starts of one basin share their end
         if not one.loss <= limit:
             continue
-        found = [_difference(problem, free, one.free) for free in apart]
+        found = [_difference(problem, free, one.point) for free in apart]
         if all(d is not None for d in found):
-            apart.append(one.free)
+            apart.append(one.point)
             size, names = found[0] or (0.0, involved)
             predictions_differ = max(predictions_differ, size)
             involved |= names

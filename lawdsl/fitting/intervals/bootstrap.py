@@ -16,7 +16,7 @@ from lawdsl.fitting.intervals.covariance import MOST, RANK, Spread
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.descent import finely
+from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
 from lawdsl.fitting.two_step import Straightest
 
@@ -194,5 +194,7 @@ def _fitted(
         start[:, before.number] = [before.value(w) for w in weights]
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True
-    free, _, settled = finely(own, to_free(own.transforms, start), fixed, settled_at=SETTLED)
+    free, _, settled, _ = newton_batch(
+        own, to_free(own.transforms, start), fixed, settled_at=SETTLED
+    )
     return to_parameters(own.transforms, free), settled

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.newton import finely
+from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.transforms import Transform, Transforms, room, to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ class Constrained:
         start[each, numbers], fixed[each, numbers] = free[each, numbers], True
         for i, u in way.on.items():
             start[:, i], fixed[:, i] = u, True
-        reached, losses, _ = finely(way.problem, start, fixed, settled_at=SETTLED)
+        reached, losses, _, _ = newton_batch(way.problem, start, fixed, settled_at=SETTLED)
         return to_parameters(way.problem.transforms, reached), losses
 
 

@@ -12,7 +12,7 @@ from lawdsl.fitting.intervals.constrained_profile import SETTLED, Constrained, o
 from lawdsl.fitting.intervals.delta import delta, endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.descent import finely
+from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -226,7 +226,7 @@ class _Ends:
             return self.bounds.least(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[np.arange(len(fixed)), numbers] = True
-        reached, losses, _ = finely(self.problem, start, fixed, settled_at=SETTLED)
+        reached, losses, _, _ = newton_batch(self.problem, start, fixed, settled_at=SETTLED)
         return reached, losses
 
     def _next(self, going: NDArray[np.int64]) -> None:

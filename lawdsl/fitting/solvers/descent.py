@@ -1,28 +1,22 @@
 """From many starts at once to the minima they lead to.
 
-Two stages, each on all starts as one array: `rough` takes them near the minima, `fine` to the last
-digit. Starts that have come to the same predictions go on as one.
+Two solvers, each on all starts as one array: one takes them near the minima, one to the last digit. Starts that have come to the same predictions go on as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
-from lawdsl.fitting.losses import least_squares_loss
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.irls import NEAR, longest, roughly, widened
-from lawdsl.fitting.solvers.newton import finely
+from lawdsl.fitting.solvers.irls import NEAR, irls, longest, widened
+from lawdsl.fitting.solvers.newton import newton
+from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOptions
 
 Array = NDArray[np.float64]
 
-__all__ = ["POLISHED", "Descent", "descend", "finely", "from_one", "polish"]
-
-EVALUATIONS, EXACTLY = 6000, 1e-15  # of one start; relative tolerance
 FAR_OUT = -18.0  # a free number of a parameter that lies on its bound
 PLACED = 0.5  # relative: free numbers further apart are of two basins
 ALIKE = 0.1  # of the usual residual: predictions nearer than that are of one basin
@@ -30,40 +24,33 @@ TOGETHER = 48  # starts in one array
 POLISHED = 1e-9  # relative: of an objective summed from rounded residuals
 
 
-@dataclass(frozen=True)
-class Descent:
-    """Where one start led.
-
-    Attributes:
-        free: the free numbers reached, shape (parameters,).
-        loss: the objective there.
-        converged: whether a minimum was reached.
-        reason: why the search stopped.
-    """
-
-    free: Array
-    loss: float
-    converged: bool
-    reason: str
+SOLVERS: tuple[Solver, Solver] = (irls, newton)
+"""From anywhere to near the minima, and from there to the last digit."""
 
 
 def descend(
     problem: Problem,
     free: Array,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Descent]:
+    solvers: tuple[Solver, Solver] = SOLVERS,
+) -> list[Solution]:
     """Follow starts downhill.
 
     Args:
         problem: the fit.
         free: free numbers, shape (starts, parameters).
         progress: called with how many starts are done, and of how many.
+        solvers: from anywhere to near the minima, and from there to them.
 
     Returns:
         Where each start led, in their order. Starts that come to the same predictions are in one
         basin, and go on as one.
     """
-    ways = [widened(problem, free), problem.objective]
+    coarse, fine = solvers
+    ways = [
+        SolverOptions(objective, gradient=False)
+        for objective in (widened(problem, free), problem.objective)
+    ]
     rough, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), TOGETHER):
         last = min(first + TOGETHER, len(free))
@@ -71,28 +58,21 @@ def descend(
             some = np.arange(first + number, last, 2)
             if not len(some):
                 continue
-            rough[some], losses[some] = roughly(problem, free[some], way)
+            for row, solution in zip(some, coarse(problem, free[some], way), strict=True):
+                rough[row], losses[row] = solution.point, solution.loss
         if progress is not None:
             progress(last, len(free))
     reached = np.isfinite(losses)
     losses[reached] = problem.losses(rough[reached])
-    found = [Descent(u, np.inf, False, GIVEN_UP) for u in rough]
+    found = [Solution(u, np.inf, False, GIVEN_UP) for u in rough]
     basins = _basins(problem, rough, losses)
     if basins:
-        ends = _ends(problem, rough[[basin[0] for basin in basins]])
+        near_minima = _lifted(problem, rough[[basin[0] for basin in basins]])
+        ends = fine(problem, near_minima, SolverOptions(gradient=False))
         for basin, end in zip(basins, ends, strict=True):
             for k in basin:
                 found[k] = end
     return found
-
-
-def _ends(problem: Problem, free: Array) -> list[Descent]:
-    there, _, settled = finely(problem, _lifted(problem, free))
-    reached = zip(there, problem.losses(there), settled, strict=True)
-    return [
-        Descent(u, float(at), bool(done and np.isfinite(at)), ENDS[bool(done)])
-        for u, at, done in reached
-    ]
 
 
 def _lifted(problem: Problem, free: Array) -> Array:
@@ -106,50 +86,6 @@ def _lifted(problem: Problem, free: Array) -> Array:
         pull, stiff = near.gradient / room, np.einsum("sii->si", near.hessian) / room**2
         there = room - pull / stiff
         return np.where(out & (stiff > 0) & (there > 2 * room), np.log(there), free)
-
-
-GIVEN_UP = "another start had found better"
-ENDS = {True: "no step leads lower", False: "the limit of steps was reached"}
-
-
-def from_one(problem: Problem, free: Array, evaluations: int = EVALUATIONS) -> Descent:
-    """Follow one start, of shape (parameters,), downhill, and no further than it leads.
-
-    Trust-region reflective least squares with the exact Jacobian and tolerances at rounding level:
-    of the solvers measured on the NIST sets the only one that never claims a wrong minimum.
-    """
-    row = problem.objective.row
-
-    def residuals(u: Array) -> Array:
-        return np.nan_to_num(problem.residuals(u[None])[0], nan=1e30, posinf=1e30, neginf=-1e30)
-
-    def slopes(u: Array) -> Array:
-        found = problem.residuals_and_slopes(u[None])[1][0]
-        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
-
-    weights = np.sqrt(problem.weights if problem.weights is not None else np.ones(problem.rows))
-    try:
-        with np.errstate(all="ignore"):
-            found = least_squares(
-                lambda u: weights * residuals(u),
-                free,
-                lambda u: weights[:, None] * slopes(u),
-                method="trf",
-                x_scale="jac",
-                loss=least_squares_loss(problem.objective),
-                # the parameter of a loss that SciPy knows is its scale
-                f_scale=problem.objective.delta if row.least_squares and row.parameters else 1.0,
-                ftol=EXACTLY,
-                xtol=EXACTLY,
-                gtol=EXACTLY,
-                max_nfev=evaluations,
-            )
-    except (ValueError, np.linalg.LinAlgError):
-        return Descent(free, np.inf, False, "the law has no value there")
-    reached, _, settled = finely(problem, found.x[None])
-    loss = problem.losses(reached)
-    done = bool(settled[0] or found.status > 0)
-    return Descent(reached[0], float(loss[0]), done, ENDS[done])
 
 
 def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:

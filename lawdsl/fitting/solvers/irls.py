@@ -12,6 +12,15 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.losses import bend_of
 from lawdsl.fitting.problem import Near, Points, Problem
+from lawdsl.fitting.solvers.solver import (
+    DEFAULTS,
+    GIVEN_UP,
+    MINIMUM,
+    OUT_OF_STEPS,
+    Solution,
+    SolverOptions,
+    gradient_norms,
+)
 from lawdsl.fitting.solvers.variable_projection import solve_each, solved
 from lawdsl.fitting.transforms import Turn, beyond, diagonal, to_free, to_parameters, turned
 from lawdsl.language.resolver import Objective
@@ -44,26 +53,47 @@ def widened(problem: Problem, free: Array) -> Objective:
     return problem.objective.with_parameters(*wide)
 
 
-def roughly(problem: Problem, free: Array, objective: Objective) -> tuple[Array, Array]:
-    """Free numbers near the minima, and the losses there; inf where given up.
+def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> list[Solution]:
+    """Near the minima, as far as damped steps by reweighted squares lead; see `Solver`.
 
-    Args:
-        problem: the fit.
-        free: starts, shape (starts, parameters).
-        objective: in place of the problem's own.
+    It ends where a step lowers the loss by less than a share of 0.003, or by the tolerance of the
+    options, and gives up starts that cannot reach the best one.
+
+    Raises:
+        ValueError: free numbers are to be fixed, which this solver cannot.
     """
-    search = _Rough(problem, free, objective)
-    for number in range(STEPS):
-        if not search.step(number):
-            break
-    return search.free, search.losses
+    if options.fixed is not None:
+        raise ValueError("reweighted least squares move all free numbers")
+    enough = ROUGH if options.tolerance is None else options.tolerance
+    with np.errstate(all="ignore"):
+        search = _Rough(problem, starts, options.objective or problem.objective, enough)
+        for number in range(STEPS if options.evaluations is None else options.evaluations - 1):
+            if not search.step(number):
+                break
+    running = np.zeros(len(starts), dtype=bool)
+    running[search.going] = True
+    norms = gradient_norms(problem, search.free, options)
+    return [
+        Solution(
+            search.free[k],
+            float(loss),
+            bool(np.isfinite(loss) and not running[k]),
+            OUT_OF_STEPS if running[k] else MINIMUM if np.isfinite(loss) else GIVEN_UP,
+            float(norms[k]),
+            int(search.evaluations[k]),
+        )
+        for k, loss in enumerate(search.losses)
+    ]
 
 
 class _Rough:
     """The state of the first stage: one row a start; some things only of those still going."""
 
-    def __init__(self, problem: Problem, free: Array, objective: Objective) -> None:
-        self.problem, self.objective = problem, objective
+    def __init__(
+        self, problem: Problem, free: Array, objective: Objective, enough: float = ROUGH
+    ) -> None:
+        self.problem, self.objective, self.enough = problem, objective, enough
+        self.evaluations = np.ones(len(free), dtype=np.int64)
         self.moving = moving(problem)
         self.longest = longest(problem)
         self.free = free.copy()
@@ -89,6 +119,7 @@ class _Rough:
         if not len(going):
             return False
         trial = self.free[going] + self._step(self.damping[going])
+        self.evaluations[going] += 1
         moved, theta, held, near, points, turn = self._solved(trial, self.weights)
         fall = self.losses[going] - near.loss
         better = fall > 0
@@ -128,7 +159,7 @@ class _Rough:
         """Leave out starts that have settled, are stuck, or have no hope of reaching the best."""
         going = self.going
         loss, fall, damping = self.losses[going], self.fall[going], self.damping[going]
-        settled = better & (fall <= ROUGH * loss) & (damping < CRAWLING)
+        settled = better & (fall <= self.enough * loss) & (damping < CRAWLING)
         settled |= ~better & (damping > 1e6)
         settled |= loss <= self.problem.exact
         hopeless = np.zeros_like(settled)

@@ -15,8 +15,11 @@ from lawdsl.fitting.diagnostics.alternative_minima import predicts_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
-from lawdsl.fitting.solvers.descent import POLISHED, Descent, descend, finely, from_one, polish
+from lawdsl.fitting.solvers.descent import POLISHED, SOLVERS, descend, polish
+from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.solvers.trust_region import trust_region
 from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
 from lawdsl.law.law import Law
 
@@ -29,6 +32,7 @@ FURTHER = 600  # evaluations of the best start, where it has not settled
 FLAT = 1e-12  # of the measurements: what moves them less has no effect
 LOGARITHMIC = 6  # starts for the logarithm of the law
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
+ALONE = SolverOptions(gradient=False)
 POLISH, POLISH_LONG = 12, 2  # steps at most
 LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
 
@@ -57,7 +61,7 @@ class Optimum:
     converged: bool
     reason: str
     searched: Problem
-    reached: tuple[Descent, ...]
+    reached: tuple[Solution, ...]
     outside: int = 0
 
 
@@ -68,6 +72,7 @@ def optimum(
     starts: Starts = AUTO,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    solvers: tuple[Solver, Solver] = SOLVERS,
 ) -> Optimum:
     """The best parameters.
 
@@ -78,6 +83,8 @@ def optimum(
             as an array one that the engine has come to, which is put inside the domain.
         seed: of the draws; the same seed gives the same optimum.
         progress: called with how many starts are done, and of how many.
+        solvers: from anywhere to near the minima, and from there to them. One start that is given
+            goes down a trust region.
 
     Raises:
         LawdslError: the law has no value on the data at any start.
@@ -85,10 +92,10 @@ def optimum(
     free = relaxed(problem.transforms)
     if free is not None:
         looser = replace(problem, transforms=free)
-        found = _optimum(law, looser, starts, seed, progress)
+        found = _optimum(law, looser, starts, seed, progress, solvers)
         if keeps(problem.transforms, found.theta):
             return replace(found, free=to_free(problem.transforms, found.theta[None])[0])
-    return _optimum(law, problem, starts, seed, progress)
+    return _optimum(law, problem, starts, seed, progress, solvers)
 
 
 def _optimum(
@@ -97,18 +104,19 @@ def _optimum(
     starts: Starts,
     seed: int,
     progress: Callable[[int, int], None] | None,
+    solvers: tuple[Solver, Solver],
 ) -> Optimum:
     sample = problem.sample(LONG, seed)
     outside = 0
     if isinstance(starts, np.ndarray):
-        reached = [from_one(sample, to_free(sample.transforms, starts[None])[0])]
+        reached = trust_region(sample, to_free(sample.transforms, starts[None]), ALONE)
     elif isinstance(starts, Mapping):
-        reached = [from_one(sample, given_start(law, sample, starts)[0])]
+        reached = trust_region(sample, given_start(law, sample, starts)[:1], ALONE)
     elif isinstance(starts, str) and starts == "declared":
         free, outside = declared_starts(law, sample)
-        reached = descend(sample, free, progress)
+        reached = descend(sample, free, progress, solvers)
     else:
-        reached = _by_chosen(law, sample, _rounds(starts), seed, progress, starts == AUTO)
+        reached = _by_chosen(law, sample, _rounds(starts), seed, progress, starts == AUTO, solvers)
     losses = np.array([d.loss for d in reached])
     best = reached[int(np.argmin(losses))]
     if not np.isfinite(best.loss):
@@ -119,40 +127,40 @@ def _optimum(
     if not best.converged:
         best = _followed(sample, best)
     if sample is not problem:
-        there, _, settled = finely(problem, best.free[None])
+        there, _, settled, _ = newton_batch(problem, best.point[None])
         loss = problem.losses(there)
-        best = replace(best, free=there[0], loss=float(loss[0]), converged=bool(settled[0]))
+        best = replace(best, point=there[0], loss=float(loss[0]), converged=bool(settled[0]))
     best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
-    theta = to_parameters(problem.transforms, best.free[None])[0]
+    theta = to_parameters(problem.transforms, best.point[None])[0]
     end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
-    return Optimum(theta, best.free, float(problem.losses_at(theta[None])[0]), *end)
+    return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *end)
 
 
-def _followed(problem: Problem, best: Descent) -> Descent:
+def _followed(problem: Problem, best: Solution) -> Solution:
     """From where Newton's method ran out of steps: a trust region goes on along a curved valley."""
-    further = from_one(problem, best.free, FURTHER)
+    (further,) = trust_region(problem, best.point[None], replace(ALONE, evaluations=FURTHER))
     return further if further.loss <= best.loss else best
 
 
-def _polished(problem: Problem, best: Descent, steps: int) -> Descent:
+def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
     """To the last digits, parameters that run off to a bound being put where rounding ends."""
-    polished = polish(problem, diagnose.on_bounds(problem, best.free, best.loss), steps)
+    polished = polish(problem, diagnose.on_bounds(problem, best.point, best.loss), steps)
     loss = float(problem.losses(polished[None])[0])
     if loss <= best.loss * (1 + POLISHED):
-        return replace(best, free=polished, loss=loss)
+        return replace(best, point=polished, loss=loss)
     return best
 
 
-def _agreed(problem: Problem, reached: Sequence[Descent]) -> int:
+def _agreed(problem: Problem, reached: Sequence[Solution]) -> int:
     """How many starts led to the best minimum: to its objective and to its predictions. Where the law
     is flat in all its parameters a start shows nothing but itself."""
     best = min(reached, key=lambda d: d.loss)
     limit = best.loss + max(SAME * abs(best.loss), problem.exact)
     equal = [d for d in reached if d.loss <= limit]
-    if not np.isfinite(best.loss) or _is_flat(problem, best.free):
+    if not np.isfinite(best.loss) or _is_flat(problem, best.point):
         return min(len(equal), 1)
     ends = {id(d): d for d in equal}  # starts of one basin share their end
-    alike = predicts_alike(problem, best.free, np.stack([d.free for d in ends.values()]))
+    alike = predicts_alike(problem, best.point, np.stack([d.point for d in ends.values()]))
     same = {number for number, one in zip(ends, alike, strict=True) if one}
     return sum(id(d) in same for d in equal)
 
@@ -186,17 +194,18 @@ def _by_chosen(
     seed: int,
     progress: Callable[[int, int], None] | None,
     more: bool,
-) -> list[Descent]:
+    solvers: tuple[Solver, Solver],
+) -> list[Solution]:
     """Descents of starts that the engine chooses, until several of them agree; with more that the
     logarithm of the law gives, where they cost nearly nothing."""
     form = with_solved_factors(law, problem) or problem
-    reached: list[Descent] = []
+    reached: list[Solution] = []
     for number, count in enumerate(rounds):
         free = chosen_starts(law, form, count, seed + number)
         if len(free):
-            reached += descend(form, free, progress)
+            reached += descend(form, free, progress, solvers)
         if number == 0 and more:
-            reached += _by_logarithms(law, problem, seed)
+            reached += _by_logarithms(law, problem, seed, solvers)
         if reached and _agreed(problem, reached) >= ENOUGH:
             break
     if not reached:
@@ -206,15 +215,25 @@ def _by_chosen(
     return reached
 
 
-def _by_logarithms(law: Law, problem: Problem, seed: int) -> list[Descent]:
+def _by_logarithms(
+    law: Law, problem: Problem, seed: int, solvers: tuple[Solver, Solver]
+) -> list[Solution]:
     """Descents from where the logarithm of the law fits that of the data best: it is linear in more
     parameters, and what is alike in logarithms is nearly so in the law."""
     logs = of_logarithms(law, problem)
     if logs is None:
         return []
     free = chosen_starts(law, logs, LOGARITHMIC, seed)
-    best = min(descend(logs, free), key=lambda d: d.loss, default=None) if len(free) else None
+    best = (
+        min(descend(logs, free, None, solvers), key=lambda d: d.loss, default=None)
+        if len(free)
+        else None
+    )
     if best is None or not np.isfinite(best.loss):
         return []
-    start = polish(logs, best.free)
-    return descend(problem, start[None]) if np.isfinite(problem.losses(start[None])[0]) else []
+    start = polish(logs, best.point)
+    return (
+        descend(problem, start[None], None, solvers)
+        if np.isfinite(problem.losses(start[None])[0])
+        else []
+    )

@@ -14,6 +14,15 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Near, Points, Problem, Quadratic
 from lawdsl.fitting.solvers.irls import ROUGH, longest, moving
+from lawdsl.fitting.solvers.solver import (
+    DEFAULTS,
+    MINIMUM,
+    OUT_OF_STEPS,
+    Solution,
+    SolverOptions,
+    gradient_norms,
+    of_objective,
+)
 from lawdsl.fitting.solvers.variable_projection import refined
 from lawdsl.fitting.transforms import beyond, diagonal, to_free, to_parameters, turned
 from lawdsl.language.resolver import Objective
@@ -32,49 +41,80 @@ NEARBY = 1e-5  # a step so short needs no second look where next to no fall is f
 NOISE = 1e-14  # relative: of an objective summed from rounded residuals
 
 
-def finely(
+def newton(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> list[Solution]:
+    """To the minima, from near them; see `Solver`. The tolerance is relative to the loss."""
+    problem = of_objective(problem, options)
+    tolerance = SETTLED if options.tolerance is None else options.tolerance
+    limit = STEPS if options.evaluations is None else options.evaluations - 1
+    points, _, settled, steps = newton_batch(problem, starts, options.fixed, tolerance, limit)
+    return [
+        Solution(
+            point, float(loss), bool(done and np.isfinite(loss)), ENDS[bool(done)], norm, count
+        )
+        for point, loss, done, norm, count in zip(
+            points,
+            problem.losses(points),
+            settled,
+            gradient_norms(problem, points, options).tolist(),
+            steps.tolist(),
+            strict=True,
+        )
+    ]
+
+
+ENDS = {True: MINIMUM, False: OUT_OF_STEPS}
+
+
+def newton_batch(
     problem: Problem,
     free: Array,
     fixed: Mask | None = None,
     settled_at: float = SETTLED,
-) -> tuple[Array, Array, Mask]:
-    """To the minima.
+    limit: int = STEPS,
+) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
+    """`newton` as arrays.
 
     Args:
         problem: the fit.
         free: starts near minima, shape (starts, parameters).
         fixed: the free numbers that stay as they are, of the same shape.
         settled_at: the relative fall of the loss that no longer matters.
+        limit: of steps; below the usual one the search ends there, and the loss is not widened.
 
     Returns:
-        Free numbers, losses, and whether each start ended in a minimum.
+        Free numbers, losses, whether each start ended in a minimum, and how many evaluations it
+        took.
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
     with np.errstate(all="ignore"):
-        free, losses, settled = _by_newton(problem, free, problem.objective, fixed, settled_at)
-        for _ in range(AGAIN if problem.objective.row.parameters else 1):
+        free, losses, settled, steps = _by_newton(
+            problem, free, problem.objective, fixed, settled_at, limit
+        )
+        rounds = AGAIN if problem.objective.row.parameters else 1
+        for _ in range(rounds if limit >= STEPS else 0):
             left = np.flatnonzero(~settled & np.isfinite(losses))
             if not len(left):
                 break
             wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
-            there, loss, done = _by_newton(
-                problem.of_starts(left), free[left], wide, fixed[left], settled_at
+            there, loss, done, more = _by_newton(
+                problem.of_starts(left), free[left], wide, fixed[left], settled_at, limit
             )
+            steps[left] += more
             better = loss <= losses[left]
             free[left[better]], losses[left[better]] = there[better], loss[better]
             settled[left] = done & better
-    return free, losses, settled
+    return free, losses, settled, steps
 
 
 def _by_newton(
-    problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float
-) -> tuple[Array, Array, Mask]:
+    problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float, limit: int
+) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
     search = _Fine(problem, free, now, fixed, settled_at)
-    for _ in range(STEPS):
+    for _ in range(limit):
         if not search.step():
             break
-    return search.free, search.losses, search.settled
+    return search.free, search.losses, search.settled, search.evaluations
 
 
 class _Fine:
@@ -88,6 +128,7 @@ class _Fine:
         self.fixed = fixed if fixed.any() else None
         self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
         self.going = np.arange(len(free))
+        self.evaluations = np.ones(len(free), dtype=np.int64)
         there = _There(problem, free, self.fixed)
         there.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
         self.free, self.losses = there.free, there.near.loss
@@ -109,6 +150,7 @@ class _Fine:
         if not len(going):
             return False
         there = _There(self.problem, self.free[going] + step, self.fixed)
+        self.evaluations[going] += 1
         there.follow(self.now, ENOUGH * foreseen, before=self.near)
         better = there.near.loss <= self.quadratic.loss * (1 + NOISE)
         kept = going[better]

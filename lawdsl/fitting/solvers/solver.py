@@ -1,0 +1,91 @@
+"""What solvers of a fitting problem take and give, one shape for all: (Problem, starts, options) -> Solutions.
+
+Starts go through a solver as one array; none has an effect on where another leads, but where the
+options say that hopeless ones are given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.problem import Problem
+from lawdsl.language.symbols import Objective
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MINIMUM = "no step leads lower"
+OUT_OF_STEPS = "the limit of steps was reached"
+GIVEN_UP = "another start had found better"
+NO_VALUE = "the law has no value there"
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """How a solver is to search; None leaves it to the solver.
+
+    Attributes:
+        objective: in place of the problem's own.
+        fixed: free numbers that stay as they are, shape (starts, parameters).
+        tolerance: a relative fall of the objective that no longer matters.
+        evaluations: of the model, for each start, at most.
+        gradient: whether the length of the gradient is computed, which takes an evaluation.
+    """
+
+    objective: Objective | None = None
+    fixed: Mask | None = None
+    tolerance: float | None = None
+    evaluations: int | None = None
+    gradient: bool = True
+
+
+DEFAULTS = SolverOptions()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a start has led.
+
+    Attributes:
+        point: the free numbers reached, shape (parameters,).
+        loss: the objective there; inf where the law has no value, or the start was given up.
+        converged: whether a minimum was reached.
+        reason: why the search stopped.
+        gradient_norm: the length of the gradient by the free numbers; nan where nobody asked.
+        evaluations: how often the model was evaluated for this start, with derivatives.
+    """
+
+    point: Array
+    loss: float
+    converged: bool
+    reason: str
+    gradient_norm: float = np.nan
+    evaluations: int = 0
+
+
+Solver = Callable[[Problem, Array, SolverOptions], Sequence[Solution]]
+"""Starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
+
+
+def of_objective(problem: Problem, options: SolverOptions) -> Problem:
+    """The problem with the objective of the options, if they have one."""
+    objective = options.objective
+    return problem if objective is None else replace(problem, objective=objective)
+
+
+def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> Array:
+    """The length of the gradient at each point, shape (starts,); nan where nobody asked.
+
+    Free numbers that are fixed count 0.
+    """
+    if not options.gradient:
+        return np.full(len(points), np.nan)
+    with np.errstate(all="ignore"):
+        gradient = problem.quadratic(points, exact=False, objective=options.objective).gradient
+        if options.fixed is not None:
+            gradient = np.where(options.fixed, 0.0, gradient)
+        return np.linalg.norm(gradient, axis=1)
