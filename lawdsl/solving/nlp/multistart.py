@@ -176,6 +176,25 @@ def best_feasible(
     return _multistart(problem, starts or DEFAULT_STARTS, seed, SHORT_SEARCH_LENGTH, extra_starts)
 
 
+@np.errstate(all="ignore")
+def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
+    """The local optimum to which one search from a point leads; None where it is not feasible.
+
+    Args:
+        problem: in the units of its expressions.
+        x: the point, shape (n,).
+    """
+    end = search(problem, x, SHORT_SEARCH_LENGTH)
+    if end is None:
+        return None
+    optimum = local_optimum(problem, end)
+    if optimum.point.violation > FEASIBILITY_RTOL:
+        return None
+    return replace(
+        _as_solution(optimum.problem, optimum.point), start_lengths=optimum.end.start_lengths
+    )
+
+
 def is_proved_optimal(solution: NlpSolution) -> bool:
     """Whether the value is the least one, to rounding."""
     rounding = VALUE_RTOL * abs(solution.value)

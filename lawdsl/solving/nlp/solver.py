@@ -20,6 +20,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
 from lawdsl.solving.inputs import computed_at, evaluated
+from lawdsl.solving.nlp.epigraph import SmoothForm, polished, smooth_form
 from lawdsl.solving.nlp.log_scaling import (
     Ratio,
     ScaledQuestion,
@@ -55,7 +56,7 @@ from lawdsl.solving.result import (
     Sensitivity,
 )
 from lawdsl.solving.uncertainty import FitUncertainty, interval
-from lawdsl.solving.warnings import answer_warnings
+from lawdsl.solving.warnings import MissingInterval, answer_warnings
 
 Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
@@ -63,7 +64,11 @@ Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
 ALL_CONSTRAINTS_KEPT = "every constraint is kept"
 CLOSED_VIOLATION_GAP = 1e-3  # a relative gap of the least violation that is left out
-KINK_RTOL = 1e-6  # relative: branches of a goal that differ by no more meet at an answer
+NO_DERIVATIVES = (
+    "branches of max, min or abs meet at the answer, which has no derivatives by the givens: "
+    "no sensitivities and no intervals"
+)
+USEFUL_GAP = 1e-3  # of the value: a gap that is not closed, and larger, says little of it
 MAX_LISTED = 4  # other choices, and unknowns of each, that are written out
 # An unknown without an end that is as far out is no optimum but on its way to infinity.
 UNBOUNDED_VALUE = 1e35
@@ -116,13 +121,18 @@ class NlpSolver:
                 status="unbounded",
                 proof=self._unbounded_lines(solution.unbounded_path, scales, fixed),
             )
+        smooth = smooth_form(problem, solution)
+        if smooth is not None and smooth.solution is not None:
+            solution = polished(solution, smooth.solution)
         variable_values = {**fixed, **dict(zip(problem.unknowns, solution.x.tolist(), strict=True))}
         far = self._divergence_lines(solution, scales, variable_values)
         if far:
             return replace(base, status="undecided", proof=far)
         sought = self._scaled_question(scales)
         answer = self._describe_solution(
-            base, _SearchResult(problem, solution, sought, scales, fixed, variable_values), values
+            base,
+            _SearchResult(problem, solution, sought, scales, fixed, variable_values, smooth),
+            values,
         )
         return self._check_strict_inequalities(
             answer, full_problem, scales, variable_values, values, seed
@@ -207,21 +217,23 @@ class NlpSolver:
             **{s.unknown: s.value(search.variable_values[s.variable]) for s in search.scales},
         }
         goal = evaluated(self.goal, all_values)
-        slopes = self._slopes(search, [s for s in symbols if s in problem.values], goal)
+        differentiable = search.differentiable
+        parameters = [s for s in symbols if s in problem.values]
+        slopes = self._slopes(differentiable, parameters, goal) if differentiable else {}
         endless = [s for s in search.scales if s.is_endless(search.variable_values[s.variable])]
         weak = not solution.convex and solution.equal < MIN_AGREEING_STARTS
         answer = replace(
             base,
             status="unbounded" if endless else "undecided" if weak else "answered",
             unknowns=self._solved_unknowns(search, slopes, base.level),
-            goal=self._solved_goal(search, goal, base.level, smooth=not self._on_kink(all_values)),
+            goal=self._solved_goal(search, goal, base.level, smooth=search.smooth is None),
             where=_location_text(self.conditions, search),
             method="convex optimisation"
             if solution.convex
             else f"best of {solution.starts} starts",
             proof=_proof_lines(solution, search.per_goal(goal)),
             certain=is_proved_optimal(solution),
-            kept=self._solved_constraints(search, all_values, goal),
+            kept=self._solved_constraints(differentiable or search, all_values, goal),
             sensitivities=() if search.fixed else self._sensitivities(slopes, values),
         )
         if endless:
@@ -232,10 +244,11 @@ class NlpSolver:
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
-        errors_known = self.noise.is_known(self._parameter_slopes(slopes)) and not self._on_kink(
-            all_values
-        )
-        diagnostics = answer_warnings(self.posed, all_values, errors_known)
+        errors_known = search.smooth is None and self.noise.is_known(self._parameter_slopes(slopes))
+        missing = MissingInterval.ERRORS if search.smooth is None else MissingInterval.GOAL
+        diagnostics = answer_warnings(self.posed, all_values, errors_known, lacking=missing)
+        if differentiable is None:
+            answer = replace(answer, proof=(*answer.proof, NO_DERIVATIVES))
         others = [search.choice(x) for x in solution.others]
         flat = [] if solution.flat is None else [search.choice(solution.flat)]
         if not (others or flat):
@@ -365,16 +378,6 @@ class NlpSolver:
             chosen.append(Chosen(u.name, x, u.unit, u.doc, ends, None, location))
         return tuple(chosen)
 
-    def _on_kink(self, all_values: Values) -> bool:
-        """Whether branches of a maximum, a minimum or a modulus of the goal meet at the answer:
-        it has no derivative there, and the error of one branch is not that of the goal."""
-        for kink in self.goal.atoms(sp.Max, sp.Min, sp.Abs):
-            parts = kink.args if len(kink.args) > 1 else (kink.args[0], -kink.args[0])
-            values = sorted(computed_at(parts, all_values), reverse=not isinstance(kink, sp.Min))
-            if abs(values[0] - values[1]) <= KINK_RTOL * (abs(values[0]) + abs(values[1])):
-                return True
-        return False
-
     def _solved_goal(
         self, search: _SearchResult, goal: float, level: float, *, smooth: bool
     ) -> Goal:
@@ -476,6 +479,7 @@ class _SearchResult:
         scales: how each unknown is searched.
         fixed: what the constraints settle.
         variable_values: each search variable -> its value.
+        smooth: the problem near the solution without kinks; None where no branches meet.
     """
 
     problem: NlpProblem
@@ -484,6 +488,17 @@ class _SearchResult:
     scales: Sequence[UnknownScale]
     fixed: Mapping[sp.Symbol, float]
     variable_values: Mapping[sp.Symbol, float]
+    smooth: SmoothForm | None = None
+
+    @property
+    def differentiable(self) -> _SearchResult | None:
+        """The same answer as the solution of a problem without kinks; None where that has no
+        derivatives."""
+        if self.smooth is None:
+            return self
+        if self.smooth.solution is None:
+            return None
+        return replace(self, problem=self.smooth.problem, solution=self.smooth.solution)
 
     def choice(self, x: Array) -> dict[str, float]:
         """The unknowns of the question at another point of the problem."""
@@ -543,7 +558,9 @@ def _location_text(conditions: Sequence[AlgebraicConstraint], result: _SearchRes
 
 def _proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
     feasibility = f"{ALL_CONSTRAINTS_KEPT}, to {max(solution.violation, 1e-16):.0e} of its terms"
-    if solution.gap is not None:
+    if solution.gap is not None and (
+        is_proved_optimal(solution) or solution.gap <= USEFUL_GAP * abs(solution.value)
+    ):
         return (
             feasibility,
             f"convex: no other choice is better by more than {solution.gap * per:.1e}",

@@ -1,0 +1,175 @@
+"""A problem near a point where branches of max, min or abs meet, in a smooth form.
+
+In the epigraph form (Boyd and Vandenberghe 2004, Convex Optimization, section 4.1.3) a maximum that
+is to be small becomes a variable z with z >= each branch. Only the branches that meet at the point
+are kept, so that the smooth problem has the same solution there, and its multipliers and
+sensitivities are those of the original: the branches that meet stay equal as numbers change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.solving.inputs import computed_at
+from lawdsl.solving.nlp.kkt import active_set, kkt_point
+from lawdsl.solving.nlp.multistart import refined
+from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem, NlpSolution
+
+Array = NDArray[np.float64]
+
+KINKS = (sp.Max, sp.Min, sp.Abs)
+BRANCH = "branch"  # with which the names of the new constraints begin
+TIE = 1e-6  # of what the difference of two branches varies by: branches so near meet
+WEIGHT_RTOL = 1e-6  # of the weights of all branches: a smaller one is 0 to rounding
+VALUE_RTOL = 1e-6  # of the unit of the objective, and of the value: a search at a kink is no better
+MAX_RESIDUAL = 1e-7  # of a converged search
+RANK_RTOL = 1e-10  # singular values below it are 0
+
+
+@dataclass(frozen=True)
+class SmoothForm:
+    """The problem near a solution, without kinks.
+
+    Attributes:
+        problem: the unknowns of the original, then one for each maximum, minimum or modulus of
+            which branches meet; the constraints of the original, then the branches.
+        solution: of it; None where it has no derivatives: branches without weight, more active
+            constraints than unknowns, or a kink that is not in epigraph form.
+    """
+
+    problem: NlpProblem
+    solution: NlpSolution | None
+
+
+def smooth_form(problem: NlpProblem, solution: NlpSolution) -> SmoothForm | None:
+    """The smooth problem that has the same solution; None where no branches meet.
+
+    Args:
+        problem: in the units of its expressions.
+        solution: feasible.
+    """
+    point_values = dict(zip(problem.unknowns, solution.x.tolist(), strict=True))
+    builder = _Builder(problem, {**problem.values, **point_values})
+    while builder.remove_innermost():
+        pass
+    if not builder.groups:
+        return None
+    smooth = builder.problem
+    start = np.array([builder.point[symbol] for symbol in smooth.unknowns])
+    refined_solution = refined(smooth, start)
+    if refined_solution is None or not _is_as_good(problem, solution, refined_solution):
+        return SmoothForm(smooth, None)
+    if not _has_derivatives(smooth, refined_solution, builder.groups):
+        return SmoothForm(smooth, None)
+    return SmoothForm(smooth, refined_solution)
+
+
+class _Builder:
+    """The smooth problem, made by replacing kinks from the inside out.
+
+    Attributes:
+        problem: as far as it is smooth.
+        point: symbol -> value at the solution.
+        groups: for each new variable the numbers of the constraints that are its branches.
+    """
+
+    def __init__(self, problem: NlpProblem, point: Mapping[sp.Symbol, float]) -> None:
+        self.problem, self.point = problem, dict(point)
+        self.groups: list[list[int]] = []
+
+    def remove_innermost(self) -> bool:
+        """Replace the kinks that hold no others; False if there is none."""
+        kinks = {k for e in self.problem.expressions for k in e.atoms(*KINKS)}
+        innermost = [k for k in kinks if not any(inner.has(*KINKS) for inner in k.args)]
+        for kink in sorted(innermost, key=sp.default_sort_key):
+            self._replace(kink)
+        return bool(innermost)
+
+    def _replace(self, kink: sp.Expr) -> None:
+        branches = (kink.args[0], -kink.args[0]) if isinstance(kink, sp.Abs) else kink.args
+        sign = -1 if isinstance(kink, sp.Min) else 1
+        values = sign * np.array(computed_at(branches, self.point))
+        lead = int(np.argmax(values))
+        tied = [k for k in range(len(branches)) if self._meet(branches[lead], branches[k])]
+        substitute = branches[lead]
+        if len(tied) > 1:
+            substitute = sp.Dummy("z", real=True)
+            self.point[substitute] = float(sign * values[lead])
+            count = len(self.problem.constraints)
+            rows = [
+                NlpConstraint(f"{BRANCH} {count + k}", sign * (branches[number] - substitute))
+                for k, number in enumerate(tied)
+            ]
+            self.groups.append([count + k for k in range(len(rows))])
+            self.problem = replace(
+                self.problem,
+                unknowns={**self.problem.unknowns, substitute: (-np.inf, np.inf)},
+                constraints=(*self.problem.constraints, *rows),
+            )
+        constraints = [
+            replace(c, expression=c.expression.xreplace({kink: substitute}))
+            for c in self.problem.constraints
+        ]
+        objective = self.problem.objective.xreplace({kink: substitute})
+        self.problem = replace(self.problem, objective=objective, constraints=constraints)
+
+    def _meet(self, lead: sp.Expr, other: sp.Expr) -> bool:
+        """Whether two branches have the same value, compared with what their difference varies by
+        over the lengths of the unknowns."""
+        difference = lead - other
+        if not difference.free_symbols & set(self.problem.unknowns):
+            return bool(abs(computed_at([difference], self.point)[0]) == 0)
+        alone = replace(self.problem, constraints=[NlpConstraint("difference", difference)])
+        x = np.array([self.point[symbol] for symbol in alone.unknowns])
+        scaled = alone.in_units_at(x)
+        assert scaled.units is not None
+        return bool(abs(scaled.functions.at(x / scaled.units.unknowns)[0][1]) <= TIE)
+
+
+def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
+    """The solution of the original problem with the unknowns of the smooth one, which Newton's
+    method has found to rounding. Its bounds of the gap and its other optima stay."""
+    count = len(solution.x)
+    return replace(
+        solution,
+        x=smooth.x[:count],
+        value=smooth.value,
+        violation=max(solution.violation, smooth.violation),
+        active=tuple(name for name in smooth.active if not name.startswith(BRANCH)),
+        at_low=smooth.at_low,
+        at_high=smooth.at_high,
+    )
+
+
+def _is_as_good(problem: NlpProblem, solution: NlpSolution, smooth: NlpSolution) -> bool:
+    """Whether the smooth problem has an optimum that is one of the original: else a kink is not in
+    epigraph form, or other branches lead there."""
+    value = float(problem.functions.at(smooth.x[: len(solution.x)])[0][0])
+    rounding = VALUE_RTOL * (solution.unit + abs(solution.value))
+    return (
+        abs(smooth.value - value) <= VALUE_RTOL * rounding
+        and value <= solution.value + rounding
+        and smooth.residual <= MAX_RESIDUAL
+    )
+
+
+def _has_derivatives(problem: NlpProblem, solution: NlpSolution, groups: list[list[int]]) -> bool:
+    """Whether all branches that meet have a weight, and the active constraints are independent
+    (strict complementarity and LICQ: Nocedal and Wright 2006, Numerical Optimization, 12.4)."""
+    for rows in groups:
+        weights = np.abs(solution.multipliers[rows])
+        if not np.all(weights > WEIGHT_RTOL * np.sum(weights)):
+            return False
+    scaled = problem.in_units_at(solution.x, solution.start_lengths)
+    assert scaled.units is not None
+    kkt = kkt_point(scaled, np.clip(solution.x / scaled.units.unknowns, *scaled.inner))
+    active, free = active_set(scaled, kkt)
+    slopes = kkt.slopes[1:][active][:, free]
+    if not np.isfinite(slopes).all():
+        return False
+    return len(active) == 0 or bool(np.linalg.matrix_rank(slopes, RANK_RTOL) == len(slopes))
