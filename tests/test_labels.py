@@ -151,7 +151,7 @@ def test_a_variable_of_the_rows_label_is_one_column(tmp_path: Path):
 
 def test_what_a_prediction_needs_has_no_output(tmp_path: Path):
     text = "N,r[web],r[code]\n1e6,0.25,0.75\n"
-    found = read(tmp_path, text, {}, target=False, known={"validation": ("a", "b")})
+    found = read(tmp_path, text, {}, target=False, fit_labels={"validation": ("a", "b")})
 
     assert found.of_rows == {} and len(found.table) == 1
 
@@ -261,7 +261,7 @@ def test_columns_over_one_set_have_the_same_labels(tmp_path: Path):
 def test_what_a_fit_has_not_seen_is_refused(tmp_path: Path):
     text = LONG.replace(",b,", ",q,")
     with pytest.raises(LawdslError, match="`q` is none of validation: a, b"):
-        read(tmp_path, text, LONG_COLUMNS, known={"validation": ("a", "b")})
+        read(tmp_path, text, LONG_COLUMNS, fit_labels={"validation": ("a", "b")})
 
 
 def test_a_variable_of_two_labels_has_no_columns(tmp_path: Path):

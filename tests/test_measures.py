@@ -16,7 +16,7 @@ import pytest
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.data.covariates import with_columns
-from lawdsl.data.evaluations import NEAR, still
+from lawdsl.data.evaluations import MAX_INTERPOLATION_DISTANCE, still
 from lawdsl.data.measured_variables import Measured, check_names, measured
 from lawdsl.data.read import read_table
 from lawdsl.language import library, tree
@@ -390,7 +390,7 @@ def test_a_reading_between_near_evaluations_is_on_their_line(steps: tuple[int, i
 def test_what_the_line_misses_of_a_power_law_is_small():
     """A loss of t^-1/2: two evaluations that are as far as they may be."""
     for low in (500, 750, 900, 990):
-        high = 1000 * (1 + NEAR / (1 - low / 1000))
+        high = 1000 * (1 + MAX_INTERPOLATION_DISTANCE / (1 - low / 1000))
         table = {"domain": ["a"] * 2, "step": [low, high], "L": [low**-0.5, high**-0.5]}
         found = measured(rule("L(step = 1000)"), read_table(table)).values["k"]["a"]
 

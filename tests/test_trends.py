@@ -16,7 +16,7 @@ from planted import PLANTED, grid, law_of
 
 import lawdsl
 from lawdsl.data.trends.hypotheses import Slope, slope_of
-from lawdsl.data.trends.result import Series, Trend, Trends
+from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
 from lawdsl.language import tree
 from lawdsl.reporting.terminal import console
 from lawdsl.reporting.trends import show_trends
@@ -56,7 +56,7 @@ def claim(found: Trends, text: str) -> Trend:
     return next(trend for trend in found.trends if trend.claim.startswith(text))
 
 
-def counts(series: Series) -> tuple[int, int, int, int]:
+def counts(series: DifferenceSeries) -> tuple[int, int, int, int]:
     return series.pairs, series.as_claimed, series.too_small, series.against
 
 

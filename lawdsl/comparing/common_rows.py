@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind
-from lawdsl.data.table import Table, places
+from lawdsl.data.table import Table, positions_of
 from lawdsl.language.keywords import nearest
 from lawdsl.law.law import Law
 
@@ -165,7 +165,7 @@ def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Comm
         help = "compare laws of the same domain, or choose rows with --where"
         raise LawdslError(Diagnostic("D0103", message, place=table.name, help=help))
     common = np.sort(common)
-    positions = [places(law_runs.rows, common) for law_runs in runs]
+    positions = [positions_of(law_runs.rows, common) for law_runs in runs]
     targets = [
         _target(law_runs)[position] for law_runs, position in zip(runs, positions, strict=True)
     ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.evaluations import Codes, Found, coded, read_runs
-from lawdsl.data.measure_findings import Point, apart, elsewhere, unread
+from lawdsl.data.evaluations import Codes, RunReading, coded, read_runs
+from lawdsl.data.measure_findings import Point, lacking_points, no_common_point, unread_labels
 from lawdsl.data.measure_rows import Rows, no_column
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree
@@ -18,11 +18,11 @@ from lawdsl.language.symbols import Measure, Reading
 
 Key = tuple[float, ...]
 Between = tuple[tree.Call, tuple[float, float]]  # a reading, and the evaluations beside it
-Read = Mapping[tree.Call, Mapping[int, Found]]  # reading -> run -> what was read
+Read = Mapping[tree.Call, Mapping[int, RunReading]]  # reading -> run -> what was read
 
 
 @dataclass(frozen=True)
-class One:
+class RunValue:
     """What one run has for a measure, and the readings in it that were interpolated."""
 
     value: float
@@ -60,59 +60,73 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
     Raises:
         LawdslError: a label without a reading, or without runs at the points.
     """
-    left = rows.still(measure) if points is None else tuple(points[0])
-    missing = [name for name in left if name not in rows.columns]
+    open_variables = rows.still(measure) if points is None else tuple(points[0])
+    missing = [name for name in open_variables if name not in rows.columns]
     if missing:
         what = "the points at which others were measured"
         raise LawdslError([no_column(rows.table, name, what, name) for name in missing])
-    at = _by_point(measure, rows, left)
-    wanted = None if points is None else [tuple(_six(p[n]) for n in left) for p in points]
-    common = _common(rows, at, left, wanted)
-    every = dict.fromkeys(key for by in at.values() for key in by) if wanted is None else {}
+    by_label = _by_point(measure, rows, open_variables)
+    keys = (
+        None
+        if points is None
+        else [tuple(_six_digits(p[n]) for n in open_variables) for p in points]
+    )
+    common = _common(rows, by_label, open_variables, keys)
+    every = (
+        dict.fromkeys(key for by_key in by_label.values() for key in by_key) if keys is None else {}
+    )
     lacking = {
-        name: tuple(_point(left, key) for key in sorted(every) if key not in by)
-        for name, by in at.items()
+        name: tuple(_point(open_variables, key) for key in sorted(every) if key not in by_key)
+        for name, by_key in by_label.items()
     }
     between: dict[Between, dict[str, None]] = {}
-    for name, by in at.items():
-        for place in (place for key in common for one in by[key] for place in one.between):
-            between.setdefault(place, {})[name] = None
+    for name, by_key in by_label.items():
+        for interval in (
+            interval for key in common for one in by_key[key] for interval in one.between
+        ):
+            between.setdefault(interval, {})[name] = None
     return Means(
         measure,
         {
-            name: float(np.mean([np.mean([one.value for one in by[key]]) for key in common]))
-            for name, by in at.items()
+            name: float(np.mean([np.mean([one.value for one in by_key[key]]) for key in common]))
+            for name, by_key in by_label.items()
         },
-        tuple(_point(left, key) for key in common),
+        tuple(_point(open_variables, key) for key in common),
         {name: points for name, points in lacking.items() if points},
-        {place: tuple(labels) for place, labels in between.items()},
+        {interval: tuple(labels) for interval, labels in between.items()},
     )
 
 
-def _by_point(measure: Measure, rows: Rows, left: Sequence[str]) -> dict[str, dict[Key, list[One]]]:
+def _by_point(
+    measure: Measure, rows: Rows, open_variables: Sequence[str]
+) -> dict[str, dict[Key, list[RunValue]]]:
     """What the runs of each label have for a measure, by the values of the variables left open.
 
     Raises:
         LawdslError: a label none of whose runs has all readings.
     """
-    columns = [rows.columns[name] for name in left]
+    columns = [rows.columns[name] for name in open_variables]
     runs = coded([rows.codes, *columns, *rows.beside], len(rows.codes))
     read = {call: _read(rows, runs, reading) for call, reading in measure.readings.items()}
-    at: dict[str, dict[Key, list[One]]] = {name: {} for name in rows.names}
+    by_label: dict[str, dict[Key, list[RunValue]]] = {name: {} for name in rows.names}
     for run, first in enumerate(np.unique(runs, return_index=True)[1]):
-        found = {call: by_run[run] for call, by_run in read.items() if run in by_run}
-        if len(found) == len(read):
+        readings = {call: by_run[run] for call, by_run in read.items() if run in by_run}
+        if len(readings) == len(read):
             key = tuple(float(column[first]) for column in columns)
-            lines = [(call, one.between) for call, one in found.items() if one.between is not None]
-            one = One(_computed(measure, found), tuple(lines))
-            at[rows.names[rows.codes[first]]].setdefault(key, []).append(one)
-    empty = [name for name, by in at.items() if not by]
+            lines = [
+                (call, one.neighbours)
+                for call, one in readings.items()
+                if one.neighbours is not None
+            ]
+            one = RunValue(_computed(measure, readings), tuple(lines))
+            by_label[rows.names[rows.codes[first]]].setdefault(key, []).append(one)
+    empty = [name for name, by_key in by_label.items() if not by_key]
     if empty:
-        raise LawdslError(unread(measure, rows, runs, read, empty))
-    return at
+        raise LawdslError(unread_labels(measure, rows, runs, read, empty))
+    return by_label
 
 
-def _six(number: float) -> float:
+def _six_digits(number: float) -> float:
     return float(f"{number:.6g}")
 
 
@@ -120,27 +134,27 @@ def _point(names: Iterable[str], key: Key) -> Point:
     return dict(zip(names, key, strict=True))
 
 
-def _read(rows: Rows, runs: Codes, reading: Reading) -> dict[int, Found]:
+def _read(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
     """What each run measured at a place. A loss that is not a number is refused with its row."""
     met = rows.meeting(reading.conditions[1:])
-    place = _six(reading.conditions[0][1])
+    position = _six_digits(reading.conditions[0][1])
     along, output = rows.columns[reading.along][met], rows.output[met]
-    found = dict(read_runs(runs[met], along, output, place))
-    if not all(np.isfinite(one.value) for one in found.values()):
+    readings = dict(read_runs(runs[met], along, output, position))
+    if not all(np.isfinite(one.value) for one in readings.values()):
         bad = np.flatnonzero(met)[~np.isfinite(output)]
         message = f"column {rows.output_column}: the measured output is not a finite number"
         help = "correct it, choose rows with --where, or leave such rows out with --drop-bad"
         raise LawdslError(bad_rows("D0107", rows.table, rows.output_column, bad, message, help))
-    return found
+    return readings
 
 
-def _computed(measure: Measure, found: Mapping[tree.Call, Found]) -> float:
+def _computed(measure: Measure, readings: Mapping[tree.Call, RunReading]) -> float:
     """The formula of a measure with what one run has for its readings; nan where it has no value."""
 
     def value(part: tree.Formula) -> float:
         match part:
             case tree.Call():
-                return found[part].value
+                return readings[part].value
             case tree.Negative(operand):
                 return -value(operand)
             case tree.Sum(terms):
@@ -162,26 +176,32 @@ def _computed(measure: Measure, found: Mapping[tree.Call, Found]) -> float:
 
 def _common(
     rows: Rows,
-    at: Mapping[str, Mapping[Key, object]],
-    left: tuple[str, ...],
-    wanted: Sequence[Key] | None,
+    by_label: Mapping[str, Mapping[Key, object]],
+    open_variables: tuple[str, ...],
+    keys: Sequence[Key] | None,
 ) -> list[Key]:
     """The points at which every label has runs, or those that are wanted.
 
     Raises:
         LawdslError: there are none; a label lacks one that is wanted.
     """
-    points = {label: [_point(left, key) for key in sorted(by)] for label, by in at.items()}
-    if wanted is None:
-        first, *others = at.values()
-        common = [key for key in sorted(first) if all(key in by for by in others)]
+    points = {
+        label: [_point(open_variables, key) for key in sorted(by_key)]
+        for label, by_key in by_label.items()
+    }
+    if keys is None:
+        first, *others = by_label.values()
+        common = [key for key in sorted(first) if all(key in by_key for by_key in others)]
         if not common:
-            raise LawdslError(apart(rows, points))
+            raise LawdslError(no_common_point(rows, points))
         return common
     lacking = {
-        label: [_point(left, key) for key in wanted if key not in by] for label, by in at.items()
+        label: [_point(open_variables, key) for key in keys if key not in by_key]
+        for label, by_key in by_label.items()
     }
-    problems = [elsewhere(rows, label, no, points[label]) for label, no in lacking.items() if no]
+    problems = [
+        lacking_points(rows, label, no, points[label]) for label, no in lacking.items() if no
+    ]
     if problems:
         raise LawdslError(problems)
-    return list(wanted)
+    return list(keys)

@@ -101,8 +101,8 @@ def bind(
     Raises:
         LawdslError: with every column and row that cannot be used.
     """
-    wanted = [q.name for q in law.variables] + ([law.output] if target else [])
-    bound = _bound_columns(law, table, columns, wanted)
+    names = [q.name for q in law.variables] + ([law.output] if target else [])
+    bound = _bound_columns(law, table, columns, names)
     table, weighted = with_weights(table, weights)
     check_columns(table, run, "run")
     table, dropped = chosen_rows(table, where, drop_bad)
@@ -166,17 +166,17 @@ def bind(
 
 
 def _bound_columns(
-    law: Law, table: Table, columns: Mapping[str, str], wanted: Sequence[str]
+    law: Law, table: Table, columns: Mapping[str, str], needed: Sequence[str]
 ) -> dict[str, str]:
     """Variable -> column, or what is missing."""
     problems = []
     for name in columns:
-        if name not in wanted:
-            alike = nearest(name, wanted)
-            help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(wanted)}"
+        if name not in needed:
+            alike = nearest(name, needed)
+            help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(needed)}"
             message = f"`{law.name}` has no variable `{name}`"
             problems.append(Diagnostic("D0116", message, help=help))
-    bound = {name: columns.get(name, name) for name in wanted}
+    bound = {name: columns.get(name, name) for name in needed}
     for name, column in bound.items():
         if column in table.columns:
             continue
@@ -200,11 +200,11 @@ def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Tab
     """
     dropped = 0
     for text in where:
-        asked = condition(text, table)
-        if drop_bad and asked.of_numbers:
-            table, more = readable_rows(table, [asked.column])
+        row_condition = condition(text, table)
+        if drop_bad and row_condition.of_numbers:
+            table, more = readable_rows(table, [row_condition.column])
             dropped += more
-        table = table.keep(asked.holds(table))
+        table = table.keep(row_condition.holds(table))
     if len(table) == 0:
         message = "no row is left" if where else "the table has no rows"
         help = f"the conditions were: {'; '.join(where)}" if where else "add the measurements"
@@ -280,25 +280,25 @@ def _refused(
     """The message about values that break a promise; only a fit can do without their rows."""
     rows = np.flatnonzero(bad)
     cell = str(table.columns[column][int(rows[0])].as_py()).strip()
-    ways = ["correct it", help]
+    remedies = ["correct it", help]
     if fitting:
-        ways[1:1] = ["choose rows with --where", "leave such rows out with --drop-bad"]
-    advice = ", or ".join(way for way in ways if way)
+        remedies[1:1] = ["choose rows with --where", "leave such rows out with --drop-bad"]
+    advice = ", or ".join(remedy for remedy in remedies if remedy)
     return bad_rows(code, table, column, rows, f"column {column}: {cell[:40]} {why}", advice)
 
 
 def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
     """For each bound of a variable: which rows keep it, and what to say of the others."""
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
-    found = []
+    checks = []
     for b in q.bounds:
         limit = float(b.limit.xreplace(settings))
         unit = f" {unit_text(q.unit)}" if q.unit else ""
-        shown = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
-        why = f"is outside the domain {q.name} {b.relation} {shown}"
+        bound_text = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
+        why = f"is outside the domain {q.name} {b.relation} {bound_text}"
         change = f"change the setting: {_reaching(b, numbers)}" if b.limit.is_Symbol else ""
-        found.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
-    return found
+        checks.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
+    return checks
 
 
 def _reaching(bound: Bound, numbers: Array) -> str:
@@ -317,23 +317,23 @@ def conversion(
     header = table.units.get(column)
     if not header:
         return 1.0
-    place = f"{table.name} column {column}"
+    header_place = f"{table.name} column {column}"
     try:
         size, dimension = size_and_dimension(parse_unit(header))
     except (KeyError, ValueError):
         help = "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
         message = f"column {column}: `{header}` is not a unit"
-        raise LawdslError(Diagnostic("D0112", message, place=place, help=help)) from None
+        raise LawdslError(Diagnostic("D0112", message, place=header_place, help=help)) from None
     if factors is None:
         message = f"column {column} is in {header}, but the law gives `{name}` no unit"
         help = f"declare it in the law: `unit {header}`"
-        raise LawdslError(Diagnostic("D0112", message, place=place, help=help))
-    own, own_dimension = size_and_dimension(factors)
+        raise LawdslError(Diagnostic("D0112", message, place=header_place, help=help))
+    own_size, own_dimension = size_and_dimension(factors)
     if dimension != own_dimension:
         message = f"column {column} is in {header}, the law's `{name}` in {unit_text(factors)}"
         help = "bind another column, or correct the header"
-        raise LawdslError(Diagnostic("D0112", message, place=place, help=help))
-    return size / own
+        raise LawdslError(Diagnostic("D0112", message, place=header_place, help=help))
+    return size / own_size
 
 
 def _digest(law: Law, data: Array, output: Array | None, weights: Array | None) -> str:

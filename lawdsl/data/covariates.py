@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.measure_rows import Asked, label_column
+from lawdsl.data.measure_rows import MeasureRequest, label_column
 from lawdsl.data.measured_variables import Measured, measured
 from lawdsl.data.melt import no_labels
 from lawdsl.data.table import Table, bad_rows
@@ -43,13 +43,13 @@ def with_measured(
     """
     if not declared.measures:
         return table, columns, None
-    found = measured(
+    variables = measured(
         declared, table, columns, run=run or None, drop_bad=drop_bad, settings=settings
     )
     return (
-        with_columns(declared, table, columns, found.values),
+        with_columns(declared, table, columns, variables.values),
         without_readings(declared, columns),
-        found,
+        variables,
     )
 
 
@@ -77,16 +77,16 @@ def with_columns(
     for name, measure in declared.measures.items():
         if columns.get(name, name) in table.columns:
             continue
-        own = values.get(name, {})
-        labels = _labels(declared, table, columns, measure, own)
-        unknown = np.array([label not in own for label in labels], dtype=bool)
+        by_label = values.get(name, {})
+        labels = _labels(declared, table, columns, measure, by_label)
+        unknown = np.array([label not in by_label for label in labels], dtype=bool)
         if unknown.any():
             rows = np.flatnonzero(unknown)
             label = labels[int(rows[0])]
             message = f"nothing was measured of `{label}`: its `{name}` is not known"
             help = f"give runs of it (`--runs RUNS.csv`), or a column `{name}`"
             raise LawdslError(bad_rows("D0137", table, name, rows, message, help))
-        added[name] = pa.chunked_array([np.array([own[label] for label in labels])])
+        added[name] = pa.chunked_array([np.array([by_label[label] for label in labels])])
     return replace(table, columns={**table.columns, **added})
 
 
@@ -95,13 +95,13 @@ def _labels(
     table: Table,
     columns: Mapping[str, str],
     measure: Measure,
-    own: Mapping[str, float],
+    by_label: Mapping[str, float],
 ) -> list[str]:
     """The label of each row."""
     try:
-        column = label_column(Asked(declared, table, columns, None, None, False), measure)
+        column = label_column(MeasureRequest(declared, table, columns, None, None, False), measure)
     except LawdslError:
-        if len(own) == 1:
-            return list(own) * len(table)
+        if len(by_label) == 1:
+            return list(by_label) * len(table)
         raise LawdslError(no_labels(declared, measure.index, table)) from None
     return table.texts(column)

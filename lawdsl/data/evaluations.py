@@ -13,22 +13,22 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-NEAR = 1 / 16
+MAX_INTERPOLATION_DISTANCE = 1 / 16
 """How far a place may lie from two evaluations, as a part of its square: the distances multiplied.
 
 A loss E + B/t^(1/2) is then missed by 2 to 4 % of B/t^(1/2), from t/2 on: t^2 L''/2 is 3/8 of that.
 """
 
 
-MOVING = 3  # variables at most that grow along a run
+MAX_MOVING_VARIABLES = 3  # variables at most that grow along a run
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was read of one run. `between` are the evaluations that it was interpolated from."""
+class RunReading:
+    """What was read of one run. `neighbours` are the evaluations that it was interpolated from."""
 
     value: float
-    between: tuple[float, float] | None = None
+    neighbours: tuple[float, float] | None = None
 
 
 def rounded(numbers: Array) -> Array:
@@ -61,12 +61,12 @@ def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes])
         beside: what else tells runs apart: labels, seeds.
     """
     names = list(variables)
-    for count in range(min(len(names), MOVING) + 1):
+    for count in range(min(len(names), MAX_MOVING_VARIABLES) + 1):
         best: tuple[int, list[str]] | None = None
         for moving in combinations(names, count):
             rest = [name for name in names if name not in moving]
             runs = coded([*beside, *(variables[name] for name in rest)], len(along))
-            several = _several(runs, along)
+            several = _of_several_positions(runs, along)
             if several.any() and all(
                 _grows(runs[several], along[several], variables[name][several]) for name in moving
             ):
@@ -77,7 +77,7 @@ def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes])
     return names
 
 
-def _several(runs: Codes, along: Array) -> Mask:
+def _of_several_positions(runs: Codes, along: Array) -> Mask:
     """The rows of runs that have several places."""
     low, high = (np.full(int(runs.max()) + 1, end) for end in (np.inf, -np.inf))
     np.minimum.at(low, runs, along)
@@ -96,36 +96,36 @@ def _grows(runs: Codes, along: Array, variable: Array) -> bool:
 
 
 def read_runs(
-    runs: Codes, along: Array, output: Array, place: float
-) -> Iterator[tuple[int, Found]]:
+    runs: Codes, along: Array, output: Array, position: float
+) -> Iterator[tuple[int, RunReading]]:
     """What each run measured at a place; runs without it are left out.
 
     Args:
         runs: the number of each row's run, shape (rows,).
         along: where on its run each row is.
         output: what it measured.
-        place: where to read.
+        position: where to read.
     """
     order = np.lexsort((along, runs))
     runs, along, output = runs[order], along[order], output[order]
     starts = np.flatnonzero(np.diff(runs, prepend=-1)).tolist()
     for first, last in pairwise([*starts, len(runs)]):
-        found = _read(along[first:last], output[first:last], place)
-        if found is not None:
-            yield int(runs[first]), found
+        reading = _read(along[first:last], output[first:last], position)
+        if reading is not None:
+            yield int(runs[first]), reading
 
 
-def _read(along: Array, output: Array, place: float) -> Found | None:
+def _read(along: Array, output: Array, position: float) -> RunReading | None:
     """The mean of what was measured at the place, else the line between the places beside it."""
-    low = int(np.searchsorted(along, place, side="left"))
-    high = int(np.searchsorted(along, place, side="right"))
+    low = int(np.searchsorted(along, position, side="left"))
+    high = int(np.searchsorted(along, position, side="right"))
     if low < high:
-        return Found(float(output[low:high].mean()))
+        return RunReading(float(output[low:high].mean()))
     if low == 0 or low == len(along):
         return None
     before, after = float(along[low - 1]), float(along[low])
-    if (place - before) * (after - place) > NEAR * place**2:
+    if (position - before) * (after - position) > MAX_INTERPOLATION_DISTANCE * position**2:
         return None
-    one, other = (float(output[along == at].mean()) for at in (before, after))
-    share = (place - before) / (after - before)
-    return Found(one + share * (other - one), (before, after))
+    one, other = (float(output[along == step].mean()) for step in (before, after))
+    share = (position - before) / (after - before)
+    return RunReading(one + share * (other - one), (before, after))

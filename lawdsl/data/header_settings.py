@@ -25,31 +25,35 @@ def with_settings_of(law: Law, table: Table) -> Law:
     Raises:
         LawdslError: a setting in another unit than the law's; D0112.
     """
-    given = dict(law.given)
-    own = {s.name: s.unit for s in law.settings if s.name not in given and s.name not in law.fixed}
+    given_values = dict(law.given)
+    units = {
+        s.name: s.unit
+        for s in law.settings
+        if s.name not in given_values and s.name not in law.fixed
+    }
     values = {}
     for name, (value, unit) in settings_of(table).items():
-        if name not in own:
+        if name not in units:
             continue
         try:
-            size, dimension = size_and_dimension(parse_unit(unit) if unit else own[name] or ())
+            size, dimension = size_and_dimension(parse_unit(unit) if unit else units[name] or ())
         except (KeyError, ValueError):
             size, dimension = 0.0, ()
-        wanted, own_dimension = size_and_dimension(own[name] or ())
+        own_size, own_dimension = size_and_dimension(units[name] or ())
         if not size or dimension != own_dimension:
             message = f"the table says that {name} = {value:g} {unit}, which is not the law's unit"
             help = f"correct the line in the table, or overrule it: --set {name}=…"
             raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help))
-        values[name] = value * (size / wanted)  # as columns are converted, bit for bit
+        values[name] = value * (size / own_size)  # as columns are converted, bit for bit
     return law.with_settings(**values) if values else law
 
 
 def settings_of(table: Table) -> Mapping[str, tuple[float, str]]:
     """Setting -> its value and unit, as the notes of a table say it."""
-    found = {}
+    settings = {}
     for line in table.notes:
-        said = _LINE.fullmatch(line.strip())
-        value = number(said["value"]) if said else None
-        if said and value is not None:
-            found[said["name"]] = (value, (said["unit"] or "").strip())
-    return found
+        match = _LINE.fullmatch(line.strip())
+        value = number(match["value"]) if match else None
+        if match and value is not None:
+            settings[match["name"]] = (value, (match["unit"] or "").strip())
+    return settings

@@ -16,9 +16,9 @@ from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.keywords import nearest
 from lawdsl.language.symbols import Declarations, Symbol
 
-STAR = "*"  # in a binding, what stands for the label
-SHOWN = 12  # columns that a message lists
-SOME = 8  # and labels
+WILDCARD = "*"  # in a binding, what stands for the label
+MAX_COLUMNS_LISTED = 12  # columns that a message lists
+MAX_LABELS_LISTED = 8  # and labels
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def elements(
     declared: Declarations,
     table: Table,
     columns: Mapping[str, str],
-    known: Mapping[str, tuple[str, ...]],
+    fit_labels: Mapping[str, tuple[str, ...]],
     *,
     target: bool,
 ) -> Elements:
@@ -52,13 +52,13 @@ def elements(
         declared: the law.
         table: the table.
         columns: variable, output or set -> column, or pattern of columns.
-        known: set -> labels that a fit has.
+        fit_labels: set -> labels that a fit has.
         target: whether the output is looked for too.
 
     Raises:
         LawdslError: columns that are missing or do not fit each other; D0104, D0116, D0120.
     """
-    search = _Search(declared, table, columns, known)
+    search = _ColumnSearch(declared, table, columns, fit_labels)
     rows, output = row_indices(declared), declared.output
     by_label = {name: search.column_of_labels(name) for name in rows}
     search.check_names(rows)
@@ -72,7 +72,7 @@ def elements(
     return Elements(search.labels, by_label, search.wide, tuple(search.by_row))
 
 
-class _Search:
+class _ColumnSearch:
     """A search for columns, and what it has found so far."""
 
     def __init__(
@@ -80,14 +80,14 @@ class _Search:
         declared: Declarations,
         table: Table,
         columns: Mapping[str, str],
-        known: Mapping[str, tuple[str, ...]],
+        fit_labels: Mapping[str, tuple[str, ...]],
     ) -> None:
-        self.declared, self.table, self.bound, self.known = declared, table, columns, known
+        self.declared, self.table, self.bound, self.known = declared, table, columns, fit_labels
         self.problems: list[Diagnostic] = []
         self.labels: dict[str, tuple[str, ...]] = {
             s.over: s.labels for s in declared.indices.values() if s.labels is not None
         }
-        self.labels |= known
+        self.labels |= fit_labels
         self.wide: dict[str, dict[str, str]] = {}
         self.by_row: list[str] = []
 
@@ -98,20 +98,20 @@ class _Search:
         """Refuse bindings of what is neither a variable, nor the output, nor a set."""
         declared = self.declared
         sets = [declared.indices[name].over for name in rows]
-        known = [s.name for s in declared.symbols.values() if s.kind == "variable"]
-        known += [declared.output.name, *(s for s in (*sets, *rows) if s not in known)]
+        names = [s.name for s in declared.symbols.values() if s.kind == "variable"]
+        names += [declared.output.name, *(s for s in (*sets, *rows) if s not in names)]
         for name in self.bound:
-            if name not in known:
-                alike = nearest(name, known)
-                help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(known)}"
+            if name not in names:
+                alike = nearest(name, names)
+                help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(names)}"
                 message = f"`{declared.name}` has no variable and no set `{name}`"
                 self._say("D0116", message, help)
 
     def column_of_labels(self, index: str) -> str | None:
         """The column that says each row's label of an index; None where there is none."""
         over = self.declared.indices[index].over
-        own = self.bound.get(index, called(self.declared, index))
-        column = self.bound.get(over, own)
+        by_index = self.bound.get(index, binding_name(self.declared, index))
+        column = self.bound.get(over, by_index)
         if column in self.table.columns:
             return column
         if over in self.bound or index in self.bound:
@@ -123,10 +123,10 @@ class _Search:
     def variable(self, symbol: Symbol, rows: tuple[str, ...]) -> None:
         """The columns of one variable: one that each row has its own value in, or one a label."""
         sets = [self.declared.indices[name].over for name in rows]
-        own = [self.declared.indices[name].over for name in symbol.indices]
+        own_sets = [self.declared.indices[name].over for name in symbol.indices]
         column = self.bound.get(symbol.name, symbol.name)
-        by_row = all(over in sets for over in own) and not symbol.simplex
-        if by_row and STAR not in column and column in self.table.columns:
+        by_row = all(over in sets for over in own_sets) and not symbol.simplex
+        if by_row and WILDCARD not in column and column in self.table.columns:
             self.by_row.append(symbol.name)
             return
         self.wide_columns(symbol)
@@ -140,60 +140,64 @@ class _Search:
             self._say("D0120", message, "give such a variable one subscript")
             return
         over = self.declared.indices[symbol.indices[0]].over
-        pattern = self.bound.get(symbol.name, f"{symbol.name}[{STAR}]")
-        found = self._matching(pattern)
-        if not found:
+        pattern = self.bound.get(symbol.name, f"{symbol.name}[{WILDCARD}]")
+        by_label = self._matching(pattern)
+        if not by_label:
             self._missing(symbol, pattern)
             return
-        known = self.labels.get(over)
-        if known is None:
-            self.labels[over] = tuple(found)
-        elif set(known) != set(found):
-            lacking = [label for label in known if label not in found]
-            other = [label for label in found if label not in known]
+        labels = self.labels.get(over)
+        if labels is None:
+            self.labels[over] = tuple(by_label)
+        elif set(labels) != set(by_label):
+            lacking = [label for label in labels if label not in by_label]
+            other = [label for label in by_label if label not in labels]
             if lacking or over not in self.known:
                 what = f"no `{lacking[0]}`" if lacking else f"also `{other[0]}`"
-                message = f"the labels of {over} are {some(known)}; `{pattern}` has {what}"
+                message = (
+                    f"the labels of {over} are {shortened_list(labels)}; `{pattern}` has {what}"
+                )
                 help = "give all columns over one set the same labels"
                 self._say("D0120", message, help)
                 return
-        self.wide[symbol.name] = found
+        self.wide[symbol.name] = by_label
 
     def _matching(self, pattern: str) -> dict[str, str]:
         """Label -> column, of the columns that a pattern names."""
-        if pattern.count(STAR) != 1:
+        if pattern.count(WILDCARD) != 1:
             return {}
-        before, after = map(re.escape, pattern.split(STAR))
+        before, after = map(re.escape, pattern.split(WILDCARD))
         spaced = before.replace(r"\[", r"\[\s*"), after.replace(r"\]", r"\s*\]")
         shape = re.compile(f"{spaced[0]}(.+?){spaced[1]}", re.DOTALL)
-        found = {}
+        by_label = {}
         for column in self.table.columns:
             match = shape.fullmatch(column)
             if match:
-                found[match[1].strip()] = column
-        return found
+                by_label[match[1].strip()] = column
+        return by_label
 
     def _missing(self, symbol: Symbol, pattern: str) -> None:
         """What is said where a pattern names no column."""
-        listed = ", ".join(list(self.table.columns)[:SHOWN])
-        more = ", …" if len(self.table.columns) > SHOWN else ""
+        listed = ", ".join(list(self.table.columns)[:MAX_COLUMNS_LISTED])
+        more = ", …" if len(self.table.columns) > MAX_COLUMNS_LISTED else ""
         kind = "output" if symbol.kind == "output" else "variable"
-        ways = f"name the columns by a pattern: {symbol.name}=PREFIX*"
+        advice = f"name the columns by a pattern: {symbol.name}=PREFIX*"
         if symbol.kind == "output":
-            ways += f", or say which column has the labels: {called(self.declared, symbol.indices[0])}=COLUMN"
+            advice += f", or say which column has the labels: {binding_name(self.declared, symbol.indices[0])}=COLUMN"
         message = f"there are no columns `{pattern}` for the {kind} `{symbol.text}`"
-        if STAR not in pattern:
+        if WILDCARD not in pattern:
             message = f"`{pattern}` is not a pattern of columns for the {kind} `{symbol.text}`"
-        self._say("D0104", message, f"{ways}; the columns are {listed}{more}")
+        self._say("D0104", message, f"{advice}; the columns are {listed}{more}")
 
 
-def called(declared: Declarations, index: str) -> str:
+def binding_name(declared: Declarations, index: str) -> str:
     """By which name a column of labels is bound: that of the set, or of the index of a set that is
     listed."""
     over = declared.indices[index].over
     return over if over.isidentifier() else index
 
 
-def some(labels: Sequence[str]) -> str:
+def shortened_list(labels: Sequence[str]) -> str:
     """Labels in a message: the first of them."""
-    return ", ".join(labels[:SOME]) + (", …" if len(labels) > SOME else "")
+    return ", ".join(labels[:MAX_LABELS_LISTED]) + (
+        ", …" if len(labels) > MAX_LABELS_LISTED else ""
+    )

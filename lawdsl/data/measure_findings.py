@@ -18,23 +18,25 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, float]
 """Values of the variables that a measure leaves open, in the law's units: N = 1.8, r = 1."""
-Where = tuple[Sequence[Point], list[tuple[str, tuple[Point, ...]]]]  # points, and those left out
+PointGroup = tuple[
+    Sequence[Point], list[tuple[str, tuple[Point, ...]]]
+]  # points, and those left out
 
-SHOWN = 5  # of a list in a message
+MAX_LISTED = 5  # of a list in a message
 
 
-def unread(
+def unread_labels(
     measure: Measure, rows: Rows, runs: Codes, read: Read, labels: Iterable[str]
 ) -> list[Diagnostic]:
     """Why labels have no value: each with the first reading that none of its runs has.
 
     Nothing in it is of one variable alone, so that it is said once for all that need the reading.
     """
-    found: dict[tuple[str, str, str], list[str]] = {}
+    labels_by_reason: dict[tuple[str, str, str], list[str]] = {}
     for label in labels:
         mine = rows.codes == rows.names.index(label)
-        own = set(runs[mine].tolist())
-        first = next((call for call, by_run in read.items() if not own & by_run.keys()), None)
+        own_runs = set(runs[mine].tolist())
+        first = next((call for call, by_run in read.items() if not own_runs & by_run.keys()), None)
         if first is None:
             what = _and([print_formula(call) for call in read])
             note = "rows are of one run where they agree in the variables that do not grow along it"
@@ -43,7 +45,7 @@ def unread(
             what = print_formula(first)
             note, help = _nearest(rows, mine, measure.readings[first])
             help += "; a column of the variable's own name gives its values too"
-        found.setdefault((what, note, help), []).append(f"`{label}`")
+        labels_by_reason.setdefault((what, note, help), []).append(f"`{label}`")
     return [
         Diagnostic(
             "D0132",
@@ -52,29 +54,33 @@ def unread(
             notes=(note,),
             help=help,
         )
-        for (what, note, help), labels in found.items()
+        for (what, note, help), labels in labels_by_reason.items()
     ]
 
 
-def apart(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagnostic:
+def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagnostic:
     """The message where no point is common to all labels."""
     message = "what is measured cannot be compared: no point is common to the runs of all labels"
-    notes = [f"`{label}` has runs at {listed(own)}" for label, own in points.items()][:SHOWN]
+    notes = [
+        f"`{label}` has runs at {listed(label_points)}" for label, label_points in points.items()
+    ][:MAX_LISTED]
     names = _and(list(next(iter(points.values()))[0]))
     help = f"measure all labels at one {names}, or give the values in columns"
-    place = rows.table.name
-    return Diagnostic("D0133", message, place=place, notes=tuple(notes), help=help)
+    table_name = rows.table.name
+    return Diagnostic("D0133", message, place=table_name, notes=tuple(notes), help=help)
 
 
-def elsewhere(rows: Rows, label: str, lacking: Sequence[Point], own: Sequence[Point]) -> Diagnostic:
+def lacking_points(
+    rows: Rows, label: str, lacking: Sequence[Point], label_points: Sequence[Point]
+) -> Diagnostic:
     """The message where a label lacks points at which others were measured."""
     message = f"`{label}` has no run at {listed(lacking)}, where others were measured"
-    notes = (f"its runs are at {listed(own)}",)
-    help = f"measure `{label}` there, or all at one point that the law names: `{_at(own[-1])}`"
+    notes = (f"its runs are at {listed(label_points)}",)
+    help = f"measure `{label}` there, or all at one point that the law names: `{_reading_at(label_points[-1])}`"
     return Diagnostic("D0133", message, place=rows.table.name, notes=notes, help=help)
 
 
-def _at(point: Point) -> str:
+def _reading_at(point: Point) -> str:
     """A reading that says at which point: L(…, N = 1.8)."""
     return f"L(…, {listed([point])})"
 
@@ -83,40 +89,40 @@ def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
     """What there is instead of a reading, and what to do."""
     for name, number in reading.conditions[1:]:
         if not (mine & rows.meeting([(name, number)])).any():
-            there = _several(np.unique(rows.columns[name][mine]).tolist())
-            return f"its rows have {name} = {there}", f"choose one of these for {number:g}"
-    along, place = reading.along, reading.conditions[0][1]
-    places = np.unique(rows.columns[along][mine & rows.meeting(reading.conditions[1:])])
-    if not len(places):
+            available = _several(np.unique(rows.columns[name][mine]).tolist())
+            return f"its rows have {name} = {available}", f"choose one of these for {number:g}"
+    along, position = reading.along, reading.conditions[0][1]
+    positions = np.unique(rows.columns[along][mine & rows.meeting(reading.conditions[1:])])
+    if not len(positions):
         where = ", ".join(f"{name} = {number:g}" for name, number in reading.conditions[1:])
         return f"none of its rows has {where}", f"measure a run with {where}"
-    before, after = places[places < place], places[places > place]
+    before, after = positions[positions < position], positions[positions > position]
     if not len(before):
-        with_step_0 = " (`lawdsl collect --with-step-0`)" if place == 0 else ""
-        help = f"keep the rows from {along} = {place:g} on{with_step_0}"
-        return f"its rows begin at {along} = {places[0]:g}", help
+        with_step_0 = " (`lawdsl collect --with-step-0`)" if position == 0 else ""
+        help = f"keep the rows from {along} = {position:g} on{with_step_0}"
+        return f"its rows begin at {along} = {positions[0]:g}", help
     if not len(after):
-        return f"its rows end at {along} = {places[-1]:g}", f"go on to {along} = {place:g}"
-    there = f"{before[-1]:g} and {after[0]:g}, too far apart"
-    return f"it was evaluated at {along} = {there}", f"evaluate at {along} = {place:g}"
+        return f"its rows end at {along} = {positions[-1]:g}", f"go on to {along} = {position:g}"
+    available = f"{before[-1]:g} and {after[0]:g}, too far apart"
+    return f"it was evaluated at {along} = {available}", f"evaluate at {along} = {position:g}"
 
 
 def listed(points: Iterable[Point]) -> str:
     """Points in a message: `N = 0.5, r = 1; N = 1.8, r = 1 and 16 more`."""
     texts = [", ".join(f"{name} = {x:g}" for name, x in point.items()) for point in points]
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return "; ".join(texts[:SHOWN]) + more
+    more = f" and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
+    return "; ".join(texts[:MAX_LISTED]) + more
 
 
 def _several(numbers: Sequence[float]) -> str:
-    if len(numbers) <= SHOWN:
+    if len(numbers) <= MAX_LISTED:
         return ", ".join(f"{x:g}" for x in numbers)
-    return f"{', '.join(f'{x:g}' for x in numbers[: SHOWN - 1])}, …, {numbers[-1]:g}"
+    return f"{', '.join(f'{x:g}' for x in numbers[: MAX_LISTED - 1])}, …, {numbers[-1]:g}"
 
 
-def averaged(means: Sequence[Means], place: str) -> list[Diagnostic]:
+def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
     """The warning that values are means over several points, one for variables with the same."""
-    found = []
+    diagnostics = []
     for (points, lacking), group in _alike(means):
         if len(points) < 2 and not lacking:
             continue
@@ -128,36 +134,39 @@ def averaged(means: Sequence[Means], place: str) -> list[Diagnostic]:
         many = f"the mean over {len(points)} points, {where}" if len(points) > 1 else f"at {where}"
         verb = "is" if len(group) == 1 else "are each"
         message = f"{names} {verb} {many}" if len(points) > 1 else f"{names} {verb} measured {many}"
-        notes = [f"`{label}` has no run at {listed(at)}: left out" for label, at in lacking[:SHOWN]]
+        notes = [
+            f"`{label}` has no run at {listed(missing_points)}: left out"
+            for label, missing_points in lacking[:MAX_LISTED]
+        ]
         help = "a new label needs runs at all of them; choose one in the law: "
-        help += f"`{_at(points[-1])}`"
+        help += f"`{_reading_at(points[-1])}`"
         if len(points) == 1:
             help = "measure all labels at the same points"
-        found.append(
-            Diagnostic("D0134", message, "warning", place=place, notes=tuple(notes), help=help)
+        diagnostics.append(
+            Diagnostic("D0134", message, "warning", place=table_name, notes=tuple(notes), help=help)
         )
-    return found
+    return diagnostics
 
 
-def _alike(means: Sequence[Means]) -> list[tuple[Where, list[Means]]]:
+def _alike(means: Sequence[Means]) -> list[tuple[PointGroup, list[Means]]]:
     """Those with the same points, and the same points left out, together."""
-    found: list[tuple[Where, list[Means]]] = []
+    groups: list[tuple[PointGroup, list[Means]]] = []
     for one in means:
         key = (one.points, list(one.lacking.items()))
-        for other, group in found:
+        for other, group in groups:
             if other == key:
                 group.append(one)
                 break
         else:
-            found.append((key, [one]))
-    return found
+            groups.append((key, [one]))
+    return groups
 
 
 def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def interpolated(means: Sequence[Means], place: str) -> list[Diagnostic]:
+def interpolation_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
     """The warning that values are read between evaluations."""
     lines: dict[str, dict[str, None]] = {}
     for one in means:
@@ -169,10 +178,15 @@ def interpolated(means: Sequence[Means], place: str) -> list[Diagnostic]:
     names = _and([f"`{one.measure.name}`" for one in means if one.between])
     message = f"{names}: not every reading was evaluated; some are interpolated along a line"
     notes = [f"{line} in {_and([f'`{n}`' for n in labels])}" for line, labels in lines.items()]
-    more = (f"and {len(notes) - SHOWN} more",) if len(notes) > SHOWN else ()
+    more = (f"and {len(notes) - MAX_LISTED} more",) if len(notes) > MAX_LISTED else ()
     help = "evaluate there, or read where there are evaluations"
     return [
         Diagnostic(
-            "D0135", message, "warning", place=place, notes=(*notes[:SHOWN], *more), help=help
+            "D0135",
+            message,
+            "warning",
+            place=table_name,
+            notes=(*notes[:MAX_LISTED], *more),
+            help=help,
         )
     ]

@@ -18,7 +18,7 @@ RUN_COLUMNS = ("run", "seed")  # tell runs apart where a table has them
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureRequest:
     """What is to be measured from a table, and how its columns are called.
 
     `columns` are as in `measured`; `labels` the column of the labels, None for that of the index
@@ -45,7 +45,7 @@ class Rows:
         names: the labels, sorted.
         codes: for each row the place of its label among them.
         columns: what its readings name, and other variables, to six digits in the law's units.
-        left: the variables that its readings do not name.
+        open_variables: the variables that its readings do not name.
         beside: codes of what else tells runs apart.
         output: the measured output in the law's unit.
         output_column: the column that it is from.
@@ -55,19 +55,19 @@ class Rows:
     names: tuple[str, ...]
     codes: Codes
     columns: Mapping[str, Array]
-    left: tuple[str, ...]
+    open_variables: tuple[str, ...]
     beside: tuple[Codes, ...]
     output: Array
     output_column: str
 
     def still(self, measure: Measure) -> tuple[str, ...]:
         """Of the variables that a measure leaves open, those that do not grow along its runs."""
-        variables = {name: self.columns[name] for name in self.left}
-        kept = list(self.left)
+        variables = {name: self.columns[name] for name in self.open_variables}
+        names = list(self.open_variables)
         for along in {reading.along for reading in measure.readings.values()}:
             staying = still(self.columns[along], variables, (self.codes, *self.beside))
-            kept = [name for name in kept if name in staying]
-        return tuple(kept)
+            names = [name for name in names if name in staying]
+        return tuple(names)
 
     def meeting(self, conditions: Iterable[tuple[str, float]]) -> Mask:
         """The rows that have these values."""
@@ -87,25 +87,29 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
     return Diagnostic("D0104", message, place=table.name, help=help)
 
 
-def label_column(asked: Asked, measure: Measure) -> str:
+def label_column(request: MeasureRequest, measure: Measure) -> str:
     """The column of the labels: as given, else called as the index, else as its set.
 
     Raises:
         LawdslError: there is none.
     """
-    index = asked.declared.indices[measure.index]
-    indices = asked.declared.indices.values()
+    index = request.declared.indices[measure.index]
+    indices = request.declared.indices.values()
     names = (index.name, *(i.name for i in indices if i.over == index.over), index.over)
-    given = [asked.labels] if asked.labels else [c for n in names if (c := asked.columns.get(n))]
-    for name in given or names:
-        if name in asked.table.columns:
+    bound_columns = (
+        [request.labels] if request.labels else [c for n in names if (c := request.columns.get(n))]
+    )
+    for name in bound_columns or names:
+        if name in request.table.columns:
             return name
     what = f"the labels of `{index.name}` over {index.over}"
-    wanted = given[0] if given else index.over
-    raise LawdslError(no_column(asked.table, wanted, what, index.name))
+    missing = bound_columns[0] if bound_columns else index.over
+    raise LawdslError(no_column(request.table, missing, what, index.name))
 
 
-def rows_with_labels(asked: Asked, label: str, columns: Sequence[str]) -> tuple[Table, list[str]]:
+def rows_with_labels(
+    request: MeasureRequest, label: str, columns: Sequence[str]
+) -> tuple[Table, list[str]]:
     """The rows that say their label, and their labels.
 
     Bad rows are left out where that is asked for: those without a label, and those without a
@@ -114,53 +118,53 @@ def rows_with_labels(asked: Asked, label: str, columns: Sequence[str]) -> tuple[
     Raises:
         LawdslError: a row without a label; no row.
     """
-    table = asked.table
-    if asked.drop_bad:
+    table = request.table
+    if request.drop_bad:
         table, _ = readable_rows(table, columns)
     labels = table.texts(label)
-    known = np.array([bool(name) for name in labels], dtype=bool)
-    if not known.all() and not asked.drop_bad:
+    has_label = np.array([bool(name) for name in labels], dtype=bool)
+    if not has_label.all() and not request.drop_bad:
         message = f"column {label} is empty: which label has the row?"
         help = "fill it in, or leave such rows out with --drop-bad"
-        rows = np.flatnonzero(~known)
+        rows = np.flatnonzero(~has_label)
         raise LawdslError(bad_rows("D0130", table, label, rows, message, help))
-    if not known.any():
+    if not has_label.any():
         help = "add the measurements"
         raise LawdslError(Diagnostic("D0103", "no row is left", place=table.name, help=help))
-    return table.keep(known), [name for name in labels if name]
+    return table.keep(has_label), [name for name in labels if name]
 
 
-def rows_of(asked: Asked, measure: Measure) -> Rows:
+def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
     """The rows and columns that a measure needs.
 
     Raises:
         LawdslError: a column that is not there, a cell that is not a number, a row without a label.
     """
-    declared, table = asked.declared, asked.table
+    declared, table = request.declared, request.table
     readings = measure.readings.values()
     named = dict.fromkeys(name for reading in readings for name, _ in reading.conditions)
     variables = [
         s.name for s in declared.symbols.values() if s.kind == "variable" and not s.indices
     ]
     output = declared.output.name
-    wanted = {name: asked.column(name) for name in (*named, output)}
+    needed = {name: request.column(name) for name in (*named, output)}
     problems = [
         no_column(table, column, f"the {'output' if name == output else 'place'} `{name}`", name)
-        for name, column in wanted.items()
+        for name, column in needed.items()
         if column not in table.columns
     ]
     if problems:
         raise LawdslError(problems)
-    wanted |= {
-        name: asked.column(name) for name in variables if asked.column(name) in table.columns
+    needed |= {
+        name: request.column(name) for name in variables if request.column(name) in table.columns
     }
-    label = label_column(asked, measure)
-    table, labels = rows_with_labels(asked, label, list(wanted.values()))
+    label = label_column(request, measure)
+    table, labels = rows_with_labels(request, label, list(needed.values()))
     units = {s.name: s.unit.factors for s in declared.symbols.values() if s.unit is not None}
     columns = {}
-    for name, column in wanted.items():
-        own = name in variables or name == output
-        size = conversion(table, name, column, units.get(name)) if own else 1.0
+    for name, column in needed.items():
+        has_unit = name in variables or name == output
+        size = conversion(table, name, column, units.get(name)) if has_unit else 1.0
         columns[name] = table.numbers(column) * size
     names, codes = np.unique(np.array(labels, dtype=object), return_inverse=True)
     measurements = columns.pop(output)
@@ -169,21 +173,21 @@ def rows_of(asked: Asked, measure: Measure) -> Rows:
         names=tuple(map(str, names)),
         codes=codes.reshape(-1),
         columns={name: rounded(column) for name, column in columns.items()},
-        left=tuple(name for name in variables if name in columns and name not in named),
-        beside=_beside(asked, measure, table),
+        open_variables=tuple(name for name in variables if name in columns and name not in named),
+        beside=_beside(request, measure, table),
         output=measurements,
-        output_column=wanted[output],
+        output_column=needed[output],
     )
 
 
-def _beside(asked: Asked, measure: Measure, table: Table) -> tuple[Codes, ...]:
+def _beside(request: MeasureRequest, measure: Measure, table: Table) -> tuple[Codes, ...]:
     """What else tells runs apart, unless the readings are of different runs by their conditions."""
     if len({reading.conditions[1:] for reading in measure.readings.values()}) > 1:
         return ()
-    names = RUN_COLUMNS if asked.run is None else asked.run
+    names = RUN_COLUMNS if request.run is None else request.run
     problems = [
         no_column(table, name, "the run", "run")
-        for name in asked.run or ()
+        for name in request.run or ()
         if name not in table.columns
     ]
     if problems:

@@ -13,8 +13,14 @@ from lawdsl.core.records import read
 from lawdsl.data.averaging import Means, means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.evaluations import rounded
-from lawdsl.data.measure_findings import Point, averaged, interpolated
-from lawdsl.data.measure_rows import Asked, label_column, no_column, rows_of, rows_with_labels
+from lawdsl.data.measure_findings import Point, averaging_warnings, interpolation_warnings
+from lawdsl.data.measure_rows import (
+    MeasureRequest,
+    label_column,
+    no_column,
+    rows_of,
+    rows_with_labels,
+)
 from lawdsl.data.row_filter import RELATIONS
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.constants import Value, value
@@ -39,8 +45,13 @@ class Measured:
     warnings: tuple[Diagnostic, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        points = {name: [dict(point) for point in at] for name, at in self.points.items()}
-        return {"values": {n: dict(by) for n, by in self.values.items()}, "points": points}
+        points = {
+            name: [dict(point) for point in means_over] for name, means_over in self.points.items()
+        }
+        return {
+            "values": {n: dict(by_label) for n, by_label in self.values.items()},
+            "points": points,
+        }
 
     @classmethod
     def of_json(cls, content: Any) -> Measured:
@@ -92,25 +103,25 @@ def measured(
         LawdslError: a column or a cell that cannot be used, a label without a reading, labels
             that were not measured at the same points, a value outside its domain.
     """
-    asked = Asked(declared, table, columns or {}, labels, run, drop_bad)
+    request = MeasureRequest(declared, table, columns or {}, labels, run, drop_bad)
     values: dict[str, Mapping[str, float]] = {}
     read: list[Means] = []
     problems: list[Diagnostic] = []
     for name, measure in declared.measures.items():
         try:
-            if name in asked.columns or name in table.columns:
-                values[name] = _given(asked, measure)
+            if name in request.columns or name in table.columns:
+                values[name] = _from_column(request, measure)
             else:
-                means = means_of(measure, rows_of(asked, measure), (points or {}).get(name))
+                means = means_of(measure, rows_of(request, measure), (points or {}).get(name))
                 values[name] = means.values
                 read.append(means)
-            problems += _outside(asked, measure, values[name], settings or {})
+            problems += _outside_domain(request, measure, values[name], settings or {})
         except LawdslError as error:
             problems += error.diagnostics
     if problems:
         raise LawdslError(dict.fromkeys(problems))
     free = [one for one in read if one.measure.name not in (points or {})]
-    warnings = (*averaged(free, table.name), *interpolated(read, table.name))
+    warnings = (*averaging_warnings(free, table.name), *interpolation_warnings(read, table.name))
     return Measured(values, {one.measure.name: one.points for one in read}, warnings)
 
 
@@ -121,15 +132,15 @@ def check_names(declared: Declarations, names: Iterable[str]) -> None:
         LawdslError: one that is not a variable, output, index or name in a reading; D0116.
     """
     symbols = declared.symbols.values()
-    known = [s.name for s in symbols if s.kind in ("variable", "output")]
-    known += [name for index in declared.indices.values() for name in (index.name, index.over)]
+    bindable = [s.name for s in symbols if s.kind in ("variable", "output")]
+    bindable += [name for index in declared.indices.values() for name in (index.name, index.over)]
     readings = [r for measure in declared.measures.values() for r in measure.readings.values()]
-    known += [name for reading in readings for name, _ in reading.conditions]
+    bindable += [name for reading in readings for name, _ in reading.conditions]
     problems = []
     for name in names:
-        if name not in known:
-            alike = nearest(name, known)
-            listed = ", ".join(dict.fromkeys(known))
+        if name not in bindable:
+            alike = nearest(name, bindable)
+            listed = ", ".join(dict.fromkeys(bindable))
             help = f"did you mean `{alike}`?" if alike else f"bind {listed}"
             message = f"`{declared.name}` has no variable, index or place `{name}`"
             problems.append(Diagnostic("D0116", message, help=help))
@@ -137,48 +148,53 @@ def check_names(declared: Declarations, names: Iterable[str]) -> None:
         raise LawdslError(problems)
 
 
-def _given(asked: Asked, measure: Measure) -> dict[str, float]:
+def _from_column(request: MeasureRequest, measure: Measure) -> dict[str, float]:
     """The value of each label, as a column says it in all of the label's rows."""
-    column = asked.column(measure.name)
-    if column not in asked.table.columns:
-        raise LawdslError(no_column(asked.table, column, f"`{measure.name}`", measure.name))
-    table, labels = rows_with_labels(asked, label_column(asked, measure), [column])
-    unit = asked.declared.symbols[measure.name].unit
+    column = request.column(measure.name)
+    if column not in request.table.columns:
+        raise LawdslError(no_column(request.table, column, f"`{measure.name}`", measure.name))
+    table, labels = rows_with_labels(request, label_column(request, measure), [column])
+    unit = request.declared.symbols[measure.name].unit
     size = conversion(table, measure.name, column, unit.factors if unit else None)
     numbers = table.numbers(column) * size
-    found: dict[str, float] = {}
+    by_label: dict[str, float] = {}
     for row, (label, number, six) in enumerate(
         zip(labels, numbers.tolist(), rounded(numbers).tolist(), strict=True)
     ):
-        if six != float(f"{found.setdefault(label, number):.6g}"):
+        if six != float(f"{by_label.setdefault(label, number):.6g}"):
             name = with_subscripts(measure.name, (label,))
-            message = f"column {column}: {name} is {found[label]:g} above, and here {number:g}"
+            message = f"column {column}: {name} is {by_label[label]:g} above, and here {number:g}"
             help = f"give all rows of `{label}` one value, or remove the column to have it measured"
             raise LawdslError(bad_rows("D0131", table, column, np.array([row]), message, help))
-    return found
+    return by_label
 
 
-def _outside(
-    asked: Asked, measure: Measure, values: Mapping[str, float], settings: Mapping[str, float]
+def _outside_domain(
+    request: MeasureRequest,
+    measure: Measure,
+    values: Mapping[str, float],
+    settings: Mapping[str, float],
 ) -> list[Diagnostic]:
     """The messages about values that are not numbers, or outside the domain of their variable."""
-    symbols = asked.declared.symbols
-    known: dict[str, Value] = {
+    symbols = request.declared.symbols
+    setting_values: dict[str, Value] = {
         s.name: value(s.formula) for s in symbols.values() if s.kind == "setting" and s.formula
     }
-    known.update(settings)
-    found = []
+    setting_values.update(settings)
+    diagnostics = []
     for label, number in values.items():
         name = with_subscripts(measure.name, (label,))
         help = f"look at the rows of `{label}` from which it is: {measure.text}"
         if not np.isfinite(number):
             message = f"{name} is not a finite number"
-            found.append(Diagnostic("D0107", message, place=asked.table.name, help=help))
+            diagnostics.append(Diagnostic("D0107", message, place=request.table.name, help=help))
             continue
-        for relation, at in symbols[measure.name].bounds:
-            limit = value(at, known)
+        for relation, formula in symbols[measure.name].bounds:
+            limit = value(formula, setting_values)
             if limit is not None and not RELATIONS[relation](number, float(limit)):
-                domain = f"{symbols[measure.name].text} {relation} {print_formula(at)}"
+                domain = f"{symbols[measure.name].text} {relation} {print_formula(formula)}"
                 message = f"{name} = {number:.6g} is outside the domain {domain}"
-                found.append(Diagnostic("D0108", message, place=asked.table.name, help=help))
-    return found
+                diagnostics.append(
+                    Diagnostic("D0108", message, place=request.table.name, help=help)
+                )
+    return diagnostics

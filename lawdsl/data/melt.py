@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import is_unit
-from lawdsl.data.label_columns import Elements, called, elements, some
+from lawdsl.data.label_columns import Elements, binding_name, elements, shortened_list
 from lawdsl.data.simplex import Mask, checked_shares
 from lawdsl.data.stacked_columns import stacked
 from lawdsl.data.table import Table, bad_rows
@@ -55,9 +55,9 @@ class Labelled:
     def keep(self, labels: Mapping[str, str]) -> Table:
         """The rows with some labels, and the columns that say which label a row has."""
         columns: dict[str, Any] = dict(self.table.columns)
-        for index, own in self.of_rows.items():
+        for index, row_labels in self.of_rows.items():
             for label in self.sets[index] if index not in labels else ():
-                marks = np.array(own) == label
+                marks = np.array(row_labels) == label
                 columns[indicator(index, label)] = pa.chunked_array([marks.astype(float)])
         return replace(self.table, columns=columns).keep(self.rows_with(labels))
 
@@ -75,7 +75,7 @@ def labelled(
     columns: Mapping[str, str],
     *,
     target: bool = True,
-    known: Mapping[str, tuple[str, ...]] | None = None,
+    fit_labels: Mapping[str, tuple[str, ...]] | None = None,
     drop_bad: bool = False,
 ) -> Labelled:
     """Read the labels of a law's index sets in a table.
@@ -86,7 +86,7 @@ def labelled(
         columns: variable, output or set -> column, or a pattern of columns: {"r": "r_*",
             "validation": "valid_domain"}.
         target: whether the output is read too.
-        known: set -> labels that a fit has; other labels are refused, and those that no column
+        fit_labels: set -> labels that a fit has; other labels are refused, and those that no column
             names are not missed.
         drop_bad: leave out rows without a label, or whose shares are none, instead of refusing them.
 
@@ -94,12 +94,12 @@ def labelled(
         LawdslError: columns that are missing or do not fit each other, shares that are none.
     """
     table = _with_labels(declared, table)
-    there = elements(declared, table, columns, known or {}, target=target)
-    labels = dict(there.labels)
+    columns_of = elements(declared, table, columns, fit_labels or {}, target=target)
+    labels = dict(columns_of.labels)
     usable = _Usable(table, drop_bad, DO_WITHOUT if target else CORRECT)
     of_rows = {
         index: _labels_of_rows(declared.indices[index].over, column, labels, usable)
-        for index, column in there.by_label.items()
+        for index, column in columns_of.by_label.items()
         if column is not None
     }
     rest = {
@@ -107,13 +107,13 @@ def labelled(
         for s in declared.symbols.values()
         if s.kind == "variable" and s.simplex
     }
-    warnings = tuple(_odd_shares(declared, there, rest, usable))
-    long, of_rows = usable.kept(_with_elements(declared, table, there), of_rows)
+    warnings = tuple(_odd_shares(declared, columns_of, rest, usable))
+    long, of_rows = usable.kept(_with_elements(declared, table, columns_of), of_rows)
     if target:
-        long, of_rows = _long(declared, long, there, labels, of_rows)
-    instance = Instance(labels, {}, there.by_row, rest)
-    plain = {n: c for n, c in columns.items() if _is_plain(declared, there, n)}
-    plain |= {declared.symbols[name].text: columns.get(name, name) for name in there.by_row}
+        long, of_rows = _long(declared, long, columns_of, labels, of_rows)
+    instance = Instance(labels, {}, columns_of.by_row, rest)
+    plain = {n: c for n, c in columns.items() if _is_plain(declared, columns_of, n)}
+    plain |= {declared.symbols[name].text: columns.get(name, name) for name in columns_of.by_row}
     sets = {index: instance.of(declared, index) for index in of_rows}
     return Labelled(long, instance, plain, of_rows, sets, warnings, usable.dropped)
 
@@ -142,8 +142,8 @@ class _Usable:
             self.good &= ~bad
         elif bad.any():
             rows = np.flatnonzero(bad)
-            found = bad_rows("D0120", self.table, column, rows, message, self.advice)
-            self.problems.append(found)
+            diagnostic = bad_rows("D0120", self.table, column, rows, message, self.advice)
+            self.problems.append(diagnostic)
 
     def kept(
         self, table: Table, of_rows: Mapping[str, tuple[str, ...]]
@@ -161,59 +161,61 @@ class _Usable:
             help = "correct the table: there is nothing left to use"
             message = "every row is bad"
             raise LawdslError(Diagnostic("D0103", message, place=self.table.name, help=help))
-        kept = {n: tuple(np.array(own)[self.good].tolist()) for n, own in of_rows.items()}
-        return table.keep(self.good), kept
+        good_labels = {
+            n: tuple(np.array(row_labels)[self.good].tolist()) for n, row_labels in of_rows.items()
+        }
+        return table.keep(self.good), good_labels
 
 
 def _labels_of_rows(
     over: str, column: str, labels: dict[str, tuple[str, ...]], usable: _Usable
 ) -> tuple[str, ...]:
     """Each row's label; those of a set that are not known yet are added to `labels`."""
-    own = usable.table.texts(column)
-    empty = np.array([not label for label in own], dtype=bool)
+    row_labels = usable.table.texts(column)
+    empty = np.array([not label for label in row_labels], dtype=bool)
     message = f"column {column} is empty: which of {over} is the row of?"
     usable.without(column, empty, message)
-    known = labels.get(over)
-    if known is None:
-        labels[over] = tuple(sorted(set(own) - {""}))
-        return tuple(own)
-    other = np.array([bool(label) and label not in known for label in own], dtype=bool)
+    set_labels = labels.get(over)
+    if set_labels is None:
+        labels[over] = tuple(sorted(set(row_labels) - {""}))
+        return tuple(row_labels)
+    other = np.array([bool(label) and label not in set_labels for label in row_labels], dtype=bool)
     if other.any():
-        named = own[int(np.argmax(other))]
-        message = f"column {column}: `{named}` is none of {over}: {some(known)}"
+        named = row_labels[int(np.argmax(other))]
+        message = f"column {column}: `{named}` is none of {over}: {shortened_list(set_labels)}"
         usable.without(column, other, message)
-    return tuple(own)
+    return tuple(row_labels)
 
 
 def _odd_shares(
-    declared: Declarations, there: Elements, rest: Mapping[str, str], usable: _Usable
+    declared: Declarations, columns_of: Elements, rest: Mapping[str, str], usable: _Usable
 ) -> Iterator[Diagnostic]:
     """What is odd about shares; rows whose shares are none are refused, or left out."""
     for name, label in rest.items():
-        if name not in there.wide:
+        if name not in columns_of.wide:
             continue
-        found = checked_shares(
+        shares = checked_shares(
             declared.symbols[name].text,
             usable.table,
-            there.wide[name],
+            columns_of.wide[name],
             label,
             usable.drop_bad,
             usable.advice,
         )
         if usable.drop_bad:
-            usable.good &= found.good
+            usable.good &= shares.good
         else:
-            usable.problems += found.problems
-        yield from found.warnings
+            usable.problems += shares.problems
+        yield from shares.warnings
 
 
-def _with_elements(declared: Declarations, table: Table, there: Elements) -> Table:
+def _with_elements(declared: Declarations, table: Table, columns_of: Elements) -> Table:
     """The table with a column for each element of the variables."""
     columns, units = dict(table.columns), dict(table.units)
-    for name, found in there.wide.items():
+    for name, by_label in columns_of.wide.items():
         if name == declared.output.name:
             continue
-        for label, column in found.items():
+        for label, column in by_label.items():
             text = with_subscripts(name, (label,))
             columns[text] = table.columns[column]
             if column in table.units:
@@ -224,7 +226,7 @@ def _with_elements(declared: Declarations, table: Table, there: Elements) -> Tab
 def _long(
     declared: Declarations,
     table: Table,
-    there: Elements,
+    columns_of: Elements,
     labels: Mapping[str, tuple[str, ...]],
     of_rows: dict[str, tuple[str, ...]],
 ) -> tuple[Table, dict[str, tuple[str, ...]]]:
@@ -234,8 +236,8 @@ def _long(
         LawdslError: an index of the rows whose labels nothing says; columns in several units.
     """
     output = declared.output
-    wide = there.wide.get(output.name)
-    silent = [index for index, column in there.by_label.items() if column is None]
+    wide = columns_of.wide.get(output.name)
+    silent = [index for index, column in columns_of.by_label.items() if column is None]
     problems = [
         no_labels(declared, index, table) for index in silent if index not in output.indices[:1]
     ]
@@ -245,14 +247,17 @@ def _long(
         return table, of_rows
     index = output.indices[0]
     used = {n: wide[n] for n in labels[declared.indices[index].over] if n in wide}
-    long, own = stacked(output, table, used)
-    return long, {index: own, **{n: found * len(used) for n, found in of_rows.items()}}
+    long, stacked_labels = stacked(output, table, used)
+    return long, {
+        index: stacked_labels,
+        **{n: row_labels * len(used) for n, row_labels in of_rows.items()},
+    }
 
 
-def _is_plain(declared: Declarations, there: Elements, name: str) -> bool:
+def _is_plain(declared: Declarations, columns_of: Elements, name: str) -> bool:
     """Whether a binding is for a name without subscripts, or an output beside labels."""
     if name == declared.output.name:
-        return name not in there.wide
+        return name not in columns_of.wide
     symbol = declared.symbols.get(name)
     return symbol is not None and not symbol.indices
 
@@ -260,7 +265,7 @@ def _is_plain(declared: Declarations, there: Elements, name: str) -> bool:
 def no_labels(declared: Declarations, index: str, table: Table) -> Diagnostic:
     """What is said where no column has the labels that rows need."""
     message = f"no column says the label of each row over {declared.indices[index].over}"
-    help = f"name the column: {called(declared, index)}=COLUMN"
+    help = f"name the column: {binding_name(declared, index)}=COLUMN"
     return Diagnostic("D0104", message, place=table.name, help=help)
 
 

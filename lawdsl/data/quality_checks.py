@@ -13,19 +13,27 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import poisson_sf
 from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
-from lawdsl.data.rounding import SINGLE, in_single_precision
+from lawdsl.data.rounding import SINGLE_RTOL, in_single_precision
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
 
-SHOWN = 3  # copied rows named
+MAX_COPIES_NAMED = 3  # copied rows named
 
-GAP = 1e4  # two clouds of values further apart than this are two scales
-REPEATS = 0.25  # of the rows: so many copies are no measurements, however coarse the numbers are
-CHANCE = 1e-4  # that independent measurements agree in so many rows: copies are less likely
-SHARED = 2  # equal measurements at different settings: so many show that measurements are coarse
-QUIET = 1e-3  # relative: the noise that is supposed where no setting was measured twice
+MIN_SCALE_RATIO = 1e4  # two clouds of values further apart than this are two scales
+MAX_COPIED_SHARE = (
+    0.25  # of the rows: so many copies are no measurements, however coarse the numbers are
+)
+MIN_CHANCE_PROBABILITY = (
+    1e-4  # that independent measurements agree in so many rows: copies are less likely
+)
+MIN_SHARED_VALUES = (
+    2  # equal measurements at different settings: so many show that measurements are coarse
+)
+DEFAULT_RELATIVE_NOISE = (
+    1e-3  # relative: the noise that is supposed where no setting was measured twice
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ def two_scales(
     looked at.
     """
     shares = {q.name for q in law.variables if any(not b.lower for b in q.bounds)}
-    found = []
+    diagnostics = []
     for name, numbers in values.items():
         if name in shares or np.any(numbers < 0) or (name == law.output and not positive):
             continue
@@ -77,15 +85,15 @@ def two_scales(
             continue
         ratios = sizes[1:] / sizes[:-1]
         widest = int(np.argmax(ratios))
-        if ratios[widest] < GAP:
+        if ratios[widest] < MIN_SCALE_RATIO:
             continue
         low, high = sizes[widest], sizes[widest + 1]
         above = numbers >= high
         rows = np.flatnonzero(above if 2 * np.sum(above) <= len(numbers) else ~above)
         message = f"column {bound[name]} has two scales: nothing lies between {low:g} and {high:g}"
         help = "give all rows one unit"
-        found.append(bad_rows("D0113", table, bound[name], rows, message, help))
-    return found
+        diagnostics.append(bad_rows("D0113", table, bound[name], rows, message, help))
+    return diagnostics
 
 
 def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[Diagnostic]:
@@ -102,35 +110,41 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     settings = pa.table({str(i): column for i, column in enumerate(cells)})
     names = settings.column_names
     numbered = settings.append_column("row", pa.array(table.rows))
-    seen = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
-    count = len(output) - seen.num_rows
+    distinct = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
+    count = len(output) - distinct.num_rows
     if not count:
         return []
-    if count < REPEATS * len(output):
-        single = SINGLE * float(np.median(np.abs(output)))  # in which they are compared
-        expected = _equal_by_chance(seen, names, max(single, float(np.median(steps))))
-        if poisson_sf(count - 1, expected) > CHANCE:
+    if count < MAX_COPIED_SHARE * len(output):
+        single = SINGLE_RTOL * float(np.median(np.abs(output)))  # in which they are compared
+        expected = _equal_by_chance(distinct, names, max(single, float(np.median(steps))))
+        if poisson_sf(count - 1, expected) > MIN_CHANCE_PROBABILITY:
             return []
-    copied = seen.filter(pc.greater(seen["row_count"], 1)).sort_by([("row_count", "descending")])
-    shown = [
+    copied = distinct.filter(pc.greater(distinct["row_count"], 1)).sort_by(
+        [("row_count", "descending")]
+    )
+    examples = [
         f"row {row} occurs {times} times"
         for row, times in zip(
-            copied["row_min"][:SHOWN].to_pylist(),
-            copied["row_count"][:SHOWN].to_pylist(),
+            copied["row_min"][:MAX_COPIES_NAMED].to_pylist(),
+            copied["row_count"][:MAX_COPIES_NAMED].to_pylist(),
             strict=True,
         )
     ]
-    more = f", and {copied.num_rows - SHOWN:,} more" if copied.num_rows > SHOWN else ""
+    more = (
+        f", and {copied.num_rows - MAX_COPIES_NAMED:,} more"
+        if copied.num_rows > MAX_COPIES_NAMED
+        else ""
+    )
     verb = "repeats" if count == 1 else "repeat"
     message = f"{count:,} of {len(output):,} rows {verb} another row exactly"
     help = (
         "keep one of each: repeated rows pull the fit as new measurements would, which they are not"
     )
-    notes = (", ".join(shown) + more,)
+    notes = (", ".join(examples) + more,)
     return [Diagnostic("D0114", message, "warning", place=table.name, notes=notes, help=help)]
 
 
-def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float:
+def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> float:
     """How many rows are expected to repeat another one by rounding alone.
 
     Two measurements of one setting, each with noise of standard deviation s, are rounded to the same
@@ -138,22 +152,22 @@ def _equal_by_chance(seen: pa.Table, names: Sequence[str], step: float) -> float
     at other settings show a step that is not decimal, such as the 1/164 of an accuracy.
 
     Args:
-        seen: the different rows.
+        distinct: the different rows.
         names: of the variables, and of the output at the end.
         step: that the output is rounded to.
     """
     output = names[-1]
-    values = np.unique(seen[output].to_numpy())
-    if seen.num_rows - len(values) >= SHARED:
+    values = np.unique(distinct[output].to_numpy())
+    if distinct.num_rows - len(values) >= MIN_SHARED_VALUES:
         step = max(step, float(np.min(np.diff(values), initial=np.inf)))
-    settings = seen.group_by(list(names[:-1])).aggregate(
+    settings = distinct.group_by(list(names[:-1])).aggregate(
         [("row_count", "sum"), (output, "variance"), (output, "count")]
     )
     sizes = settings["row_count_sum"].to_numpy().astype(np.float64)
     different = settings[f"{output}_count"].to_numpy()
     squares = float(np.sum(settings[f"{output}_variance"].to_numpy() * different))
     spare = int(np.sum(different - 1))
-    noise = QUIET * float(np.median(np.abs(seen[output].to_numpy())))
+    noise = DEFAULT_RELATIVE_NOISE * float(np.median(np.abs(distinct[output].to_numpy())))
     if spare > 0:
         noise = float(np.sqrt(squares / spare))
     chance = min(1.0, step / (2 * noise * np.sqrt(np.pi))) if noise > 0 else 1.0
@@ -172,7 +186,7 @@ def other_units(
         values: variable -> its values in the law's unit.
         bound: variable -> column.
     """
-    found = []
+    diagnostics = []
     for q in law.variables:
         numbers = values.get(q.name)
         if numbers is None or not len(numbers) or table.units.get(bound[q.name]):
@@ -199,6 +213,6 @@ def other_units(
         meant = f": {likely[0]}?" if likely else ""
         written = f"`{bound[q.name]} [{likely[0] if likely else 'UNIT'}]`"
         help = f"is the column in another unit{meant} write it into the header: {written}"
-        place = f"{table.name} column {bound[q.name]}"
-        found.append(Diagnostic("D0123", message, "warning", place=place, help=help))
-    return found
+        column_place = f"{table.name} column {bound[q.name]}"
+        diagnostics.append(Diagnostic("D0123", message, "warning", place=column_place, help=help))
+    return diagnostics

@@ -21,11 +21,11 @@ from lawdsl.data.table import Table as Table
 CSV = (".csv", ".txt", "")
 PARQUET = (".parquet", ".pq")
 SQLITE = (".sqlite", ".sqlite3", ".db")
-MAGIC = b"PAR1"  # what a Parquet file begins with, whatever it is called
+PARQUET_MAGIC = b"PAR1"  # what a Parquet file begins with, whatever it is called
 SQLITE_MAGIC = b"SQLite format 3\0"
-SCHEMA = 1  # of the tables of runs that can be read; their first note says theirs
-OF_RUNS = re.compile(r"lawdsl runs, schema (\d{1,9}):")
-METADATA = b"lawdsl"  # the same in a Parquet file: JSON with a list of notes
+RUN_TABLE_SCHEMA = 1  # of the tables of runs that can be read; their first note says theirs
+RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
+METADATA_KEY = b"lawdsl"  # the same in a Parquet file: JSON with a list of notes
 
 
 def read_table(source: Any) -> Table:
@@ -63,13 +63,13 @@ def _read_file(path: Path) -> Table:
         raise _unreadable(f"the table cannot be read: {error}", name) from None
     if path.suffix.lower() in SQLITE or content.startswith(SQLITE_MAGIC):
         table = _read_sqlite(path, content, name)
-    elif path.suffix.lower() in PARQUET or content.startswith(MAGIC):
+    elif path.suffix.lower() in PARQUET or content.startswith(PARQUET_MAGIC):
         table = _read_parquet(content, name)
     else:
         table = read_csv(content, name)
-    said = OF_RUNS.match(table.notes[0]) if table.notes else None
-    if said and int(said[1]) > SCHEMA:
-        message = f"a later lawdsl wrote the table: it is of schema {said[1]}, known is {SCHEMA}"
+    match = RUN_TABLE_NOTE.match(table.notes[0]) if table.notes else None
+    if match and int(match[1]) > RUN_TABLE_SCHEMA:
+        message = f"a later lawdsl wrote the table: it is of schema {match[1]}, known is {RUN_TABLE_SCHEMA}"
         help = "take that lawdsl, or make the table again: `lawdsl collect`"
         raise _unreadable(message, name, help)
     return table
@@ -104,7 +104,7 @@ def _read_parquet(content: bytes, name: str) -> Table:
         # a text that is repeated stays stored once until it is known how long all texts are
         table = pq.read_table(io.BytesIO(content), read_dictionary=texts)
         size_limits.check_text(sum(map(_text_size, table.itercolumns())), name)
-        return _from_arrow(table, name, _noted((table.schema.metadata or {}).get(METADATA)))
+        return _from_arrow(table, name, _notes_of((table.schema.metadata or {}).get(METADATA_KEY)))
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0]
         raise _unreadable(f"this is not a readable Parquet file: {why}", name) from None
@@ -126,7 +126,7 @@ def _text_size(column: Any) -> int:
     return size
 
 
-def _noted(metadata: bytes | None) -> tuple[str, ...]:
+def _notes_of(metadata: bytes | None) -> tuple[str, ...]:
     """The notes that a Parquet file carries."""
     try:
         notes = json.loads(metadata or b"{}")["notes"]

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 DECIMALS = range(-3, 9)  # places behind the point that are tried
-DIGITS = range(1, 7)  # significant digits that are tried
-EXACT = 1e-9  # relative: what is left of a number on its grid by binary fractions
-SINGLE = 2e-7  # the same for numbers that were kept in single precision
-COARSE = 1e-4  # of the largest number: steps above it are seen in single precision too
-LARGEST = 2.0**53  # whole numbers up to which all are exact
+SIGNIFICANT_DIGITS = range(1, 7)  # significant digits that are tried
+DOUBLE_RTOL = 1e-9  # relative: what is left of a number on its grid by binary fractions
+SINGLE_RTOL = 2e-7  # the same for numbers that were kept in single precision
+COARSE_STEP = 1e-4  # of the largest number: steps above it are seen in single precision too
+MAX_EXACT_INTEGER = 2.0**53  # whole numbers up to which all are exact
 
 
 def steps(numbers: Array) -> Array:
@@ -29,14 +29,14 @@ def steps(numbers: Array) -> Array:
 
 def _common(numbers: Array, size: Array) -> float:
     """The largest step that all numbers are multiples of; 0 if there is none."""
-    for places in DECIMALS:
-        unit = 10.0**-places
+    for decimals in DECIMALS:
+        unit = 10.0**-decimals
         scaled = numbers / unit
-        if np.max(np.abs(scaled)) > LARGEST:
+        if np.max(np.abs(scaled)) > MAX_EXACT_INTEGER:
             break
-        whole = np.rint(scaled)
-        if np.all(np.abs(scaled - whole) * unit <= _allowed(unit, size)):
-            return float(np.gcd.reduce(whole.astype(np.int64))) * unit
+        multiples = np.rint(scaled)
+        if np.all(np.abs(scaled - multiples) * unit <= _allowed(unit, size)):
+            return float(np.gcd.reduce(multiples.astype(np.int64))) * unit
     return 0.0
 
 
@@ -44,7 +44,7 @@ def _significant(numbers: Array, size: Array) -> Array:
     """The step of each number where all have few significant digits; else 0."""
     with np.errstate(divide="ignore"):
         power = np.where(size > 0, np.floor(np.log10(np.where(size > 0, size, 1.0))), 0.0)
-    for digits in DIGITS:
+    for digits in SIGNIFICANT_DIGITS:
         unit = 10.0 ** (power - digits + 1)
         off = np.abs(numbers / unit - np.rint(numbers / unit)) * unit
         if np.all(off <= _allowed(unit, size)):
@@ -53,8 +53,8 @@ def _significant(numbers: Array, size: Array) -> Array:
 
 
 def _allowed(unit: Array | float, size: Array) -> Array:
-    coarse = np.asarray(unit) > COARSE * np.max(size)
-    return np.where(coarse, SINGLE, EXACT) * size
+    coarse = np.asarray(unit) > COARSE_STEP * np.max(size)
+    return np.where(coarse, SINGLE_RTOL, DOUBLE_RTOL) * size
 
 
 def in_single_precision(numbers: Array) -> Array:

@@ -24,7 +24,7 @@ _FORM = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<
 
 
 @dataclass(frozen=True)
-class Condition:
+class RowCondition:
     """One relation between a column and a value; `value` is None where `text` is not a number."""
 
     column: str
@@ -55,25 +55,29 @@ class Condition:
                 return equal
             except LawdslError:
                 pass  # some cells are text: look at each
-        wanted = (self.text, self.value)
+        text_and_value = (self.text, self.value)
         cells = table.texts(self.column)
         return np.array(
-            [c == wanted[0] or (wanted[1] is not None and number(c) == wanted[1]) for c in cells],
+            [
+                c == text_and_value[0]
+                or (text_and_value[1] is not None and number(c) == text_and_value[1])
+                for c in cells
+            ],
             dtype=bool,
         )
 
 
-def condition(text: str, table: Table) -> Condition:
+def condition(text: str, table: Table) -> RowCondition:
     """A condition as it is written, for the columns of a table.
 
     Raises:
         LawdslError: no such form or column; D0115.
     """
-    found = _FORM.fullmatch(text)
-    if found is None or not found["value"]:
+    match = _FORM.fullmatch(text)
+    if match is None or not match["value"]:
         help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
         raise LawdslError(Diagnostic("D0115", f"`{text}` is not a condition", help=help))
-    name, relation, value = found["column"], found["op"], found["value"].strip("\"'")
+    name, relation, value = match["column"], match["op"], match["value"].strip("\"'")
     if name not in table.columns:
         alike = nearest(name, table.columns)
         help = (
@@ -81,8 +85,8 @@ def condition(text: str, table: Table) -> Condition:
         )
         message = f"`{text}` names no column of the table"
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
-    made = Condition(name, relation, value, number(value))
-    if made.of_numbers and made.value is None:
+    row_condition = RowCondition(name, relation, value, number(value))
+    if row_condition.of_numbers and row_condition.value is None:
         message = f"`{value}` in `{text}` is not a number"
         raise LawdslError(Diagnostic("D0115", message, help="compare text with = or !="))
-    return made
+    return row_condition

@@ -13,8 +13,8 @@ from lawdsl.data.table import Table, bad_rows
 
 Mask = NDArray[np.bool_]
 
-ROUNDED = 1e-6  # how far shares may be from summing to 1 and nothing is said
-SLOPPY = 0.02  # and how far they may be at all, as shares that were rounded are
+SILENT_SUM_ERROR = 1e-6  # how far shares may be from summing to 1 and nothing is said
+MAX_SUM_ERROR = 0.02  # and how far they may be at all, as shares that were rounded are
 
 
 @dataclass(frozen=True)
@@ -56,27 +56,27 @@ def checked_shares(
     readable = np.logical_and.reduce([table.readable(column) for column in columns.values()])
     if not drop_bad:
         readable = np.ones(len(table), dtype=bool)
-    kept = table.keep(readable)
-    shares = np.array([kept.numbers(column) for column in columns.values()])
+    usable = table.keep(readable)
+    shares = np.array([usable.numbers(column) for column in columns.values()])
     total = shares.sum(axis=0)
     off = np.abs(total - 1)
     below = (shares < 0).any(axis=0)
-    wrong = ~(off <= SLOPPY) & ~below
+    wrong = ~(off <= MAX_SUM_ERROR) & ~below
     fine = np.flatnonzero(readable)[~(below | wrong)]
     good = np.zeros(len(table), dtype=bool)
     good[fine] = True
     first = next(iter(columns.values()))
-    found = []
+    problems = []
     if below.any():
         message = f"a share of `{name}` is {float(shares.min()):g}: none is below 0"
-        found.append(bad_rows("D0121", kept, first, np.flatnonzero(below), message, advice))
+        problems.append(bad_rows("D0121", usable, first, np.flatnonzero(below), message, advice))
     if wrong.any():
         message = f"the shares `{name}` sum to {float(total[wrong][0]):g}, not to 1"
-        found.append(bad_rows("D0121", kept, first, np.flatnonzero(wrong), message, advice))
-    worst = float(off[off <= SLOPPY].max(initial=0.0))
+        problems.append(bad_rows("D0121", usable, first, np.flatnonzero(wrong), message, advice))
+    worst = float(off[off <= MAX_SUM_ERROR].max(initial=0.0))
     warnings = []
-    if worst > ROUNDED:
+    if worst > SILENT_SUM_ERROR:
         message = f"the shares `{name}` sum to 1 only within {worst:.2g}"
         help = f"they are taken as rounded, and `{rest}` as 1 minus the others"
         warnings.append(Diagnostic("D0122", message, "warning", place=table.name, help=help))
-    return Shares(good, tuple(found), tuple(warnings))
+    return Shares(good, tuple(problems), tuple(warnings))

@@ -12,9 +12,9 @@ SECONDS = 30.0  # of CPU to read a database, whose columns may be computed
 FEWER = "keep the columns and rows that the law needs, and leave the others out"
 
 
-def too_large(message: str, place: str, help: str = FEWER) -> LawdslError:
+def too_large(message: str, location: str, help: str = FEWER) -> LawdslError:
     """The error for a table beyond a bound; the message names the bound."""
-    return LawdslError(Diagnostic("D0150", message, place=place, help=help))
+    return LawdslError(Diagnostic("D0150", message, place=location, help=help))
 
 
 def check_file(size: int, name: str) -> None:

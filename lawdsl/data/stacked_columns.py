@@ -31,22 +31,22 @@ def stacked(
         LawdslError: columns in several units; D0112.
     """
     rows = np.tile(np.arange(len(table)), len(columns))
-    made: dict[str, Any] = {n: c.take(pa.array(rows)) for n, c in table.columns.items()}
+    columns_of_long: dict[str, Any] = {n: c.take(pa.array(rows)) for n, c in table.columns.items()}
     values = [chunk for name in columns.values() for chunk in _chunks(table.columns[name])]
     try:
-        made[output.name] = pa.chunked_array(values)
+        columns_of_long[output.name] = pa.chunked_array(values)
     except (pa.ArrowInvalid, TypeError):  # numbers in one column, text in another
         texts = [text for name in columns.values() for text in table.texts(name)]
-        made[output.name] = pa.chunked_array([pa.array(texts)])
+        columns_of_long[output.name] = pa.chunked_array([pa.array(texts)])
     units = dict(table.units)
-    own = {table.units[name] for name in columns.values() if name in table.units}
-    if len(own) > 1:
+    output_units = {table.units[name] for name in columns.values() if name in table.units}
+    if len(output_units) > 1:
         message = f"the columns of `{output.text}` have several units"
         raise LawdslError(Diagnostic("D0112", message, place=table.name, help="use one"))
-    if own:
-        units[output.name] = own.pop()
+    if output_units:
+        units[output.name] = output_units.pop()
     labels = tuple(np.repeat(np.array(list(columns)), len(table)).tolist())
-    return replace(table, columns=made, units=units, rows=table.rows[rows]), labels
+    return replace(table, columns=columns_of_long, units=units, rows=table.rows[rows]), labels
 
 
 def _chunks(column: Any) -> list[Any]:

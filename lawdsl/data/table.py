@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import SPELLINGS
 
-SHOWN = 5  # bad rows named in one message
+MAX_ROWS_NAMED = 5  # bad rows named in one message
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Table:
     def keep(self, rows: NDArray[np.bool_]) -> Table:
         """The table with only the rows that are marked."""
         mask = pa.array(rows)
-        kept = {name: column.filter(mask) for name, column in self.columns.items()}
-        return replace(self, columns=kept, rows=self.rows[rows])
+        columns = {name: column.filter(mask) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=self.rows[rows])
 
     def at(self, numbers: NDArray[np.int64]) -> Table:
         """The rows that have these numbers, in this order."""
-        at = pa.array(places(self.rows, numbers))
-        columns = {name: column.take(at) for name, column in self.columns.items()}
+        positions_of_rows = pa.array(positions_of(self.rows, numbers))
+        columns = {name: column.take(positions_of_rows) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=numbers)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
@@ -69,8 +69,10 @@ class Table:
             return np.ascontiguousarray(floats, dtype=np.float64)
         if not _is_text(kind):
             message = f"column {name} holds {kind}, not numbers"
-            place = f"{self.name} column {name}"
-            raise LawdslError(Diagnostic("D0106", message, place=place, help="bind another column"))
+            column_place = f"{self.name} column {name}"
+            raise LawdslError(
+                Diagnostic("D0106", message, place=column_place, help="bind another column")
+            )
         if not self.typed:
             try:
                 return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
@@ -107,21 +109,21 @@ class Table:
         return LawdslError(bad_rows("D0106", self, name, np.flatnonzero(bad), message, help))
 
 
-def places(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def positions_of(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each wanted number stands among the numbers of rows."""
     order = np.argsort(rows)
-    return order[np.searchsorted(rows, wanted, sorter=order)]
+    return order[np.searchsorted(rows, numbers, sorter=order)]
 
 
 def bad_rows(
     code: str, table: Table, column: str, rows: NDArray[np.int64], message: str, help: str
 ) -> Diagnostic:
     """A diagnostic about some rows of a column: the first is its place, the next are listed."""
-    lines = [str(table.rows[i]) for i in rows[:SHOWN]]
-    more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+    lines = [str(table.rows[i]) for i in rows[:MAX_ROWS_NAMED]]
+    more = f" and {len(rows) - MAX_ROWS_NAMED:,} more" if len(rows) > MAX_ROWS_NAMED else ""
     notes = (f"rows {', '.join(lines)}{more}",) if len(rows) > 1 else ()
-    place = f"{table.name}:{lines[0]} column {column}"
-    return Diagnostic(code, message, place=place, notes=notes, help=help)
+    first_place = f"{table.name}:{lines[0]} column {column}"
+    return Diagnostic(code, message, place=first_place, notes=notes, help=help)
 
 
 def number(cell: str) -> float | None:
@@ -158,5 +160,5 @@ def _advice(name: str, cell: str) -> str:
         return f"write it out (1e9), or give the column a unit: `{name} [Gtoken]`"
     if cell.lower() in ("na", "n/a", "none", "null", "-", "?", "<na>"):
         return "leave such rows out with --drop-bad"
-    known = ", ".join(sorted(set(SPELLINGS.values())))
-    return f"a cell is a plain number; units ({known}) go in the header, as `{name} [Gtoken]`"
+    unit_names = ", ".join(sorted(set(SPELLINGS.values())))
+    return f"a cell is a plain number; units ({unit_names}) go in the header, as `{name} [Gtoken]`"

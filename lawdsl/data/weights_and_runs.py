@@ -15,7 +15,7 @@ from lawdsl.language.keywords import nearest
 
 Array = NDArray[np.float64]
 
-GIVEN = "(weights)"  # the column of weights that were given as an array
+WEIGHTS_COLUMN = "(weights)"  # the column of weights that were given as an array
 
 
 def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str | None]:
@@ -37,8 +37,8 @@ def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str 
         message = f"the weights are not an array of {len(table):,} numbers, one a row"
         help = "give the name of a column, or one number for each row of the table"
         raise LawdslError(Diagnostic("D0117", message, place=table.name, help=help))
-    columns: Mapping[str, object] = {**table.columns, GIVEN: pa.chunked_array([column])}
-    return replace(table, columns=columns), GIVEN
+    columns: Mapping[str, object] = {**table.columns, WEIGHTS_COLUMN: pa.chunked_array([column])}
+    return replace(table, columns=columns), WEIGHTS_COLUMN
 
 
 def check_columns(table: Table, names: Sequence[str], what: str) -> None:
@@ -95,14 +95,14 @@ def of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple
     """
     dropped = 0
     for name in columns:
-        known = np.array([label != "" for label in table.texts(name)], dtype=bool)
+        has_label = np.array([label != "" for label in table.texts(name)], dtype=bool)
         if drop_bad:
-            table = table.keep(known)
-            dropped += int(np.sum(~known))
-        elif not known.all():
+            table = table.keep(has_label)
+            dropped += int(np.sum(~has_label))
+        elif not has_label.all():
             message = f"column {name} is empty: which run is the row of?"
             help = "fill it in, or leave such rows out with --drop-bad"
-            rows = np.flatnonzero(~known)
+            rows = np.flatnonzero(~has_label)
             raise LawdslError(bad_rows("D0118", table, name, rows, message, help))
     return table, dropped
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_columns, without_readings
-from lawdsl.data.label_columns import STAR
+from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
@@ -63,7 +63,7 @@ def predicted(
     free = {declared.indices[i].over for i in row_indices(declared)}
     free -= {declared.indices[i].over for i in asked}
     known = {over: labels for over, labels in fits.labels.items() if over not in free}
-    found = labelled(declared, rows, bound, target=False, known=known)
+    found = labelled(declared, rows, bound, target=False, fit_labels=known)
     more = (*more, *_beyond(fits, found))
     missing = [index for index in asked if index not in found.of_rows]
     if not missing:
@@ -91,7 +91,7 @@ def _columns(fits: Fits, law: Law, there: Mapping[str, Any]) -> dict[str, str]:
     """The columns that were fitted, as far as the table has such."""
     found = {}
     for name, column in fits.columns.items():
-        before, star, after = column.partition(STAR)
+        before, star, after = column.partition(WILDCARD)
         alike = any(c.startswith(before) and c.endswith(after) for c in there)
         if name != law.output and (column in there or (star and alike)):
             found[name] = column

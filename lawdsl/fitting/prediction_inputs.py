@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lawdsl.data.label_columns import called
+from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.printer import with_subscripts
@@ -66,11 +66,11 @@ def wanted(fit: Fit | Fits) -> Wanted:
         if symbol.simplex:
             shares.append(tuple(names))
     rows = fit.asked(law)
-    sets = {called(declared, i): fit.labels[declared.indices[i].over] for i in rows}
+    sets = {binding_name(declared, i): fit.labels[declared.indices[i].over] for i in rows}
     columns = rows and fit.apart == rows == declared.output.indices
     outputs = tuple(fit.outputs) if columns else ()
     measures = tuple(declared.measures.values())
-    known = tuple(dict.fromkeys(called(declared, m.index) for m in measures))
+    known = tuple(dict.fromkeys(binding_name(declared, m.index) for m in measures))
     return Wanted(
         law.name,
         law.output,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind, chosen_rows
 from lawdsl.data.melt import labelled
-from lawdsl.data.table import Table, places
+from lawdsl.data.table import Table, positions_of
 from lawdsl.fitting.fit_by_label import parts_of
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
@@ -96,4 +96,4 @@ def _build_part(
 ) -> StepPart:
     positive = law.objective.log
     runs = bind(law, rows, columns, drop_bad=drop_bad, positive=positive)
-    return StepPart(law, rows, columns, runs, places(table.rows, runs.rows), {}, columns)
+    return StepPart(law, rows, columns, runs, positions_of(table.rows, runs.rows), {}, columns)

@@ -24,9 +24,9 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Table:
     rows = []
     for answer in answers:
         row: list[Any] = [varied(answer, name) for name in varying]
-        own = {u.name: u for u in answer.unknowns}
+        by_name = {u.name: u for u in answer.unknowns}
         for name in names:
-            u = own.get(name)
+            u = by_name.get(name)
             row += _value_and_ends(u.value, u.ends) if u else [None] * 3
         if goal:
             row += (
@@ -37,28 +37,28 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Table:
     return headers, rows
 
 
-def by_label(asked: Question) -> bool:
+def by_label(question: Question) -> bool:
     """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
-    unknowns = asked.of_kind("unknown")
+    unknowns = question.of_kind("unknown")
     return len({u.indices for u in unknowns}) == 1 and all(
         len(u.indices) == 1 and not u.simplex for u in unknowns
     )
 
 
-def rows_by_label(asked: Question, answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequence[str]) -> Table:
     """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
-    names = [u.name for u in asked.of_kind("unknown")]
-    over = asked.indices[asked.of_kind("unknown")[0].indices[0]].over
+    names = [u.name for u in question.of_kind("unknown")]
+    over = question.indices[question.of_kind("unknown")[0].indices[0]].over
     headers = [*varying, over]
     for name in names:
         headers += [*_with_ends(name), f"where {name}"]
     rows = []
     for answer in answers:
-        own = {u.name: u for u in answer.unknowns}
-        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in own):
+        by_name = {u.name: u for u in answer.unknowns}
+        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in by_name):
             row: list[Any] = [*(varied(answer, name) for name in varying), label]
             for name in names:
-                u = own.get(f"{name}[{label}]")
+                u = by_name.get(f"{name}[{label}]")
                 row += [*_value_and_ends(u.value, u.ends), u.place] if u else [None] * 4
             rows.append(row)
     return headers, rows

@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.data.trends.result import Inflection, Series, Trend, Trends
+    from lawdsl.data.trends.result import DifferenceSeries, Inflection, Trend, Trends
 
 HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "s.e.", "verdict")
 
@@ -61,7 +61,7 @@ def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _counts(series: Series) -> tuple[str, ...]:
+def _counts(series: DifferenceSeries) -> tuple[str, ...]:
     error = "-" if series.noise.error is None else f"{series.noise.error:.2g}"
     freedom = f" (df {series.noise.df:,})" if series.noise.df is not None else ""
     counts = (series.pairs, series.as_claimed, series.too_small, series.against)

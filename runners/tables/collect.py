@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.read import SCHEMA
+from lawdsl.data.read import RUN_TABLE_SCHEMA
 
 from .run_set import Gathered, gather
 
@@ -105,7 +105,7 @@ def collect(
         for row in selected:
             row |= {f"{x}_domain": row.get(f"{x}_{row['domain']}") for x in ("r", "L")}
     all_notes = (
-        f"lawdsl runs, schema {SCHEMA}: {len(selected):,} evaluations of {len(runs):,} runs",
+        f"lawdsl runs, schema {RUN_TABLE_SCHEMA}: {len(selected):,} evaluations of {len(runs):,} runs",
         *(line for note in notes for line in note.splitlines()),
         f"setting D_min = {min(measured)} unit token",
     )

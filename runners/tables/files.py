@@ -17,7 +17,7 @@ from pathlib import Path
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write_bytes
 from lawdsl.data.formats.sqlite import NOTES, RUNS
-from lawdsl.data.read import METADATA, SCHEMA
+from lawdsl.data.read import METADATA_KEY, RUN_TABLE_SCHEMA
 
 from ..run.disk import room
 from .collect import RunsTable
@@ -71,8 +71,8 @@ def _parquet(table: RunsTable) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata = json.dumps({"schema": SCHEMA, "notes": table.notes}).encode()
-    content = pa.table(dict(table.columns)).replace_schema_metadata({METADATA: metadata})
+    metadata = json.dumps({"schema": RUN_TABLE_SCHEMA, "notes": table.notes}).encode()
+    content = pa.table(dict(table.columns)).replace_schema_metadata({METADATA_KEY: metadata})
     out = io.BytesIO()
     pq.write_table(content, out)
     return out.getvalue()
@@ -88,7 +88,7 @@ def _sqlite(table: RunsTable) -> bytes:
         base.executemany(f"INSERT INTO {RUNS} VALUES ({marks})", rows)
         base.execute(f"CREATE TABLE {NOTES} (note)")
         base.executemany(f"INSERT INTO {NOTES} VALUES (?)", [(note,) for note in table.notes])
-        base.execute(f"PRAGMA user_version = {SCHEMA}")
+        base.execute(f"PRAGMA user_version = {RUN_TABLE_SCHEMA}")
         base.commit()
         return base.serialize()
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import is_unit
 from lawdsl.data import size_limits
-from lawdsl.data.table import SHOWN, Table, number
+from lawdsl.data.table import MAX_ROWS_NAMED, Table, number
 
 SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _TOP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*\Z)?")  # comments and blank lines
@@ -77,7 +77,7 @@ def read_csv(content: bytes, name: str) -> Table:
         message = f"this is not a readable table: {str(error).splitlines()[0]}"
         raise LawdslError(Diagnostic("D0102", message, place=name)) from None
     if ragged:
-        raise LawdslError([_ragged(row, name, starts) for row in ragged[:SHOWN]])
+        raise LawdslError([_ragged(row, name, starts) for row in ragged[:MAX_ROWS_NAMED]])
     if table.num_rows == 0:
         message = "the table has column names but no rows"
         raise _bad_line("D0103", message, name, starts[0], "add a line for each measurement")
@@ -97,7 +97,7 @@ def read_csv(content: bytes, name: str) -> Table:
     )
 
 
-def names_and_units(headers: Sequence[str], place: str) -> list[tuple[str, str]]:
+def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
     """`N [Mparam]` -> (N, Mparam). Words in brackets that tell columns apart, as in `loss [code]`
     and `loss [text]`, are no units but part of the names.
 
@@ -115,7 +115,7 @@ def names_and_units(headers: Sequence[str], place: str) -> list[tuple[str, str]]
         if name in earlier:
             help = "give every column a name of its own"
             message = f"two columns are called {name or '(nothing)'}"
-            raise LawdslError(Diagnostic("D0105", message, place=place, help=help))
+            raise LawdslError(Diagnostic("D0105", message, place=location, help=help))
         earlier.add(name)
     return named
 
@@ -174,9 +174,9 @@ def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], i
     return starts, opened
 
 
-def _too_long(what: str, size: int, place: str) -> LawdslError:
+def _too_long(what: str, size: int, location: str) -> LawdslError:
     message = f"the {what} has {size:,} bytes; at most {size_limits.LINE:,} are read"
-    return size_limits.too_large(message, place)
+    return size_limits.too_large(message, location)
 
 
 def _check_header(header: Sequence[str], line: str, name: str, number_: int) -> None:

@@ -13,18 +13,20 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import size_limits
 
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
-OWN = "sqlite_"  # how the names of SQLite's own tables begin
-BATCH = 10_000  # rows turned into columns at once
-ROW = 64 * 2**20  # bytes of a row whose cells are all as long as they may be
-SHORT = 2**17  # bytes that any cell may have, however many columns there are
+INTERNAL_PREFIX = "sqlite_"  # how the names of SQLite's own tables begin
+ROWS_AT_ONCE = 10_000  # rows turned into columns at once
+MAX_ROW_BYTES = 64 * 2**20  # bytes of a row whose cells are all as long as they may be
+MIN_CELL_BYTES = 2**17  # bytes that any cell may have, however many columns there are
 CHECK = "PRAGMA quick_check(1)"
-CHEAP = frozenset(
+BOUNDED_FUNCTIONS = frozenset(
     "abs ceil ceiling coalesce exp floor ifnull iif length ln log log10 log2 lower max min mod nullif "
     "pow power round sign sqrt substr substring trim trunc typeof unicode upper".split()
 )
 """Functions that a computed column may call: their time is in proportion to what they are given."""
-WIDE = 4  # bytes that Python takes at most for a letter of a text that is not ASCII
-STEPS = 10_000  # of SQLite's machine between looks at the clock
+MAX_BYTES_PER_CHARACTER = (
+    4  # bytes that Python takes at most for a letter of a text that is not ASCII
+)
+STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # of SQLite's machine between looks at the clock
 
 
 def read_database(
@@ -53,7 +55,7 @@ def _table(
     base: sqlite3.Connection, name: str
 ) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
     """The table to be read, and the notes."""
-    _check_cheap(base, CHECK, name)
+    _check_bounded(base, CHECK, name)
     with contextlib.suppress(sqlite3.DataError):  # of which the reading names the column
         (sound,) = base.execute(CHECK).fetchone()
         if sound != "ok":
@@ -92,11 +94,11 @@ def _opened(path: Path, content: bytes) -> sqlite3.Connection:
     base.execute("PRAGMA trusted_schema = OFF")
     base.execute("PRAGMA ignore_check_constraints = ON")
     until = time.process_time() + size_limits.SECONDS
-    base.set_progress_handler(lambda: time.process_time() > until, STEPS)
+    base.set_progress_handler(lambda: time.process_time() > until, STEPS_BETWEEN_CLOCK_CHECKS)
     return base
 
 
-def _check_cheap(base: sqlite3.Connection, statement: str, name: str) -> None:
+def _check_bounded(base: sqlite3.Connection, statement: str, name: str) -> None:
     """Refuse a statement for which the schema calls a function that may take any time.
 
     SQLite looks at no clock within a function. What would be called, the program says that it
@@ -104,27 +106,29 @@ def _check_cheap(base: sqlite3.Connection, statement: str, name: str) -> None:
     """
     for _, opcode, _, _, _, called, *_ in base.execute(f"EXPLAIN {statement}"):
         function = str(called).partition("(")[0].lower()
-        if "Func" in opcode and function not in CHEAP:
+        if "Func" in opcode and function not in BOUNDED_FUNCTIONS:
             message = f"the table computes a column, or checks one, with the function {function}"
-            help = f"write the values out; columns may be computed with {', '.join(sorted(CHEAP))}"
+            help = f"write the values out; columns may be computed with {', '.join(sorted(BOUNDED_FUNCTIONS))}"
             raise size_limits.too_large(message, name, help)
 
 
 def _tables(base: sqlite3.Connection) -> list[str]:
-    return [table for table in _names(base, "table") if not table.lower().startswith(OWN)]
+    return [
+        table for table in _names(base, "table") if not table.lower().startswith(INTERNAL_PREFIX)
+    ]
 
 
 def _names(base: sqlite3.Connection, kind: str) -> list[str]:
-    found = base.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall()
-    return [str(name) for (name,) in found]
+    rows = base.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall()
+    return [str(name) for (name,) in rows]
 
 
 def _read(base: sqlite3.Connection, table: str, name: str) -> tuple[list[str], list[list[Any]]]:
     """The headers and columns of a table."""
     statement = f"SELECT * FROM {_quoted(table)}"
-    _check_cheap(base, statement, name)
+    _check_bounded(base, statement, name)
     count = len(base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall())
-    longest = min(size_limits.LINE, max(SHORT, ROW // max(1, count)))
+    longest = min(size_limits.LINE, max(MIN_CELL_BYTES, MAX_ROW_BYTES // max(1, count)))
     base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
     try:
         rows = base.execute(statement)
@@ -151,12 +155,12 @@ def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]
     for row in rows:
         for cell in row:
             if cell.__class__ is not float and isinstance(cell, (str, bytes)):
-                text += len(cell) * (1 if cell.isascii() else WIDE)
+                text += len(cell) * (1 if cell.isascii() else MAX_BYTES_PER_CHARACTER)
         if text > size_limits.BYTES:
             size_limits.check_text(text, name)
         batch.append(row)
-        if len(batch) == BATCH:
-            count += BATCH
+        if len(batch) == ROWS_AT_ONCE:
+            count += ROWS_AT_ONCE
             size_limits.check_shape(count, len(row), count * len(row), name)
             yield batch
             batch = []

@@ -1,4 +1,8 @@
-"""Where the exceptions to a claim are: what they have in common, and the variable that parts them."""
+"""Exceptions to a claim -> the ranges of variables they have in common, and the best split.
+
+The split maximises the gain in log-likelihood of two binomial shares over one, as the node of a
+classification tree does (Breiman et al. 1984, Classification and Regression Trees).
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from lawdsl.data.trends.paired_differences import Array, Codes, Mask, Moves
-from lawdsl.data.trends.result import GAIN, Range, Split
+from lawdsl.data.trends.paired_differences import Array, Codes, Mask, PairedDifferences
+from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, ExceptionRange, Split
 
-ROWS = 10  # of the table of a split; a variable of more values is parted in two
+MAX_SPLIT_ROWS = 10  # of the table of a split; a variable of more values is parted in two
 
 
 @dataclass(frozen=True)
-class Seen:
+class ComparedPairs:
     """Differences of one kind, and which of them are exceptions, shape (n,).
 
     `through` is the number of the variable that is followed from end to end; -1 for none.
     """
 
-    moves: Moves
+    pairs: PairedDifferences
     against: Mask
     through: int = -1
 
@@ -36,20 +40,20 @@ class Axes:
 
     def text(self, i: int, low: int, *high: int) -> str:
         """`0.1`, `0.1 to 0.2`, or `from 0.1` where it leads to several values."""
-        first, *more = (f"{self.levels[i][at]:.6g}" for at in dict.fromkeys((low, *high)))
+        first, *more = (f"{self.levels[i][code]:.6g}" for code in dict.fromkeys((low, *high)))
         return f"from {first}" if len(more) > 1 else " to ".join((first, *more))
 
-    def place(self, moves: Moves, at: int) -> str:
+    def place(self, pairs: PairedDifferences, number: int) -> str:
         """Where one difference lies: `N = 1, r = 0.1 to 0.2`."""
-        ends = zip(moves.low[:, at], moves.high[:, at], strict=True)
+        ends = zip(pairs.low[:, number], pairs.high[:, number], strict=True)
         return ", ".join(f"{self.names[i]} = {self.text(i, *both)}" for i, both in enumerate(ends))
 
 
-def ranges(moves: Moves, chosen: Mask, axes: Axes) -> tuple[Range, ...]:
+def ranges(pairs: PairedDifferences, chosen: Mask, axes: Axes) -> tuple[ExceptionRange, ...]:
     """What the chosen differences have in common that not all have, the most telling first."""
-    found = []
+    common = []
     for i, name in enumerate(axes.names if chosen.any() else ()):
-        low, high, values = moves.low[i], moves.high[i], axes.levels[i]
+        low, high, values = pairs.low[i], pairs.high[i], axes.levels[i]
         least, most = int(np.min(low[chosen])), int(np.max(high[chosen]))
         below, above = low[low < least], high[high > most]
         if (low != high).any():  # the next difference begins where the last exception ends
@@ -61,36 +65,36 @@ def ranges(moves: Moves, chosen: Mask, axes: Axes) -> tuple[Range, ...]:
         next = float(values[np.min(above)]) if len(above) else None
         if last is not None or next is not None:
             ends = float(values[least]), float(values[most])
-            found.append(Range(name, *ends, below=last, above=next, gain=gain))
-    return tuple(sorted(found, key=lambda r: -r.gain))
+            common.append(ExceptionRange(name, *ends, below=last, above=next, gain=gain))
+    return tuple(sorted(common, key=lambda r: -r.gain))
 
 
-def split(seen: Sequence[Seen], axes: Axes) -> Split | None:
+def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
     """The variable, and the value of it, that tell most about which differences are exceptions.
 
     Parted in two at that value, each part with its own share of exceptions, the differences of one
     kind gain most in log-likelihood; what gains less than 3 is no answer.
     """
     best = (0.0, 0, 0)
-    for own in seen:
+    for kind in kinds:
         for i in range(len(axes.names)):
-            if i != own.through and len(own.moves):
-                gain, cut = _cut(own.moves.low[i], own.against)
+            if i != kind.through and len(kind.pairs):
+                gain, cut = _cut(kind.pairs.low[i], kind.against)
                 best = max(best, (gain, -i, cut))
     gain, i, cut = best[0], -best[1], best[2]
-    if gain < GAIN:
+    if gain < MIN_LIKELIHOOD_GAIN:
         return None
-    ends = [(own.moves.low[i], own.moves.high[i]) for own in seen if own.through != i]
+    ends = [(kind.pairs.low[i], kind.pairs.high[i]) for kind in kinds if kind.through != i]
     low, high = np.concatenate(ends, axis=1)
     codes = np.unique(low)
-    parts = {axes.text(i, at, *high[low == at]): codes[codes == at] for at in codes}
-    if len(codes) > ROWS or len(parts) < len(codes):  # or some are the same in six digits
+    parts = {axes.text(i, code, *high[low == code]): codes[codes == code] for code in codes}
+    if len(codes) > MAX_SPLIT_ROWS or len(parts) < len(codes):  # or some are the same in six digits
         lower, upper = codes[codes <= cut], codes[codes > cut]
         parts = {
             f"to {axes.text(i, *lower[-1:])}": lower,
             f"from {axes.text(i, *upper[:1])}": upper,
         }
-    rows = {text: tuple(_count(own, i, which) for own in seen) for text, which in parts.items()}
+    rows = {text: tuple(_count(kind, i, which) for kind in kinds) for text, which in parts.items()}
     return Split(axes.names[i], gain, rows)
 
 
@@ -98,8 +102,8 @@ def _cut(code: Codes, against: Mask) -> tuple[float, int]:
     """The largest gain of parting at a value, and the last value below."""
     number, failed = np.bincount(code), np.bincount(code, weights=against)
     gain = _gain(np.cumsum(failed)[:-1], np.cumsum(number)[:-1], np.sum(failed), len(code))
-    at = int(np.argmax(gain)) if len(gain) else 0
-    return (float(gain[at]), at) if len(gain) else (0.0, 0)
+    position = int(np.argmax(gain)) if len(gain) else 0
+    return (float(gain[position]), position) if len(gain) else (0.0, 0)
 
 
 def _gain(failed: ArrayLike, number: ArrayLike, wrong: ArrayLike, total: ArrayLike) -> Array:
@@ -114,8 +118,8 @@ def _likelihood(failed: ArrayLike, number: ArrayLike) -> Array:
     return np.asarray(xlogy(failed, share) + xlogy(np.subtract(number, failed), 1 - share))
 
 
-def _count(own: Seen, i: int, which: Codes) -> tuple[int, int] | None:
+def _count(kind: ComparedPairs, i: int, which: Codes) -> tuple[int, int] | None:
     """Exceptions, and differences, at some values; None where they lead from end to end."""
-    inside = np.isin(own.moves.low[i], which)
-    counts = int(np.sum(own.against & inside)), int(np.sum(inside))
-    return None if i == own.through else counts
+    inside = np.isin(kind.pairs.low[i], which)
+    counts = int(np.sum(kind.against & inside)), int(np.sum(inside))
+    return None if i == kind.through else counts

@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.data.trends.paired_differences import Scatter
-from lawdsl.data.trends.result import GAIN, Range, Series, Trend
+from lawdsl.data.trends.paired_differences import RepeatScatter
+from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, DifferenceSeries, ExceptionRange, Trend
 from lawdsl.law.law import Law
 
 
-def of_repeats(place: str, repeats: Scatter) -> list[Diagnostic]:
+def of_repeats(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
     """A warning where rows at one place are not told apart: they may be no repeats."""
     if not repeats.df:
         return []
     message = f"{repeats.df:,} rows repeat others in all that is held equal: they are averaged"
     help = "name what tells them apart: --run for runs that repeat each other, --by for all else"
-    return [Diagnostic("F0304", message, "warning", place=place, help=help)]
+    return [Diagnostic("F0304", message, "warning", place=table_name, help=help)]
 
 
-def of_trends(law: Law, place: str, unit: str, trends: Sequence[Trend]) -> list[Diagnostic]:
+def of_trends(law: Law, table_name: str, unit: str, trends: Sequence[Trend]) -> list[Diagnostic]:
     """Claims that the table contradicts, exceptions of unknown noise, nothing to compare."""
-    found = [_contradicted(place, unit, trend) for trend in trends if not trend.ok]
+    diagnostics = [_contradicted(table_name, unit, trend) for trend in trends if not trend.ok]
     series = [s for trend in trends if trend.ok and trend.expect != "refuted" for s in trend.series]
     if any(s.against and not s.noise.source for s in series):
         message = "whether the differences against the law are noise is not known"
         help = "name a column of standard errors with --se, or repeat some runs with other seeds"
-        found.append(Diagnostic("F0302", message, "warning", place=place, help=help))
+        diagnostics.append(Diagnostic("F0302", message, "warning", place=table_name, help=help))
     if all(trend.verdict == "nothing to compare" for trend in trends):
         message = f"the table says nothing about what `{law.name}` claims"
         help = "measure values of a variable at which the others, and the run, are equal"
         if not trends:
             help = "claim a trend in the law: `require ∂L/∂N < 0`, `require L convex in N`"
-        found.append(Diagnostic("F0303", message, "warning", place=place, help=help))
-    return found
+        diagnostics.append(Diagnostic("F0303", message, "warning", place=table_name, help=help))
+    return diagnostics
 
 
-def _contradicted(place: str, unit: str, trend: Trend) -> Diagnostic:
+def _contradicted(table_name: str, unit: str, trend: Trend) -> Diagnostic:
     """A claim that fails in the table: how often, by how much, and where."""
     notes = [
         f"{s.against:,} of {s.pairs:,} against; {'; '.join(exceptions(s, unit))}"
@@ -45,13 +45,13 @@ def _contradicted(place: str, unit: str, trend: Trend) -> Diagnostic:
     ]
     worst = next(series for series in trend.series if series.contradicts)
     sides = [r for r in worst.sure_ranges or worst.ranges if (r.above is None) != (r.below is None)]
-    where = f" ({sides[0].elsewhere})" if sides and sides[0].gain >= GAIN else ""
+    where = f" ({sides[0].elsewhere})" if sides and sides[0].gain >= MIN_LIKELIHOOD_GAIN else ""
     help = f"fit and use the law where it holds{where}, or a law without this claim"
     message = f"the table contradicts {trend.claim}"
-    return Diagnostic("F0301", message, place=place, notes=tuple(notes), help=help)
+    return Diagnostic("F0301", message, place=table_name, notes=tuple(notes), help=help)
 
 
-def exceptions(series: Series, unit: str) -> Iterator[str]:
+def exceptions(series: DifferenceSeries, unit: str) -> Iterator[str]:
     """How large the exceptions of one kind are, and where they lie, in a few sentences."""
     text = f"{series.compared}: {_size(series.largest, series.largest_errors, unit)}"
     text += f" at {series.place}"
@@ -71,12 +71,12 @@ def _size(size: float | None, errors: float | None, unit: str) -> str:
     return f"{size:.3g}{' ' + unit if unit else ''}{times}"
 
 
-def _common(ranges: Iterable[Range]) -> str:
+def _common(ranges: Iterable[ExceptionRange]) -> str:
     """`r <= 0.1 (none from 0.2 on)`; empty where nothing telling is common to exceptions."""
     parts = []
     for r in ranges:
         far = [] if r.above in (None, r.high) else [f"from {r.above:.6g} on"]
         far += [] if r.below in (None, r.low) else [f"down from {r.below:.6g}"]
-        if r.gain >= GAIN:
+        if r.gain >= MIN_LIKELIHOOD_GAIN:
             parts.append(r.text + (f" (none {' or '.join(far)})" if far else ""))
     return " and ".join(parts)

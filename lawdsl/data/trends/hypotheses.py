@@ -21,7 +21,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 class Slope:
     """`sense` times the derivative of the output by these variables is claimed not to be below 0."""
 
-    by: tuple[str, ...]
+    wrt: tuple[str, ...]
     sense: int
 
 
@@ -29,52 +29,50 @@ def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
     """What a claim says of a derivative of the output; None where it says something else."""
     match claim:
         case tree.TrendNode(tree.Name(of), word, name) if of == law.output:
-            by = (tree.name_of(name),) * (2 if word in ("convex", "concave") else 1)
-            return Slope(by, 1 if word in ("increasing", "convex") else -1)
-        case tree.ComparisonNode(left, relation, right):
-            if _number(law, left) == 0:
-                left, relation, right = right, FLIPPED[relation], left
+            wrt = (tree.name_of(name),) * (2 if word in ("convex", "concave") else 1)
+            return Slope(wrt, 1 if word in ("increasing", "convex") else -1)
+        case tree.ComparisonNode(lhs, relation, rhs):
+            if _number(law, lhs) == 0:
+                lhs, relation, rhs = rhs, FLIPPED[relation], lhs
             sense = 1 if relation.startswith(">") else -1
-            if isinstance(left, tree.Negative):
-                left, sense = left.operand, -sense
-            if (
-                isinstance(left, tree.Derivative)
-                and left.of == law.output
-                and _number(law, right) == 0
-            ):
-                return Slope(tuple(map(tree.name_of, left.wrt)), sense)
+            if isinstance(lhs, tree.Negative):
+                lhs, sense = lhs.operand, -sense
+            if isinstance(lhs, tree.Derivative) and lhs.of == law.output and _number(law, rhs) == 0:
+                return Slope(tuple(map(tree.name_of, lhs.wrt)), sense)
     return None
 
 
-def untold(law: Law, slope: Slope, claim: Claim) -> str:
+def why_untestable(law: Law, slope: Slope, claim: Claim) -> str:
     """Why no table of the law's variables can speak of a claim; empty where it can."""
     names = {q.name for q in law.variables}
-    for name in (*slope.by, *(tree.name_of(name) for name, _ in claim.conditions)):
+    for name in (*slope.wrt, *(tree.name_of(name) for name, _ in claim.conditions)):
         if name not in names:
             return f"{name} is not a variable"
-    if len(slope.by) > 2:
-        return f"a derivative of order {len(slope.by)}"
-    limits = [at for _, relations in claim.conditions for _, at in relations]
+    if len(slope.wrt) > 2:
+        return f"a derivative of order {len(slope.wrt)}"
+    limits = [limit for _, relations in claim.conditions for _, limit in relations]
     return (
-        "" if all(_number(law, at) is not None for at in limits) else "its condition has no value"
+        ""
+        if all(_number(law, limit) is not None for limit in limits)
+        else "its condition has no value"
     )
 
 
 def rows_of(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
     """The rows that meet the conditions of a claim, shape (rows,)."""
     names = [q.name for q in law.variables]
-    found = np.ones(runs.columns.shape[1], dtype=bool)
+    met = np.ones(runs.columns.shape[1], dtype=bool)
     for name, relations in claim.conditions:
         column = runs.columns[names.index(tree.name_of(name))]
-        for relation, at in relations:
-            found &= RELATIONS[relation](column, _number(law, at))
-    return found
+        for relation, limit in relations:
+            met &= RELATIONS[relation](column, _number(law, limit))
+    return met
 
 
 def _number(law: Law, formula: tree.Formula) -> float | None:
     """The value of a formula of numbers and settings; None where it has none."""
     try:
-        found = value(formula, {s.name: s.value for s in law.settings})
+        number = value(formula, {s.name: s.value for s in law.settings})
     except (Undefined, TooLarge):
         return None
-    return None if found is None else float(found)
+    return None if number is None else float(number)

@@ -14,18 +14,20 @@ import numpy as np
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
 from lawdsl.data.trends.exceptions import Axes
-from lawdsl.data.trends.grid import labels_of, placed
-from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, untold
-from lawdsl.data.trends.paired_differences import Array, Codes, Moves, Scatter
+from lawdsl.data.trends.grid import labels_of, on_grid
+from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
+from lawdsl.data.trends.paired_differences import Array, Codes, PairedDifferences, RepeatScatter
 from lawdsl.data.trends.result import Crossing, Inflection
-from lawdsl.data.trends.significance import ENOUGH, Scale, limit, scale
+from lawdsl.data.trends.significance import MIN_DF, DifferenceScale, limit, scale
 from lawdsl.data.trends.slopes import slopes
 from lawdsl.data.trends.zero_crossing import Sureness, crossing
 from lawdsl.law.law import Law, Quantity
 
 LEVEL = 0.95
 TAIL = (1 - LEVEL) / 2
-FEW = 2  # degrees of freedom of repeats that are heard, where they say that there is more noise
+MIN_DF_OF_REPEATS = (
+    2  # degrees of freedom of repeats that are heard, where they say that there is more noise
+)
 
 
 def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> list[Inflection]:
@@ -38,31 +40,33 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
         run: columns that tell training runs apart; `run` and `seed` where none is given.
     """
     claims = [(c, s) for c in law.claims if (s := slope_of(law, c.claim)) is not None]
-    told = [
+    testable = [
         (claim, slope)
         for claim, slope in claims
-        if claim.expect != "refuted" and share_of(law, slope) and not untold(law, slope, claim)
+        if claim.expect != "refuted"
+        and share_of(law, slope)
+        and not why_untestable(law, slope, claim)
     ]
-    if not told or len(np.unique(table.rows)) < len(table):
+    if not testable or len(np.unique(table.rows)) < len(table):
         return []
     used = table.at(runs.rows)
     labels = labels_of(law, table, runs.bound, run)
-    rows, axes = placed(law, used, runs, labels, np.full(len(used), np.nan))
+    rows, axes = on_grid(law, used, runs, labels, np.full(len(used), np.nan))
     measured = scale(rows, len(claims))
-    found = (
+    results = (
         inflection(law, slope, rows.take(rows_of(law, claim, runs)), axes, measured)
-        for claim, slope in told
+        for claim, slope in testable
     )
-    return [one for one in found if one is not None]
+    return [one for one in results if one is not None]
 
 
 def inflection(
     law: Law,
     slope: Slope,
-    rows: Moves,
+    rows: PairedDifferences,
     axes: Axes,
-    scale: Scale,
-    apart: Mapping[str, Sequence[str]] | None = None,
+    scale: DifferenceScale,
+    label_cells: Mapping[str, Sequence[str]] | None = None,
 ) -> Inflection | None:
     """The share below which a claim on a first derivative fails.
 
@@ -76,7 +80,7 @@ def inflection(
         rows: the measurements.
         axes: the variables.
         scale: what slopes are measured by.
-        apart: column of what else is held equal, the first labels of rows -> its cells by number.
+        label_cells: column of what else is held equal, the first labels of rows -> its cells by number.
 
     Returns:
         None where the law has no variable that is a share, or several; or the table shows no place
@@ -85,8 +89,8 @@ def inflection(
     share = share_of(law, slope)
     if share is None or not len(rows):
         return None
-    by, along = axes.names.index(slope.by[0]), axes.names.index(share.name)
-    curves, repeats, about = slopes(rows, by, axes.levels[by])
+    wrt, along = axes.names.index(slope.wrt[0]), axes.names.index(share.name)
+    curves, repeats, about = slopes(rows, wrt, axes.levels[wrt])
     noise = _noise(curves, repeats, about, scale) if len(curves) else None
     if noise is None:
         return None
@@ -95,30 +99,37 @@ def inflection(
     if not np.any(curves.value > surely * noise.error):
         return None
     sure = Sureness(limit(noise.df, TAIL), surely)
-    groups = list(_groups(curves, along, by))
-    names = [_place(axes, (along, by), curves.take(at[:1]), apart or {}) for at in groups]
+    groups = list(_groups(curves, along, wrt))
+    names = [
+        _location(axes, (along, wrt), curves.take(members[:1]), label_cells or {})
+        for members in groups
+    ]
     shares = axes.levels[along][curves.low[along]]
 
-    def at(n: int, sure: Sureness) -> Crossing:
-        own = groups[n]
-        return crossing(names[n], shares[own], curves.value[own], noise.error[own], sure)
+    def crossing_of(n: int, sure: Sureness) -> Crossing:
+        members = groups[n]
+        return crossing(
+            names[n], shares[members], curves.value[members], noise.error[members], sure
+        )
 
-    found = [at(n, sure) for n in range(len(groups))]
+    crossings = [crossing_of(n, sure) for n in range(len(groups))]
     # a place at which nothing shows must not widen what is known of the others
-    failing = [n for n, one in enumerate(found) if one.fails and one.high is not None]
+    failing = [n for n, one in enumerate(crossings) if one.fails and one.high is not None]
     shared = Sureness(limit(noise.df, TAIL / max(len(failing), 1)), surely)
-    estimate, low, high = _largest([found[n] for n in failing], [at(n, shared) for n in failing])
+    estimate, low, high = _largest(
+        [crossings[n] for n in failing], [crossing_of(n, shared) for n in failing]
+    )
     return Inflection(
         share.name,
         law.output,
-        slope.by[0],
+        slope.wrt[0],
         slope.sense < 0,
         estimate,
         low,
         high,
         LEVEL,
         noise.source,
-        tuple(found),
+        tuple(crossings),
     )
 
 
@@ -134,15 +145,15 @@ def _largest(
     highs = [one.high for one in failing if one.high is not None]
     if not highs:
         return None, None, None
-    known = [one.estimate for one in failing if one.estimate is not None]
-    estimate = max(known) if len(known) == len(failing) else None
+    estimates = [one.estimate for one in failing if one.estimate is not None]
+    estimate = max(estimates) if len(estimates) == len(failing) else None
     return estimate, max(one.low or 0.0 for one in shared), max(highs)
 
 
 def share_of(law: Law, slope: Slope) -> Quantity | None:
     """The one variable that is a share, beside that of a claim on a first derivative."""
     shares = [q for q in law.variables if _is_share(q)]
-    if len(slope.by) != 1 or len(shares) != 1 or shares[0].name == slope.by[0]:
+    if len(slope.wrt) != 1 or len(shares) != 1 or shares[0].name == slope.wrt[0]:
         return None
     return shares[0]
 
@@ -150,8 +161,8 @@ def share_of(law: Law, slope: Slope) -> Quantity | None:
 def _is_share(q: Quantity) -> bool:
     """Whether the domain of a variable lies inside [0, 1]."""
     limits = [(b.lower, float(b.limit)) for b in q.bounds if b.limit.is_number]
-    return any(low and at >= 0 for low, at in limits) and any(
-        not low and at <= 1 for low, at in limits
+    return any(low and limit >= 0 for low, limit in limits) and any(
+        not low and limit <= 1 for low, limit in limits
     )
 
 
@@ -164,39 +175,44 @@ class _Noise:
     df: int | None
 
 
-def _noise(curves: Moves, repeats: Scatter, about: Scatter, scale: Scale) -> _Noise | None:
+def _noise(
+    curves: PairedDifferences, repeats: RepeatScatter, about: RepeatScatter, scale: DifferenceScale
+) -> _Noise | None:
     """Repeats tell best: runs differ by more than their points scatter. Where there are few of
     them, the wider of both is taken."""
     if not np.isnan(curves.error).any():
         return _Noise(np.sqrt(curves.error), "column", None)
-    enough = repeats.df >= ENOUGH and repeats.squares > repeats.df * scale.least**2
-    known = [("repeats", repeats)] if repeats.df >= FEW else []
-    known += [("scatter", about)] if about.df >= ENOUGH and not enough else []
-    if not known:
+    enough = repeats.df >= MIN_DF and repeats.squares > repeats.df * scale.least**2
+    sources = [("repeats", repeats)] if repeats.df >= MIN_DF_OF_REPEATS else []
+    sources += [("scatter", about)] if about.df >= MIN_DF and not enough else []
+    if not sources:
         return None
-    sizes = [max(np.sqrt(s.squares / s.df), scale.least) for _, s in known]
-    best = int(np.argmax([x * limit(s.df, TAIL) for x, (_, s) in zip(sizes, known, strict=True)]))
-    source, chosen = known[best]
+    sizes = [max(np.sqrt(s.squares / s.df), scale.least) for _, s in sources]
+    best = int(np.argmax([x * limit(s.df, TAIL) for x, (_, s) in zip(sizes, sources, strict=True)]))
+    source, chosen = sources[best]
     return _Noise(sizes[best] * np.sqrt(curves.spread), source, chosen.df)
 
 
-def _groups(curves: Moves, along: int, by: int) -> Iterator[Codes]:
+def _groups(curves: PairedDifferences, along: int, wrt: int) -> Iterator[Codes]:
     """Curves that differ in the share alone, by rising share."""
-    others = np.delete(curves.low, [along, by], axis=0)
+    others = np.delete(curves.low, [along, wrt], axis=0)
     keys = np.concatenate([others, curves.labels, np.zeros((1, len(curves)), dtype=np.int64)])
     group = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
     for number in range(int(group.max()) + 1):
-        own = np.flatnonzero(group == number)
-        yield own[np.argsort(curves.low[along, own])].astype(np.int64)
+        members = np.flatnonzero(group == number)
+        yield members[np.argsort(curves.low[along, members])].astype(np.int64)
 
 
-def _place(
-    axes: Axes, moving: Sequence[int], one: Moves, apart: Mapping[str, Sequence[str]]
+def _location(
+    axes: Axes,
+    moving: Sequence[int],
+    one: PairedDifferences,
+    label_cells: Mapping[str, Sequence[str]],
 ) -> str:
     """What is equal in a group: `N = 1.8, schedule = cosine`."""
     equal = {
         name: axes.text(i, one.low[i, 0]) for i, name in enumerate(axes.names) if i not in moving
     }
-    cells = zip(apart.items(), one.labels[:, 0], strict=False)
+    cells = zip(label_cells.items(), one.labels[:, 0], strict=False)
     equal |= {name: texts[number] for (name, texts), number in cells}
     return ", ".join(f"{name} = {text}" for name, text in equal.items())

@@ -16,12 +16,12 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-SAME = 1e-9  # relative: values closer than this are one
-ZERO = 1e-14  # of the largest value: what is nearer to 0 is 0, as 1 - 0.7 - 0.3 is
+LEVEL_RTOL = 1e-9  # relative: values closer than this are one
+LEVEL_ATOL = 1e-14  # of the largest value: what is nearer to 0 is 0, as 1 - 0.7 - 0.3 is
 
 
 @dataclass(frozen=True)
-class Moves:
+class PairedDifferences:
     """Measured values, or differences of them, each with the place where it was measured.
 
     Attributes:
@@ -31,7 +31,7 @@ class Moves:
         low: number of the value of each variable at its lower end, shape (variables, n).
         high: the same at its upper end.
         labels: what else is held equal, the training run and the like, shape (labels, n).
-        apart: how many of the labels, the first ones, mean more than a repetition: what differs in
+        unaveraged: how many of the labels, the first ones, mean more than a repetition: what differs in
             them is never averaged.
     """
 
@@ -41,40 +41,42 @@ class Moves:
     low: Codes
     high: Codes
     labels: Codes
-    apart: int = 0
+    unaveraged: int = 0
 
     def __len__(self) -> int:
         return len(self.value)
 
-    def take(self, at: Codes | Mask) -> Moves:
+    def take(self, index: Codes | Mask) -> PairedDifferences:
         """Some of them, in this order."""
-        short = (self.value[at], self.spread[at], self.error[at])
-        places = (self.low[:, at], self.high[:, at], self.labels[:, at])
-        return Moves(*short, *places, self.apart)
+        numbers = (self.value[index], self.spread[index], self.error[index])
+        codes = (self.low[:, index], self.high[:, index], self.labels[:, index])
+        return PairedDifferences(*numbers, *codes, self.unaveraged)
 
 
 @dataclass(frozen=True)
-class Scatter:
+class RepeatScatter:
     """How far repeated measurements lie apart: sum of squares for a spread of 1, and freedom."""
 
     squares: float = 0.0
     df: int = 0
 
-    def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.squares + other.squares, self.df + other.df)
+    def __add__(self, other: RepeatScatter) -> RepeatScatter:
+        return RepeatScatter(self.squares + other.squares, self.df + other.df)
 
 
 def numbered(values: Array) -> tuple[Codes, Array]:
     """The number of each value among the distinct ones, and these, ascending."""
-    found = np.unique(values)
-    room = SAME * np.maximum(np.abs(found[1:]), np.abs(found[:-1])) + ZERO * np.max(np.abs(found))
-    new = np.concatenate([[True], np.diff(found) > room])
-    return (np.cumsum(new) - 1)[np.searchsorted(found, values)], found[new]
+    distinct = np.unique(values)
+    room = LEVEL_RTOL * np.maximum(
+        np.abs(distinct[1:]), np.abs(distinct[:-1])
+    ) + LEVEL_ATOL * np.max(np.abs(distinct))
+    new = np.concatenate([[True], np.diff(distinct) > room])
+    return (np.cumsum(new) - 1)[np.searchsorted(distinct, values)], distinct[new]
 
 
-def differences(
-    rows: Moves, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
-) -> tuple[Moves, Scatter]:
+def paired_differences(
+    rows: PairedDifferences, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
+) -> tuple[PairedDifferences, RepeatScatter]:
     """What a claim on a derivative compares, and the scatter of what was measured repeatedly.
 
     Labels in which a variable varies are held while it is followed (a run, while D grows); across
@@ -87,58 +89,62 @@ def differences(
         levels: the distinct values of each variable.
         ends: the first variable is followed from the first of at least three values to the last.
     """
-    moves, scatter = rows, Scatter()
+    pairs, scatter = rows, RepeatScatter()
     for step, i in enumerate(dict.fromkeys(order)):
-        moves, more = merged(moves, varying(moves, i))
+        pairs, more = merged(pairs, varying(pairs, i))
         scatter += more
-        moves, line = in_lines(moves, i)
+        pairs, line = in_lines(pairs, i)
         if len(order) == 2 and order[0] == order[1]:
-            moves = _bends(moves, line, i, levels[i])
+            pairs = _second_differences(pairs, line, i, levels[i])
         else:
-            at = _ends(line) if ends and step == 0 else _neighbours(line)
-            moves = _combined(moves, at, np.array([[-1.0], [1.0]]))
-    moves, more = merged(moves)
-    return moves, scatter + more
+            ends_of_pairs = _ends(line) if ends and step == 0 else _neighbours(line)
+            pairs = _combined(pairs, ends_of_pairs, np.array([[-1.0], [1.0]]))
+    pairs, more = merged(pairs)
+    return pairs, scatter + more
 
 
-def merged(moves: Moves, kept: Mask | None = None) -> tuple[Moves, Scatter]:
+def merged(
+    pairs: PairedDifferences, kept_labels: Mask | None = None
+) -> tuple[PairedDifferences, RepeatScatter]:
     """The means of all that was measured at one place, and how it scatters there.
 
     Args:
-        moves: what was measured.
-        kept: which labels still tell places apart, beside those that always do.
+        pairs: what was measured.
+        kept_labels: which labels still tell places apart, beside those that always do.
     """
-    held = np.arange(len(moves.labels)) < moves.apart
-    moves = replace(moves, labels=moves.labels[held if kept is None else held | kept])
-    if not len(moves):
-        return moves, Scatter()
-    keys = np.concatenate([moves.low, moves.high, moves.labels])
+    unaveraged = np.arange(len(pairs.labels)) < pairs.unaveraged
+    pairs = replace(
+        pairs, labels=pairs.labels[unaveraged if kept_labels is None else unaveraged | kept_labels]
+    )
+    if not len(pairs):
+        return pairs, RepeatScatter()
+    keys = np.concatenate([pairs.low, pairs.high, pairs.labels])
     order = np.lexsort(keys)
-    moves, first = moves.take(order), np.flatnonzero(_changes(keys[:, order]))
-    count = np.diff(np.append(first, len(moves)))
-    sums = (np.add.reduceat(x, first) for x in (moves.value, moves.spread, moves.error))
+    pairs, first = pairs.take(order), np.flatnonzero(_changes(keys[:, order]))
+    count = np.diff(np.append(first, len(pairs)))
+    sums = (np.add.reduceat(x, first) for x in (pairs.value, pairs.spread, pairs.error))
     value, spread, error = (x / n for x, n in zip(sums, (count, count**2, count**2), strict=True))
-    rest = (moves.value - np.repeat(value, count)) ** 2 / np.repeat(spread * count, count)
-    means = replace(moves.take(first), value=value, spread=spread, error=error)
-    return means, Scatter(float(np.sum(rest)), len(moves) - len(first))
+    rest = (pairs.value - np.repeat(value, count)) ** 2 / np.repeat(spread * count, count)
+    means = replace(pairs.take(first), value=value, spread=spread, error=error)
+    return means, RepeatScatter(float(np.sum(rest)), len(pairs) - len(first))
 
 
-def varying(moves: Moves, i: int) -> Mask:
+def varying(pairs: PairedDifferences, i: int) -> Mask:
     """In which labels a variable varies, shape (labels,)."""
-    found = []
-    for label in moves.labels:
-        order = np.lexsort((moves.low[i], label))
+    varies = []
+    for label in pairs.labels:
+        order = np.lexsort((pairs.low[i], label))
         same = np.diff(label[order]) == 0
-        found.append(bool(np.any(same & (np.diff(moves.low[i][order]) != 0))))
-    return np.array(found, dtype=bool)
+        varies.append(bool(np.any(same & (np.diff(pairs.low[i][order]) != 0))))
+    return np.array(varies, dtype=bool)
 
 
-def in_lines(moves: Moves, i: int) -> tuple[Moves, Codes]:
+def in_lines(pairs: PairedDifferences, i: int) -> tuple[PairedDifferences, Codes]:
     """Ordered by all but one variable, then by that; and which line each lies on."""
-    others = [np.delete(moves.low, i, axis=0), np.delete(moves.high, i, axis=0), moves.labels]
+    others = [np.delete(pairs.low, i, axis=0), np.delete(pairs.high, i, axis=0), pairs.labels]
     keys = np.concatenate(others)
-    order = np.lexsort((moves.low[i], *keys))
-    return moves.take(order), np.cumsum(_changes(keys[:, order]), dtype=np.int64)
+    order = np.lexsort((pairs.low[i], *keys))
+    return pairs.take(order), np.cumsum(_changes(keys[:, order]), dtype=np.int64)
 
 
 def _changes(keys: Codes) -> Mask:
@@ -158,21 +164,23 @@ def _ends(line: Codes) -> Codes:
     return np.array([first, first + count - 1])[:, count >= 3]
 
 
-def _bends(moves: Moves, line: Codes, i: int, levels: Array) -> Moves:
+def _second_differences(
+    pairs: PairedDifferences, line: Codes, i: int, levels: Array
+) -> PairedDifferences:
     """How far the line between two values lies above the one between them."""
     middle = np.flatnonzero(line[2:] == line[:-2]) + 1
-    at = np.array([middle - 1, middle + 1, middle])
-    left, right, x = levels[moves.low[i][at]]
-    share = (right - x) / (right - left)
-    return _combined(moves, at, np.array([share, 1 - share, -np.ones(len(middle))]))
+    triples = np.array([middle - 1, middle + 1, middle])
+    lower, upper, x = levels[pairs.low[i][triples]]
+    share = (upper - x) / (upper - lower)
+    return _combined(pairs, triples, np.array([share, 1 - share, -np.ones(len(middle))]))
 
 
-def _combined(moves: Moves, at: Codes, weights: Array) -> Moves:
+def _combined(pairs: PairedDifferences, index: Codes, weights: Array) -> PairedDifferences:
     """Sums of weighted values; `at[0]` is their lower end, `at[1]` the upper."""
     return replace(
-        moves.take(at[0]),
-        value=np.sum(weights * moves.value[at], axis=0),
-        spread=np.sum(weights**2 * moves.spread[at], axis=0),
-        error=np.sum(weights**2 * moves.error[at], axis=0),
-        high=moves.high[:, at[1]],
+        pairs.take(index[0]),
+        value=np.sum(weights * pairs.value[index], axis=0),
+        spread=np.sum(weights**2 * pairs.spread[index], axis=0),
+        error=np.sum(weights**2 * pairs.error[index], axis=0),
+        high=pairs.high[:, index[1]],
     )

@@ -12,11 +12,11 @@ from lawdsl.core.records import Between
 
 Share = Annotated[float, Between(0, 1, "a share")]
 
-GAIN = 3.0  # in log-likelihood: what gains less does not tell where exceptions are
+MIN_LIKELIHOOD_GAIN = 3.0  # in log-likelihood: what gains less does not tell where exceptions are
 
 
 @dataclass(frozen=True)
-class Range:
+class ExceptionRange:
     """What all exceptions have in common: no other end of a variable takes part in one.
 
     Attributes:
@@ -54,7 +54,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Noise:
+class DifferenceNoise:
     """How sure a difference is.
 
     Attributes:
@@ -72,7 +72,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Series:
+class DifferenceSeries:
     """One way to look at a claim: all differences of one kind.
 
     Attributes:
@@ -104,9 +104,9 @@ class Series:
     median: float | None
     largest_errors: float | None
     median_errors: float | None
-    noise: Noise
-    ranges: tuple[Range, ...]
-    sure_ranges: tuple[Range, ...]
+    noise: DifferenceNoise
+    ranges: tuple[ExceptionRange, ...]
+    sure_ranges: tuple[ExceptionRange, ...]
     contradicts: bool
 
 
@@ -166,9 +166,9 @@ class Inflection:
         """`r = 0.07, 95 % interval 0.05 to 0.1`."""
         if self.low is None or self.high is None:
             return "not known"
-        found = f"{self.share} = {self.estimate:.3g}, " if self.estimate is not None else ""
+        estimate = f"{self.share} = {self.estimate:.3g}, " if self.estimate is not None else ""
         what = f"{100 * self.level:g} % interval"
-        return f"{found}{what} {self.low:.3g} to {self.high:.3g}"
+        return f"{estimate}{what} {self.low:.3g} to {self.high:.3g}"
 
     @property
     def trend(self) -> str:
@@ -210,7 +210,7 @@ class Trend:
     expect: str
     verdict: str
     why: str = ""
-    series: tuple[Series, ...] = ()
+    series: tuple[DifferenceSeries, ...] = ()
     split: Split | None = None
     inflection: Inflection | None = None
 
@@ -260,8 +260,8 @@ class Trends:
         return all(trend.ok for trend in self.trends)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain data; the keys are stable."""
+        """The record as plain data; the keys are stable."""
         content = asdict(self)
         del content["diagnostics"]
-        found: dict[str, Any] = plain({**content, "ok": self.ok})
-        return found
+        document: dict[str, Any] = plain({**content, "ok": self.ok})
+        return document

@@ -15,14 +15,20 @@ from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.data.trends.exceptions import Axes, Seen, split
+from lawdsl.data.trends.exceptions import Axes, ComparedPairs, split
 from lawdsl.data.trends.findings import of_repeats, of_trends
-from lawdsl.data.trends.grid import cells, labels_of, placed
-from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, untold
+from lawdsl.data.trends.grid import cells, labels_of, on_grid
+from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
 from lawdsl.data.trends.inflection import inflection
-from lawdsl.data.trends.paired_differences import Array, Moves, differences, merged, varying
-from lawdsl.data.trends.result import Series, Trend, Trends
-from lawdsl.data.trends.significance import Scale, judged, scale
+from lawdsl.data.trends.paired_differences import (
+    Array,
+    PairedDifferences,
+    merged,
+    paired_differences,
+    varying,
+)
+from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
+from lawdsl.data.trends.significance import DifferenceScale, difference_series, scale
 from lawdsl.data.weights_and_runs import check_columns
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load, unit_text
@@ -89,20 +95,20 @@ def trends(
     law = law if isinstance(law, Law) else load(law)
     refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
     law = with_settings_of(law.with_settings(**settings) if settings else law, read)
-    where, by, held = (
+    where, by, run_names = (
         (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)
     )
     bound = {**(columns or {}), **named_columns}
-    held = tuple(labels_of(law, read, bound, held))
+    run_names = tuple(labels_of(law, read, bound, run_names))
     by = tuple(dict.fromkeys(by))
-    labels = tuple(dict.fromkeys((*by, *held)))
-    lost = 0
+    labels = tuple(dict.fromkeys((*by, *run_names)))
+    unreadable = 0
     if se is not None:
         check_columns(read, [se], "standard errors")
-        read, lost = readable_rows(read, [se]) if drop_bad else (read, 0)
+        read, unreadable = readable_rows(read, [se]) if drop_bad else (read, 0)
     runs = bind(law, read, bound, where=where, drop_bad=drop_bad, positive=False, run=labels)
     task = _task(law, read.at(runs.rows), runs, se, len(by))
-    found = tuple(t for claim in law.claims if (t := _trend(task, claim)) is not None)
+    results = tuple(t for claim in law.claims if (t := _trend(task, claim)) is not None)
     unit = unit_text(law.declarations.output.unit.factors) if law.declarations.output.unit else ""
     return Trends(
         law=law.name,
@@ -110,40 +116,40 @@ def trends(
         data=runs.name,
         data_digest=runs.digest,
         rows=len(runs.rows),
-        dropped=runs.dropped + lost,
+        dropped=runs.dropped + unreadable,
         where=where,
         columns=dict(runs.bound),
-        held=held,
+        held=run_names,
         by=by,
         unit=unit,
-        trends=found,
+        trends=results,
         diagnostics=(
             *runs.warnings,
             *of_repeats(runs.name, merged(task.rows, np.ones(len(labels), dtype=bool))[1]),
-            *of_trends(law, runs.name, unit, found),
+            *of_trends(law, runs.name, unit, results),
         ),
     )
 
 
 @dataclass(frozen=True)
-class _Task:
-    """The measurements as places in a grid."""
+class _TrendTask:
+    """The measurements at cells of a grid, and what the claims on them are tested with."""
 
     law: Law
     runs: Runs
     axes: Axes
-    rows: Moves
-    scale: Scale
-    apart: Mapping[str, Sequence[str]]
+    rows: PairedDifferences
+    scale: DifferenceScale
+    label_cells: Mapping[str, Sequence[str]]
 
 
-def _task(law: Law, table: Table, runs: Runs, se: str | None, apart: int) -> _Task:
-    """The rows as places in a grid; the first labels mean more than a repetition."""
+def _task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int) -> _TrendTask:
+    """The rows at cells of a grid; the first labels mean more than a repetition."""
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
-    rows, axes = placed(law, table, runs, runs.run_columns, error, apart)
+    rows, axes = on_grid(law, table, runs, runs.run_columns, error, unaveraged)
     claims = sum(slope_of(law, claim.claim) is not None for claim in law.claims)
-    by = {name: cells(table, name) for name in runs.run_columns[:apart]}
-    return _Task(law, runs, axes, rows, scale(rows, claims), by)
+    label_cells = {name: cells(table, name) for name in runs.run_columns[:unaveraged]}
+    return _TrendTask(law, runs, axes, rows, scale(rows, claims), label_cells)
 
 
 def _errors(law: Law, table: Table, se: str) -> Array:
@@ -162,40 +168,42 @@ def _errors(law: Law, table: Table, se: str) -> Array:
     return errors
 
 
-def _trend(task: _Task, claim: Claim) -> Trend | None:
+def _trend(task: _TrendTask, claim: Claim) -> Trend | None:
     """One claim; None where it is not on a derivative of the output."""
     slope = slope_of(task.law, claim.claim)
     if slope is None:
         return None
     text = claim_text(claim)
-    why = untold(task.law, slope, claim)
+    why = why_untestable(task.law, slope, claim)
     if why:
         return Trend(text, claim.expect, "nothing to compare", why)
     rows = task.rows.take(rows_of(task.law, claim, task.runs))
     # first the variable that varies in more of what is held: that of a run
-    own = [task.axes.names.index(name) for name in slope.by]
-    order = sorted(own, key=lambda i: -int(np.sum(varying(task.rows, i))))
-    found: list[tuple[Series, Seen]] = []
+    numbers = [task.axes.names.index(name) for name in slope.wrt]
+    order = sorted(numbers, key=lambda i: -int(np.sum(varying(task.rows, i))))
+    looked_at: list[tuple[DifferenceSeries, ComparedPairs]] = []
     for ends in (False, True) if len(set(order)) == len(order) else (False,):
-        moves, scatter = differences(rows, order, task.axes.levels, ends=ends)
-        if len(moves):
+        pairs, scatter = paired_differences(rows, order, task.axes.levels, ends=ends)
+        if len(pairs):
             title = _title([task.axes.names[i] for i in order], ends)
-            one, against = judged(title, moves, slope.sense, scatter, task.scale, task.axes)
-            found.append((one, Seen(moves, against, order[0] if ends else -1)))
-    if not found:
+            one, against = difference_series(
+                title, pairs, slope.sense, scatter, task.scale, task.axes
+            )
+            looked_at.append((one, ComparedPairs(pairs, against, order[0] if ends else -1)))
+    if not looked_at:
         return Trend(text, claim.expect, "nothing to compare", _why(task, slope, rows))
-    series = tuple(one for one, _ in found)
-    where = split([seen for _, seen in found], task.axes)
-    share = inflection(task.law, slope, rows, task.axes, task.scale, task.apart)
+    series = tuple(one for one, _ in looked_at)
+    where = split([kind for _, kind in looked_at], task.axes)
+    share = inflection(task.law, slope, rows, task.axes, task.scale, task.label_cells)
     return Trend(text, claim.expect, _verdict(series), "", series, where, share)
 
 
-def _verdict(found: Sequence[Series]) -> str:
-    if any(series.contradicts for series in found):
+def _verdict(all_series: Sequence[DifferenceSeries]) -> str:
+    if any(series.contradicts for series in all_series):
         return "contradicted"
-    if any(series.against for series in found):
+    if any(series.against for series in all_series):
         return "exceptions"
-    return "holds" if any(series.as_claimed for series in found) else "too small to tell"
+    return "holds" if any(series.as_claimed for series in all_series) else "too small to tell"
 
 
 def _title(names: Sequence[str], ends: bool) -> str:
@@ -208,13 +216,13 @@ def _title(names: Sequence[str], ends: bool) -> str:
     return f"neighbours in {' and '.join(names)}"
 
 
-def _why(task: _Task, slope: Slope, rows: Moves) -> str:
+def _why(task: _TrendTask, slope: Slope, rows: PairedDifferences) -> str:
     """Why there is nothing to compare."""
-    for name in slope.by if len(rows) else ():
+    for name in slope.wrt if len(rows) else ():
         i = task.axes.names.index(name)
         if len(np.unique(rows.low[i])) == 1:
             return f"{name} has one value, {task.axes.text(i, rows.low[i][0])}"
     if not len(rows):
         return "no row meets its condition"
-    number = "two" if len(slope.by) == 1 else "three" if len(set(slope.by)) == 1 else "four"
-    return f"no {number} rows differ in {' and '.join(dict.fromkeys(slope.by))} alone"
+    number = "two" if len(slope.wrt) == 1 else "three" if len(set(slope.wrt)) == 1 else "four"
+    return f"no {number} rows differ in {' and '.join(dict.fromkeys(slope.wrt))} alone"

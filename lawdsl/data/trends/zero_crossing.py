@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 from lawdsl.data.trends.paired_differences import Array
 from lawdsl.data.trends.result import Crossing
 
-STEPS = 200  # points that are looked at between two measured shares
+STEPS_BETWEEN_SHARES = 200  # points that are looked at between two measured shares
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Sureness:
     any: float
 
 
-def crossing(place: str, shares: Array, slope: Array, error: Array, sure: Sureness) -> Crossing:
+def crossing(location: str, shares: Array, slope: Array, error: Array, sure: Sureness) -> Crossing:
     """Where slopes that are above 0 at small shares fall below 0.
 
     The estimate is where the line through them crosses 0, after neighbours in the wrong order have
@@ -32,7 +32,7 @@ def crossing(place: str, shares: Array, slope: Array, error: Array, sure: Surene
     is it known where, below the first share or above the last.
 
     Args:
-        place: what else is equal.
+        location: what else is equal.
         shares: ascending, shape (n,).
         slope: at each of them, above 0 where the claim fails.
         error: the standard error of each.
@@ -43,14 +43,14 @@ def crossing(place: str, shares: Array, slope: Array, error: Array, sure: Surene
     fails = bool(len(up))
     if len(up) and len(down) and down[0] < up[-1]:
         why = f"the trend is as claimed at {down[0]:.6g}, and is not at {up[-1]:.6g}"
-        return Crossing(place, None, None, None, why, fails)
+        return Crossing(location, None, None, None, why, fails)
     low, high = _interval(shares, slope, error, sure.one)
     low, high = max([low, *up[-1:]]), min([high, *down[:1]])
     if (low, high) == (0.0, 1.0):
-        return Crossing(place, None, None, None, "the noise hides it", fails)
-    found = _estimate(shares, slope, error)
-    estimate = None if found is None else float(np.clip(found, low, high))
-    return Crossing(place, estimate, float(low), float(high), "", fails)
+        return Crossing(location, None, None, None, "the noise hides it", fails)
+    zero = _estimate(shares, slope, error)
+    estimate = None if zero is None else float(np.clip(zero, low, high))
+    return Crossing(location, estimate, float(low), float(high), "", fails)
 
 
 def _estimate(shares: Array, slope: Array, error: Array) -> float | None:
@@ -59,8 +59,8 @@ def _estimate(shares: Array, slope: Array, error: Array) -> float | None:
     above = int(np.sum(falling > 0))
     if above in (0, len(shares)):
         return None
-    (left, right), (top, bottom) = shares[above - 1 : above + 1], falling[above - 1 : above + 1]
-    return float(left + (right - left) * top / (top - bottom))
+    (lower, upper), (top, bottom) = shares[above - 1 : above + 1], falling[above - 1 : above + 1]
+    return float(lower + (upper - lower) * top / (top - bottom))
 
 
 def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[float, float]:
@@ -68,31 +68,31 @@ def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[
     room = times * error
     may = [0.0, shares[0]] if slope[0] <= room[0] else []
     may += [shares[-1], 1.0] if slope[-1] >= -room[-1] else []
-    bends = _bends(shares, slope, error)
+    curvatures = _second_derivatives(shares, slope, error)
     for k in range(len(shares) - 1):
         near = slice(k, k + 2)
-        right = _steps(slope[k], slope[k + 1])
-        left = 1 - right
-        line = left * slope[k] + right * slope[k + 1]
-        off = np.hypot(left * room[k], right * room[k + 1])
-        bend = bends[k] * (shares[k + 1] - shares[k]) ** 2 / 2
-        off += bend * left * right if np.isfinite(bend) else np.inf
+        upper_weight = _steps(slope[k], slope[k + 1])
+        lower_weight = 1 - upper_weight
+        line = lower_weight * slope[k] + upper_weight * slope[k + 1]
+        off = np.hypot(lower_weight * room[k], upper_weight * room[k + 1])
+        curvature = curvatures[k] * (shares[k + 1] - shares[k]) ** 2 / 2
+        off += curvature * lower_weight * upper_weight if np.isfinite(curvature) else np.inf
         # the slope falls from one share to the next, whatever way it takes
         top, bottom = np.max(slope[near] + room[near]), np.min(slope[near] - room[near])
         zero = (np.maximum(line - off, bottom) <= 0) & (np.minimum(line + off, top) >= 0)
-        found = (left * shares[k] + right * shares[k + 1])[zero]
-        may += [*found[:1], *found[-1:]]
+        zeros = (lower_weight * shares[k] + upper_weight * shares[k + 1])[zero]
+        may += [*zeros[:1], *zeros[-1:]]
     return float(min(may)), float(max(may))
 
 
 def _steps(top: float, bottom: float) -> Array:
     """Where it is looked, from one measured share to the next: evenly, and where a line is 0."""
-    steps = np.linspace(0, 1, STEPS + 1)
+    steps = np.linspace(0, 1, STEPS_BETWEEN_SHARES + 1)
     return np.union1d(steps, [top / (top - bottom)]) if top * bottom < 0 else steps
 
 
-def _bends(shares: Array, slope: Array, error: Array) -> Array:
-    """The second derivative of the slope in each gap, as far as it is beyond its own noise.
+def _second_derivatives(shares: Array, slope: Array, error: Array) -> Array:
+    """The second derivative of the slope in each gap, less its own noise.
 
     It is that of the three shares on either side, the larger; infinite where one side has none.
     """
@@ -102,7 +102,7 @@ def _bends(shares: Array, slope: Array, error: Array) -> Array:
     weights = np.array([1 / gap[:-1], -(1 / gap[:-1] + 1 / gap[1:]), 1 / gap[1:]])
     weights *= 2 / (gap[:-1] + gap[1:])
     three = np.array([np.arange(len(gap) - 1) + k for k in range(3)])
-    bend = np.abs(np.sum(weights * slope[three], axis=0))
+    curvature = np.abs(np.sum(weights * slope[three], axis=0))
     noise = np.sqrt(np.sum(weights**2 * error[three] ** 2, axis=0))
-    sure = np.maximum(bend - noise, 0.0)
+    sure = np.maximum(curvature - noise, 0.0)
     return np.maximum(np.append(np.inf, sure), np.append(sure, np.inf))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import average_ranks, f_sf, normal_quantile
-from lawdsl.data.quality_checks import REPEATS
+from lawdsl.data.quality_checks import MAX_COPIED_SHARE
 from lawdsl.data.rounding import in_single_precision
 from lawdsl.fitting.problem import ROUNDING, Problem
 from lawdsl.law.law import Law
@@ -121,7 +121,7 @@ def distinct(problem: Problem) -> Rows:
 
 def are_mostly_copies(problem: Problem) -> bool:
     """Whether so many rows are copies that they cannot be measurements of few digits which agree."""
-    return problem.rows - len(distinct(problem)) >= REPEATS * problem.rows
+    return problem.rows - len(distinct(problem)) >= MAX_COPIED_SHARE * problem.rows
 
 
 def with_copies_as_one(problem: Problem) -> Problem:
