@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 import sympy as sp
-import test_boxes
+import test_am_gm
+import test_asymptotics
+import test_boundary
 import test_conditions
 import test_definedness
-import test_faces
-import test_growth
+import test_dominance
+import test_double_roots
 import test_intervals
 import test_limits
-import test_means
-import test_payment
 import test_scaling
 import test_signs
 import test_squares
-import test_touching
+import test_subdivision
 from judging import formula_of
 from proving import algebra, decide, domain, limit_of, on, sign_of
 
@@ -56,12 +56,12 @@ def of_signs() -> Iterator[bool]:
 
 
 def of_dominance() -> Iterator[bool]:
-    for where, formula, expected in test_payment.CASES:
+    for where, formula, expected in test_dominance.CASES:
         yield dominance.dominated(*on(where, formula)) == expected
 
 
 def of_ratios() -> Iterator[bool]:
-    for where, ratio, value, attained in test_payment.RATIOS:
+    for where, ratio, value, attained in test_dominance.RATIOS:
         calculus, e = on(where, ratio)
         found = dominance.supremum(calculus, e, only=calculus.box.variables)
         expected = None if value is None else (algebra(where, value), attained)
@@ -155,7 +155,7 @@ RULES = [
     (polynomials.by_successive_differences, "x < 0; y in [1, 2]", "y^2 - 1 - x*y", Sign.POSITIVE),
     (polynomials.by_successive_differences, "x; y > 0", "x*y + y + x", None),
     *((squares.by_factors, *case) for case in test_squares.FACTORS),
-    *((dominance.dominated, *case) for case in test_means.CASES),
+    *((dominance.dominated, *case) for case in test_am_gm.CASES),
 ]
 
 
@@ -174,27 +174,27 @@ def of_rules() -> Iterator[bool]:
 
 
 def of_boxes() -> Iterator[bool]:
-    for where, formula, expected in test_boxes.CASES:
-        yield test_boxes.by_boxes(where, formula) == expected
-    for where, formula, signs in test_boxes.TRUE:
-        yield signs.within(test_boxes.by_boxes(where, formula))
+    for where, formula, expected in test_subdivision.CASES:
+        yield test_subdivision.by_boxes(where, formula) == expected
+    for where, formula, signs in test_subdivision.TRUE:
+        yield signs.within(test_subdivision.by_boxes(where, formula))
 
 
 def of_touching() -> Iterator[bool]:
-    for where, formula, expected in test_touching.SIGNS:
-        yield test_touching.sign_there(where, formula) == expected
+    for where, formula, expected in test_double_roots.SIGNS:
+        yield test_double_roots.sign_there(where, formula) == expected
 
 
 def of_growths() -> Iterator[bool]:
-    for where, formula, to, expected in test_growth.CASES:
+    for where, formula, to, expected in test_asymptotics.CASES:
         value = None if expected is None else algebra(where, expected)
         yield limit_of(where, formula, {"x": to}) == value
 
 
 def of_faces() -> Iterator[bool]:
-    for law, claim, face in test_faces.CASES:
-        yield test_faces.sides(decide(law, claim).face or "") == test_faces.sides(face)
-    for law, claim, verdict in test_faces.NONE:
+    for law, claim, face in test_boundary.CASES:
+        yield test_boundary.sides(decide(law, claim).face or "") == test_boundary.sides(face)
+    for law, claim, verdict in test_boundary.NONE:
         yield decide(law, claim).verdict == verdict
 
 

@@ -44,6 +44,7 @@ class Text:
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
+        """The text of a line, counted from 1, without its end."""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")

@@ -126,7 +126,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same plain data with null for numbers that JSON lacks, and lists for tuples."""
+    """Plain data with None for numbers that JSON lacks, and lists for tuples."""
     if isinstance(value, dict):
         return {str(key): plain(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):

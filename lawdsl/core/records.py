@@ -1,8 +1,8 @@
 """Records <-> plain data, by the annotations of their fields; nothing is converted on reading.
 
 Annotations that are read: str, bool, int, float, Literal, X | None, tuple[X, ...], tuple[X, Y],
-Mapping[str, X], dataclasses, and Annotated with the marks below. Marks may also stand in the metadata
-of a field, as `stored`.
+Mapping[str, X], dataclasses, and Annotated with the marks below. Marks may also stand in the
+metadata of a field, as `stored`.
 """
 
 from __future__ import annotations

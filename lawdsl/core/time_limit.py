@@ -38,9 +38,11 @@ class TimeBudget:
         self.began = time.process_time()
 
     def spent(self) -> float:
+        """CPU time since the start (s)."""
         return time.process_time() - self.began
 
     def remaining(self) -> float:
+        """CPU time up to the limit (s), at least 0."""
         return max(self.seconds - self.spent(), 0.0)
 
 

@@ -70,7 +70,8 @@ def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
 
 
 def _derived_by_row(function: type[sp.Basic]) -> tuple[type[sp.Basic], ...]:
-    """A function that SymPy derives by the row: the function, its first and its second derivative."""
+    """A function that SymPy derives by the row: the function, its first and its second
+    derivative."""
     name = NAMES[function]
     second = type(f"{name}_second", (sp.Function,), {})
     first = type(f"{name}_first", (sp.Function,), {"fdiff": lambda e, _=1: second(*e.args)})

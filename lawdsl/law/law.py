@@ -54,10 +54,12 @@ class Law:
 
     @property
     def name(self) -> str:
+        """The dotted name of the law."""
         return self.declarations.name
 
     @property
     def title(self) -> str:
+        """The title that the law's file declares."""
         return self.declarations.title
 
     @property
@@ -107,14 +109,17 @@ class Law:
 
     @cached_property
     def variables(self) -> tuple[Quantity, ...]:
+        """The variables in the order of declaration."""
         return self._quantities("variable")
 
     @cached_property
     def settings(self) -> tuple[Quantity, ...]:
+        """The settings, and parameters that have fixed values."""
         return self._quantities("setting")
 
     @cached_property
     def parameters(self) -> tuple[Quantity, ...]:
+        """The parameters that are not fixed, in the order of declaration."""
         return self._quantities("parameter")
 
     @cached_property

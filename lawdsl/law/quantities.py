@@ -1,4 +1,5 @@
-"""What a law's names stand for: their domains, values, and what SymPy may assume of them."""
+"""Declared names of a law -> quantities: domains, values, and assumptions of their SymPy
+symbols."""
 
 from __future__ import annotations
 
@@ -25,10 +26,12 @@ class Bound:
 
     @property
     def strict(self) -> bool:
+        """Whether the limit itself is excluded."""
         return self.relation in "<>"
 
     @property
     def lower(self) -> bool:
+        """Whether it is a lower bound."""
         return self.relation.startswith(">")
 
 

@@ -1,5 +1,4 @@
-"""The domain that a claim speaks of, as a product of intervals: plain data that every rule
-reads."""
+"""Box: the domain of a claim as a product of intervals; plain data that every rule reads."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from lawdsl.law.algebra import merge_powers
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One end of an interval; `closed` where the interval contains it."""
+    """One end of an interval: its value, and whether the interval contains it (`closed`)."""
 
     value: sp.Expr
     closed: bool
@@ -24,7 +23,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class SymbolRange:
-    """The values of one symbol; None: no bound on that side."""
+    """The interval of one symbol; None: no bound on that side."""
 
     lower: Endpoint | None = None
     upper: Endpoint | None = None
@@ -40,7 +39,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Box:
-    """Ranges of symbols, and what ties them to the quantities of a law.
+    """Ranges of symbols, and their relations to the quantities of a law.
 
     A parameter whose bound names others (C > C0) is written as that bound and a slack, C = C0 + s
     with s > 0. After that every symbol ranges over its interval whatever the others are; an end
@@ -49,8 +48,8 @@ class Box:
 
     Attributes:
         ranges: symbol -> its range. A symbol without one is any real number.
-        slack: quantity -> the expression that replaces it.
-        meaning: slack symbol -> what it is: C - C0.
+        slack: quantity -> the expression that replaces it: C0 + s.
+        meaning: slack symbol -> its expression in quantities: C - C0.
         variables: the symbols that a condition on the parameters may not mention.
         settings: setting or fixed parameter -> its value. Proofs use its sign only, where that is
             enough.
@@ -77,6 +76,7 @@ class Box:
     facts: Mapping[sp.Symbol, str] = field(default_factory=dict)
 
     def range(self, symbol: sp.Symbol) -> SymbolRange:
+        """The range of a symbol; unbounded for one that is not in the box."""
         return self.ranges.get(symbol, SymbolRange())
 
     @property
@@ -87,7 +87,7 @@ class Box:
         )
 
     def fixed(self) -> frozenset[sp.Symbol]:
-        """Symbols that end points of other ranges mention: they are not moved."""
+        """Symbols that occur in end points of other ranges: rules do not vary them."""
         ends = [end for r in self.ranges.values() for end in (r.lower, r.upper) if end]
         return frozenset(s for end in ends for s in end.value.free_symbols)
 
@@ -124,7 +124,7 @@ class Box:
         return e.xreplace(separable)
 
     def _tied_to(self, symbols: set[sp.Symbol]) -> set[sp.Symbol]:
-        """Those of the symbols that vary, and the variables whose values depend on theirs."""
+        """The variables among the symbols, and those coupled to them by relations, transitively."""
         coupled = symbols & self.variables
         groups = [
             {q, *(s for r in relations for s in r.positive.free_symbols)} & self.variables
@@ -137,7 +137,7 @@ class Box:
             coupled = enlarged
 
     def contradiction(self) -> sp.Symbol | None:
-        """A symbol to which its range leaves no value."""
+        """A symbol whose range is certainly empty, or None."""
         for symbol, domain in self.ranges.items():
             if domain.lower is not None and domain.upper is not None:
                 width = settings_sign(self.settings, domain.upper.value - domain.lower.value)

@@ -1,4 +1,4 @@
-"""All that a law claims, decided."""
+"""Law -> Check: a verdict on each of its claims, and warnings where it may be undefined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.verdict import Check, Verdict, undecided
 
 TOTAL_SECONDS = 60.0  # for all claims of one law, unless the caller says otherwise
-EXHAUSTED_SHARE = 0.05  # of the time for a claim: less is left where the total has run out
+# an undecided claim was cut off by the total time where less than this share of its own remains
+EXHAUSTED_SHARE = 0.05
 
 
 def check(
@@ -70,7 +71,7 @@ def check(
 def _decided(
     law: Law, claim: Claim, seconds: float, clock: TimeBudget, defined: ProvedParts
 ) -> Verdict:
-    """The verdict on one claim, in the time that is left for all."""
+    """The verdict on one claim, within the remaining time for all claims."""
     decide = check_indexed if law.indexed else partial(check_claim, defined=defined)
     remaining = clock.remaining()
     if remaining >= seconds:
@@ -111,7 +112,7 @@ def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
 
 
 def _indexed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
-    """The same for a law with index sets: whether it has a value at any labels."""
+    """A warning for a law with index sets, unless it has a value at all labels."""
     source, output = law.declarations.text, law.declarations.output
     output_node = (
         tree.Element(output.name, output.indices) if output.indices else tree.Name(output.name)

@@ -1,7 +1,7 @@
-"""The search for a counter-example: points of the domain, round ones first.
+"""(box, required signs) -> a verified rational point of the domain, round numbers first.
 
-Found in float64, then made rational and short, then verified on intervals: a witness that is shown
-is certain.
+Candidates are sampled in float64, rounded to short rational numbers and verified by interval
+arithmetic: every witness that is reported is certain.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.sampling import draw_round, draw_wide
 from lawdsl.proof.signs.calculus import Signs
 
-POINTS_PER_ROUND = 4000  # a round of the search
+POINTS_PER_ROUND = 4000  # random points in each of the two rounds of the search
 ENDPOINT_RTOL = 1e-12  # by which float64 may miss a closed end
 ZERO_ATOL = 1e-13  # what float64 may make of a 0
-MAX_VERIFIED_POINTS = 10  # of the points found, how many are verified
-WITNESS_DIGITS = 4  # of a value that is shown
+MAX_VERIFIED_POINTS = 10  # candidates verified in each round; exact arithmetic is slow
+WITNESS_DIGITS = 4  # of a value that is printed
 
 Point = dict[sp.Symbol, Fraction]
 
@@ -40,6 +40,7 @@ class WitnessQuery:
     margin: float = 0.0
 
     def satisfied_by(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether float64 values have one of the signs, shape (points,)."""
         satisfied = np.zeros(values.shape, dtype=bool)
         for sign in self.signs:
             satisfied |= sign * values > self.margin if sign else np.abs(values) < ZERO_ATOL
@@ -61,7 +62,7 @@ def find_point(
         queries: the expressions and their signs; none for any point of the domain.
         accept: what else a point must satisfy.
         seed: of the search.
-        near: a point, in independent symbols, in whose place none is searched for.
+        near: a point in independent symbols to be rounded and verified instead of a search.
 
     Returns:
         The point, with every quantity that decides whether it is one; or None.
@@ -105,7 +106,7 @@ def find_point(
 def _keep_to_simplexes(
     box: Box, symbols: Sequence[sp.Symbol], columns: list[NDArray[np.float64]]
 ) -> None:
-    """Make shares that sum to more than 1 smaller: of many, hardly any would sum to less."""
+    """Scale down shares that sum to more than 1: of many random ones, hardly any sum to less."""
     for formula in box.lets.values():
         parts = formula.as_coefficients_dict()
         shares = [s for s in parts if s != 1]
@@ -128,8 +129,7 @@ def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
 
 
 def value_text(box: Box, e: sp.Expr, point: Point) -> str:
-    """An expression at a point, as text of digits that are all certain; of its sign alone where
-    that is all that is known."""
+    """An expression at a point as text: digits that are all certain, or its sign alone."""
     values = {**box.settings, **point}
     inputs = sorted(values, key=str)
     tape = compile_tape([box.declared(e)], inputs)
@@ -197,7 +197,7 @@ class _Verifier:
     def first(
         self, point: Mapping[sp.Symbol, Fraction], accept: Callable[[Point], bool] | None
     ) -> Point | None:
-        """The shortest rational point near a given one that is certainly as wanted."""
+        """The shortest rational point near a float one at which all requirements certainly hold."""
         rng = np.random.default_rng(0)
         missing = [s for s in self.sampled if s not in point]
         defaults = {s: Fraction(float(draw_round(self.box, s, rng, 1)[0])) for s in missing}
@@ -250,7 +250,7 @@ class _Verifier:
         return [*(point[s] for s in self.symbols), *self.box.settings.values()]
 
     def holds(self, point: Point) -> bool:
-        """Whether the point certainly lies in the domain and is as wanted."""
+        """Whether the point certainly lies in the domain and satisfies the queries."""
         inputs = self._inputs(point)
         for strict, tape in self.relations:
             sign = interval_sign(tape, inputs)
@@ -260,7 +260,7 @@ class _Verifier:
 
 
 def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
-    """A number of so many significant digits near a given one; small fractions stay as they are.
+    """A number rounded to some significant digits; small fractions are returned unchanged.
 
     `side` says on which side of the number it must be: 1 above, -1 below, 0 either.
     """
@@ -277,7 +277,8 @@ def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
 
 
 def _simplest(columns: list[NDArray[np.float64]], candidates: NDArray[np.bool_]) -> list[int]:
-    """The first few of the points found, those of the shortest numbers first."""
+    """The indices of at most MAX_VERIFIED_POINTS candidates, those nearest to 1 in logarithm
+    first."""
     positions = np.flatnonzero(candidates)
     if not columns:
         return [int(i) for i in positions[:1]]

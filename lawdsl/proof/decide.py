@@ -1,4 +1,4 @@
-"""Claim on a law -> verdict: the order in which the ways to decide are tried."""
+"""(law, claim) -> verdict: counterexamples first, then definedness, then proof."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
 REMEDY_TIME_SHARE = (
     0.9  # of the time that is left, for the bounds that make a conditional claim true
 )
-DEFINEDNESS_TIME_SHARE = 0.5  # of the time, for showing that all parts of a claim have values
+DEFINEDNESS_TIME_SHARE = 0.5  # of the time, for proofs that all parts of a claim have values
 
 
 def check_claim(
@@ -70,7 +70,7 @@ def check_claim(
             if verdict.needs is not None:
                 bounds = _remedy(law, claim, verdict.needs, clock)
                 verdict = replace(verdict, needs=None, remedy=bounds)
-    except OutOfTime:  # a counter-example is one, even where what else may be said is not known
+    except OutOfTime:  # a counterexample holds whatever else remains unknown
         verdict = counterexamples[0] if counterexamples else undecided(too_late(seconds))
     except LawdslError as error:
         verdict = undecided(error.diagnostics[0].message)
@@ -92,7 +92,7 @@ def check_claim(
 
 
 def _remedy(law: Law, claim: Claim, needs: Relation, clock: TimeBudget) -> tuple[str, ...]:
-    """The bounds under which a conditional claim is proved; none where none are found."""
+    """The bounds under which a conditional claim is proved; empty where none are found in time."""
     seconds = REMEDY_TIME_SHARE * clock.remaining()
     try:
         with time_limit(max(seconds, MIN_SECONDS)):
@@ -179,15 +179,17 @@ def _finite(box: Box, undefined: Sequence[AnyDoubt], signs: Signs) -> Verdict:
 
 
 def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: Signs) -> Verdict:
-    """All names go to their places at once."""
-    targets = {law.symbols[tree.name_of(name)]: law.to_sympy(at) for name, at in stated.approaches}
+    """The verdict on a limit: all symbols go to their targets at once."""
+    targets = {
+        law.symbols[tree.name_of(name)]: law.to_sympy(node) for name, node in stated.approaches
+    }
     opaque = tuple(s.name for s in box.lets if s in targets)
     e = box.independent(law.to_sympy(stated.formula, opaque))
     target = box.independent(law.to_sympy(stated.target))
-    approach = ", ".join(f"{s} -> {text(at)}" for s, at in targets.items())
-    for symbol, at in targets.items():
-        if symbol in target.free_symbols or not _is_limit_point(signs, symbol, at):
-            return undecided(f"{symbol} -> {text(at)} is not known to lie within its domain")
+    approach = ", ".join(f"{s} -> {text(point)}" for s, point in targets.items())
+    for symbol, point in targets.items():
+        if symbol in target.free_symbols or not _is_limit_point(signs, symbol, point):
+            return undecided(f"{symbol} -> {text(point)} is not known to lie within its domain")
     value = limit(signs, e, targets)
     if value is None:
         return undecided(f"the limit of {text(e)} as {approach} is not known")
@@ -222,7 +224,7 @@ def _reduction(law: Law, box: Box, stated: tree.Reduction, signs: Signs) -> Verd
 
 
 def _is_limit_point(signs: Signs, symbol: sp.Symbol, to: sp.Expr) -> bool:
-    """Whether points of a symbol's range come as near to a place as one likes."""
+    """Whether a value is a limit point of a symbol's range."""
     domain = signs.box.range(symbol)
     if symbol in signs.box.slack:
         return False

@@ -1,7 +1,8 @@
-"""Where a formula has a finite real value: each division, power, root and logarithm is looked at.
+"""Formula -> the parts that decide whether it has a finite real value: divisions, powers,
+functions.
 
-The formula is taken as it was written, before algebra can cancel what has no value. If every part
-has a value wherever its own parts have, the whole has one.
+The formula is examined as it was written, before algebra can cancel undefined parts. If every part
+has a value wherever its own parts have one, so has the formula (structural induction).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Doubt:
         return sign is not None and _SIGN_BITS[sign] in self.allowed
 
     def violation(self, box: Box) -> tuple[Point, str] | None:
-        """A verified point at which it has none, and what is wrong there."""
+        """A verified point at which it has no value, and the relation that is violated there."""
         violating = tuple(sign for sign, bit in _SIGN_BITS.items() if bit not in self.allowed)
         point = find_point(box, [WitnessQuery(self.argument, violating)])
         relation = {(-1,): "< 0", (0,): "= 0", (-1, 0): "<= 0"}[violating]
@@ -73,7 +74,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class ArgumentDoubt(Doubt):
-    """A place at which a law is taken, which must lie in its domain."""
+    """An argument of a law, `L(r = 2*r)`, which must lie in its domain."""
 
     @property
     def blame(self) -> str:
@@ -149,12 +150,12 @@ class SlopeDoubt:
         return all(kinks) and all(slopes)
 
     def violation(self, box: Box) -> tuple[Point, str] | None:
-        """Not looked for: a claim that a law is finite says nothing of its derivatives."""
+        """None: a claim that a law is finite says nothing of its derivatives."""
         return None
 
 
 def _kinks(e: sp.Expr, symbols: set[sp.Symbol]) -> Iterator[sp.Expr]:
-    """What is 0 where an expression has a kink in one of some symbols."""
+    """Expressions that vanish where an expression has a kink in one of the symbols."""
     for part in e.atoms(sp.Abs, sp.Max, sp.Min):
         if isinstance(part, sp.Abs):
             pairs = [(part.args[0], sp.S.Zero)]
@@ -241,7 +242,7 @@ class _DefinednessConditions:
     def of(
         self, formula: tree.Formula, substitution: Substitution | None = None
     ) -> Iterator[AnyDoubt]:
-        """The parts of a formula in which symbols stand for what `places` says."""
+        """The parts of a formula after a substitution of its symbols."""
         substitution = substitution or {}
         for node in tree.walk(formula):
             match node:
@@ -321,7 +322,7 @@ class _DefinednessConditions:
         keywords: Sequence[tuple[str, tree.Formula]],
         substitution: Substitution,
     ) -> Iterator[AnyDoubt]:
-        """`L(r = 2*r)`: the places must lie in the domains; then the law is looked at there."""
+        """`L(r = 2*r)`: arguments must lie in the domains; then the parts of the law itself."""
         quantities = {q.name: q for q in (*self.law.variables, *self.law.parameters)}
         arguments = {
             self.law.symbols[name]: self._algebra(formula, substitution)

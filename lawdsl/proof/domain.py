@@ -1,4 +1,4 @@
-"""A law and a claim on it -> the box that the claim speaks of."""
+"""(law, claim) -> Box: the domain of the claim."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
 
 
 class _BoxBuilder:
-    """A box in the making."""
+    """The parts of a box, collected quantity by quantity."""
 
     def __init__(self, law: Law) -> None:
         self.settings: dict[sp.Symbol, Fraction] = {}
@@ -132,6 +132,7 @@ class _BoxBuilder:
             self.ranges[q.symbol] = SymbolRange(Endpoint(sp.S.Zero, False)) if value > 0 else point
 
     def box(self) -> Box:
+        """The box of the quantities collected so far."""
         first = {s: fact for s, fact in self.facts.items() if s in self.variables}
         facts = first | self.facts  # variables first in a proof, settings last
         for s, value in self.settings.items():
@@ -206,7 +207,7 @@ class _BoxBuilder:
         return (lower[0], upper[0]) if Signs(so_far).sign(room) == Sign.POSITIVE else None
 
     def _share(self, symbol: sp.Symbol, lower: Bound, upper: Bound) -> None:
-        """A quantity between two bounds: the share of the way that it lies above the lower."""
+        """A quantity between two bounds, as lower + (upper - lower)·s with s in [0, 1]."""
         room = upper.limit - lower.limit
         name = f"({symbol}/{_bracketed(upper)})"
         if not lower.limit.is_zero:
@@ -221,7 +222,7 @@ class _BoxBuilder:
         self.meaning[s] = (symbol - lower.limit) / room
 
     def _slack(self, symbol: sp.Symbol, bound: Bound) -> None:
-        """A quantity beyond a bound: its distance from it."""
+        """A quantity beyond a bound, as bound + s with s >= 0 or s > 0."""
         assumptions = (
             {"nonnegative": True, "positive": True} if bound.strict else {"nonnegative": True}
         )

@@ -1,4 +1,4 @@
-"""Claims as mathematics: the expression that is to be positive, the formulas it is made of."""
+"""Claim -> the expression that must be positive, and the formulas that it consists of."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class SignGoal:
 
     @property
     def quantity(self) -> sp.Expr:
+        """The quantity that the claim speaks of."""
         return self.sense * self.larger
 
 
@@ -54,7 +55,7 @@ def formulas(claim: tree.Claim) -> list[tree.Formula]:
 
 
 def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> SignGoal:
-    """What a comparison or trend asks to be positive.
+    """The expression that a comparison or trend requires to be positive.
 
     `L increasing in N` says ∂L/∂N > 0, and `L convex in N` says ∂²L/∂N² >= 0. At a closed end a
     derivative is what the derivative inside tends to, which is the one-sided derivative there.

@@ -1,4 +1,9 @@
-"""What the bounds of several quantities say together: bounds that follow, and contradictions."""
+"""Bounds of several quantities -> the bounds that follow from them, and contradictions.
+
+Bounds x > c and x > y + c are edges of a graph; consequences are longest paths and contradictions
+are cycles of positive weight (difference constraints: Cormen, Leiserson, Rivest and Stein,
+Introduction to Algorithms, 3rd ed. 2009, section 24.4).
+"""
 
 from __future__ import annotations
 
@@ -67,7 +72,7 @@ def _difference(symbol: sp.Symbol, bound: Bound) -> Difference | None:
 
 
 def exclusion(box: Box) -> str | None:
-    """Which relations of a domain exclude each other, as text; None where none are known to."""
+    """Relations of a domain that exclude each other, as text; None where none certainly do."""
     stated = [(s, r) for s, relations in box.relations.items() for r in relations]
     bounds = [_as_bound(s, r) for s, r in stated]
     edges = {d: i for i, (s, _) in enumerate(stated) if (d := _difference(s, bounds[i]))}

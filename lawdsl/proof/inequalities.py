@@ -1,4 +1,4 @@
-"""Comparisons and trends: is an expression positive, or not negative, on the whole box?"""
+"""(goal, box) -> verdict: is an expression positive, or nonnegative, on the whole box?"""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from lawdsl.proof.signs.conditions import condition_for
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdict import Verdict, proved, refuted, undecided
 
-PIECES_PER_LOOK = 2000  # of boxes, that one look at a goal may take
-MAX_PROOF_NOTES = 3  # lines of a proof between what is shown and what it rests on
+PIECES_PER_LOOK = 2000  # pieces of boxes in one attempt at a goal
+MAX_PROOF_NOTES = 3  # lines of a proof between its goal and its assumptions
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _GoalForm:
     """One way to look at a goal: `larger`, in independent symbols, on a box; `values_text` for the
     proof.
 
-    `valued`: with settings at their values, not only of their signs.
+    `valued`: settings have their values; else only their signs count.
     """
 
     box: Box

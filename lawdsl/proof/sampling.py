@@ -1,4 +1,5 @@
-"""Random float64 points of a box. They decide nothing; what they suggest is verified elsewhere."""
+"""Box -> random float64 values of its symbols. They decide nothing: callers verify what they
+suggest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounds of parameters that make a conditional claim true: `eta < 1`, `C > B*eta/gamma`."""
+"""Condition -> bounds of parameters from which it follows: `eta < 1`, `C > B*eta/gamma`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lawdsl.law.text import text
 from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.signs.sign import Sign
 
-MAX_BOUND_CHOICES = 8
+MAX_BOUND_CHOICES = 8  # each needs a proof of the claim
 
 
 def sufficient_bounds(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterator[Law]:
@@ -62,7 +62,8 @@ def _choices(
 
 
 def _bounds(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterator[str]:
-    """a·p + b > 0 as a bound of p, for each parameter that allows it; those declared last first."""
+    """a·p + b > 0 as p > -b/a for a > 0 (p < -b/a for a < 0), for each parameter p, last ones
+    first."""
     for q in reversed(law.parameters):
         p = q.symbol
         if p not in positive.free_symbols:

@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The result of a check: Verdict of one claim, Check of a law."""
 
 from __future__ import annotations
 
@@ -147,6 +147,7 @@ def refuted(point: Mapping[sp.Symbol, Fraction], value: str) -> Verdict:
 
 
 def undecided(blame: str) -> Verdict:
+    """No verdict, and the reason."""
     return Verdict("", "undecided", blame=blame)
 
 

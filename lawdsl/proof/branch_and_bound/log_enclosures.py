@@ -67,6 +67,7 @@ class LogEnclosure:
 
     @cached_property
     def outside(self) -> bool:
+        """Whether the piece lies on an open end of a range."""
         missing = self.factors.missing
         return any(x.low == x.high and x.low in missing.get(s, ()) for s, x in self.piece.items())
 

@@ -97,6 +97,7 @@ class Shrinking:
     slope: Callable[[Any], Any]
 
     def log(self, u: Interval) -> Interval:
+        """An enclosure of log(f(u)/u), which decreases in u."""
         return Interval(self._log_at(u.high).lower(), self._log_at(u.low).upper())
 
     def _log_at(self, u: Any) -> Any:
@@ -105,6 +106,7 @@ class Shrinking:
         return self.value(u).log() if u.is_finite() else MINUS_INFINITY
 
     def slopes(self, u: Interval) -> Interval:
+        """An enclosure of u·∂log(f(u)/u)/∂u, which lies in [-1, 0]."""
         low, high = (self._slope_at(end) for end in (u.high, u.low))
         return Interval(most([-ONE, low.lower()]), least([ZERO, high.upper()]))
 

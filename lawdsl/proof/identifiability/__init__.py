@@ -1,4 +1,4 @@
-"""What no data can tell about a law's parameters, found before any data are seen.
+"""Structural identifiability: what no data can determine about a law's parameters.
 
 A symmetry is a way to change the parameters that changes no prediction. Numbers of Arb say at
 random points in which directions the law's slopes vanish (`balls`, `directions`); formulas for them

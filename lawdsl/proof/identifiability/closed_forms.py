@@ -1,6 +1,6 @@
-"""Formulas for a direction that is known in numbers only, at any point one likes.
+"""Direction, known numerically at any point -> candidate formulas for it as a vector field.
 
-They are guesses until they are verified: what a formula says, it says of a few points.
+Candidates are fitted at a few points; callers verify them by algebra or at other points.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lawdsl.proof.identifiability.points import NumericLaw, Point
 
 VectorField = dict[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
 
-PARAMETER_STEP = Fraction(33, 32)  # factor by which one parameter is changed to see what it does
-SPARE_ROWS = 4  # rows, and equations, beyond what would be needed
+PARAMETER_STEP = Fraction(33, 32)  # factor of a parameter from which exponents are read off
+SPARE_ROWS = 4  # equations beyond the number of unknowns: spurious solutions fail these
 MAX_COEFFICIENT_DENOMINATOR = 10**9  # denominator of a coefficient
 MAX_ANSATZ_UNKNOWNS = 80  # of an ansatz at most: its cost grows with the cube
 MAX_ANSATZ_SUMS = 2  # of parameters, in an ansatz
@@ -246,7 +246,7 @@ def _parameter_parts(e: sp.Expr, parameters: set[sp.Symbol]) -> set[sp.Expr]:
 
 
 def _tidy(field: VectorField) -> VectorField:
-    """The same direction with whole coefficients, few signs and no common factors."""
+    """The vector field with integer coefficients, few minus signs and no common factors."""
     terms = [term for e in field.values() for term in sp.Add.make_args(sp.expand(e))]
     symbols = {s for term in terms for s in term.free_symbols}
     common = sp.Mul(*(s ** min(_degree(term, s) for term in terms) for s in symbols))

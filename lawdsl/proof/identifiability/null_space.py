@@ -1,5 +1,5 @@
-"""Directions in which slopes vanish: the null space of a matrix of balls, exactly as far as
-certain."""
+"""Matrix of balls -> a basis of its null space, by Gauss-Jordan elimination with pivoting, as far
+as certain."""
 
 from __future__ import annotations
 

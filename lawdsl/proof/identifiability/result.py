@@ -1,4 +1,4 @@
-"""What is found: symmetries, and the freedom of a law."""
+"""The records of structural identifiability: Symmetry and Freedom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lawdsl.proof.identifiability.orbits import Flow
 
 @dataclass(frozen=True)
 class Symmetry:
-    """A way to change parameters that changes no prediction, whatever the variables are.
+    """A transformation of the parameters that changes no prediction, whatever the variables are.
 
     Attributes:
         parameters: those that move, in the law's order.

@@ -1,4 +1,9 @@
-"""Law -> the symmetries of its parameters, and how many directions are lost to any data."""
+"""Law -> the symmetries of its parameters, and how many directions no data can determine.
+
+A vector field f is a symmetry where Σ f_i·∂L/∂θ_i = 0 for all variables (Bellman and Åström, On
+structural identifiability, 1970). Its directions are null vectors of the matrix ∂L/∂θ at random
+points.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class _Generators:
         """Find the generators of an expression.
 
         Raises:
-            _NotPolynomial: an exponent has no rational coefficient, or there are too many generators.
+            _NotPolynomial: an exponent is not rational, or there are too many generators.
         """
         if e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer and e.base.is_Add):
             for part in e.args[:1] if e.is_Pow else e.args:
@@ -238,10 +238,10 @@ class _RationalForm:
             return None
         domain = self.signs.box.range(part)
         ends = [end.value if end is not None else None for end in (domain.lower, domain.upper)]
-        if not all(at is None or at.is_Rational for at in ends) or not any(ends):
+        if not all(value is None or value.is_Rational for value in ends) or not any(ends):
             return None
         self.signs.use(part)
-        low, high = (None if at is None else fmpq(int(at.p), int(at.q)) for at in ends)
+        low, high = (None if x is None else fmpq(int(x.p), int(x.q)) for x in ends)
         return low, high
 
     def _group(self, part: sp.Expr) -> int | None:
