@@ -16,6 +16,7 @@ from lawdsl.solving.nlp.multistart import (
     is_proved_optimal,
     minimise,
 )
+from lawdsl.solving.nlp.options import NlpOptions
 from lawdsl.solving.nlp.polytope import Polytope
 from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem, NlpSolution, box_midpoint
 from lawdsl.solving.nlp.sensitivity import sensitivities
@@ -188,7 +189,7 @@ def test_the_best_of_several_minima():
 
 def test_the_same_seed_gives_the_same_answer():
     problem = NlpProblem(sp.sin(5 * x) + sp.cos(3 * y) * x, {x: (-2.0, 2.0), y: (-2.0, 2.0)})
-    one, other = minimise(problem, seed=4), minimise(problem, seed=4)
+    one, other = minimise(problem, NlpOptions(seed=4)), minimise(problem, NlpOptions(seed=4))
 
     assert np.array_equal(one.x, other.x) and one.agreed == other.agreed
 
@@ -434,14 +435,14 @@ def test_a_bound_that_excludes_a_curved_condition_would_have_to_move_by_so_much(
 def test_a_search_that_ends_on_a_saddle_goes_on_from_there():
     """The middle of the box is stationary, and no minimum."""
     wells = x**4 / 4 - x**2 / 2 + y**2
-    found = minimise(NlpProblem(wells, {x: (-1.5, 1.5), y: (-1.0, 1.0)}), starts=1)
+    found = minimise(NlpProblem(wells, {x: (-1.5, 1.5), y: (-1.0, 1.0)}), NlpOptions(starts=1))
 
     assert found.value == pytest.approx(-0.25) and abs(found.x[0]) == pytest.approx(1.0)
 
 
 def test_as_many_searches_are_made_as_are_asked_for():
     wells = x**4 / 4 - x**2 / 2 + sp.cos(3 * y)
-    found = minimise(NlpProblem(wells, {x: (-1.5, 1.5), y: (-4.0, 4.0)}), starts=8)
+    found = minimise(NlpProblem(wells, {x: (-1.5, 1.5), y: (-4.0, 4.0)}), NlpOptions(starts=8))
 
     assert found.starts == 8
 

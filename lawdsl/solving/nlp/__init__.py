@@ -1,1 +1,5 @@
-"""A problem with several unknowns -> its best point, and what certifies it."""
+"""Problem in several unknowns -> its optimum, and what certifies it.
+
+`minimise(NlpProblem(...), NlpOptions(...))` of `multistart` is the entry. It knows neither laws nor
+questions: `solver` alone leads from a question to a problem and back.
+"""

@@ -31,6 +31,7 @@ from lawdsl.solving.nlp.local_search import (
     search,
     violations_for_certain,
 )
+from lawdsl.solving.nlp.options import NlpOptions
 from lawdsl.solving.nlp.perturbation import (
     LONG_STEP_LENGTHS,
     STEP_LENGTHS,
@@ -53,17 +54,17 @@ EQUAL_VALUE_TOLERANCE = 1e-8
 RIVAL_VALUE_TOLERANCE = 1e-2
 MAX_LOCAL_OPTIMA = 12  # that are told apart
 MAX_SADDLE_ESCAPES = 6  # from a saddle to the next
+DEFAULT_OPTIONS = NlpOptions()
 DETERMINED_RTOL = 1e-12  # relative: bounds so near to each other leave one value
 
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
-def minimise(problem: NlpProblem, starts: int | None = None, seed: int = 0) -> NlpSolution:
+def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpSolution:
     """The best point of a problem.
 
     Args:
         problem: the problem.
-        starts: how many searches; one is enough where the problem is convex.
-        seed: of the draws of the starts.
+        options: how it is searched for.
 
     Returns:
         The best point, with its certificates; where nothing is feasible, the point that violates
@@ -75,8 +76,9 @@ def minimise(problem: NlpProblem, starts: int | None = None, seed: int = 0) -> N
     fixed = determined_unknowns(problem)
     if fixed:
         return _with_unknowns(
-            problem, fixed, minimise(substitute_unknowns(problem, fixed), starts, seed)
+            problem, fixed, minimise(substitute_unknowns(problem, fixed), options)
         )
+    starts, seed = options.starts, options.seed
     if is_infeasible(problem, PRESOLVE_BOXES):
         return explain_infeasibility(problem, best_feasible, seed)
     solution = best_feasible(problem, starts, seed)

@@ -1,15 +1,15 @@
-"""A question with several unknowns: searched from several starts, and certified as far as it goes.
+"""A question with several unknowns, in algebra -> its answer, with what certifies it.
 
-Constraints are kept to a tolerance that intervals verify (`certified`). Where goal and constraints
-are convex, a certified duality gap bounds how much better another choice may be; else the starts
-that agree are the evidence.
+Constraints are kept to a tolerance that intervals verify (`certificates`). Where goal and
+constraints are convex, a certified duality gap bounds how much better another choice may be; else
+the evidence is the number of starts that agree.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,9 +18,16 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.solving.formulate.elimination import ReducedProblem
-from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
+from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.inputs import computed_at, evaluated
-from lawdsl.solving.nlp.epigraph import SmoothForm, polished, smooth_form
+from lawdsl.solving.nlp.answer_text import (
+    ALL_CONSTRAINTS_KEPT,
+    SearchResult,
+    alternative_lines,
+    location_text,
+    proof_lines,
+)
+from lawdsl.solving.nlp.epigraph import polished, smooth_form
 from lawdsl.solving.nlp.log_scaling import (
     Ratio,
     ScaledQuestion,
@@ -34,6 +41,7 @@ from lawdsl.solving.nlp.multistart import (
     minimise,
     substitute_unknowns,
 )
+from lawdsl.solving.nlp.options import NlpOptions
 from lawdsl.solving.nlp.problem import (
     NlpConstraint,
     NlpFunctions,
@@ -62,14 +70,11 @@ Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
-ALL_CONSTRAINTS_KEPT = "every constraint is kept"
 CLOSED_VIOLATION_GAP = 1e-3  # a relative gap of the least violation that is left out
 NO_DERIVATIVES = (
     "branches of max, min or abs meet at the answer, which has no derivatives by the givens: "
     "no sensitivities and no intervals"
 )
-USEFUL_GAP = 1e-3  # of the value: a gap that is not closed, and larger, says little of it
-MAX_LISTED = 4  # other choices, and unknowns of each, that are written out
 # An unknown without an end that is as far out is no optimum but on its way to infinity.
 UNBOUNDED_VALUE = 1e35
 MIN_AGREEING_STARTS = 2  # starts that agree, of an optimum that is not proved
@@ -100,7 +105,7 @@ class NlpSolver:
         scales, full_problem = self._scaled_problem(values)
         fixed = determined_unknowns(full_problem)
         problem = substitute_unknowns(full_problem, fixed) if fixed else full_problem
-        solution = minimise(problem, seed=seed)
+        solution = minimise(problem, NlpOptions(seed=seed))
         base = self.posed.blank("answered", values, level)
         if not solution.feasible:
             relaxations = self._relaxations(solution, values, self._scaled_question(scales))
@@ -131,7 +136,7 @@ class NlpSolver:
         sought = self._scaled_question(scales)
         answer = self._describe_solution(
             base,
-            _SearchResult(problem, solution, sought, scales, fixed, variable_values, smooth),
+            SearchResult(problem, solution, sought, scales, fixed, variable_values, smooth),
             values,
         )
         return self._check_strict_inequalities(
@@ -209,7 +214,7 @@ class NlpSolver:
             self._scaled_questions[key] = scale_question(self.goal, self.conditions, scales)
         return self._scaled_questions[key]
 
-    def _describe_solution(self, base: Answer, search: _SearchResult, values: Values) -> Answer:
+    def _describe_solution(self, base: Answer, search: SearchResult, values: Values) -> Answer:
         problem, solution = search.problem, search.solution
         symbols = (*self.noise.symbols, *self.posed.names.values())
         all_values = {
@@ -227,11 +232,11 @@ class NlpSolver:
             status="unbounded" if endless else "undecided" if weak else "answered",
             unknowns=self._solved_unknowns(search, slopes, base.level),
             goal=self._solved_goal(search, goal, base.level, smooth=search.smooth is None),
-            where=_location_text(self.conditions, search),
+            where=location_text(self.conditions, search),
             method="convex optimisation"
             if solution.convex
             else f"best of {solution.starts} starts",
-            proof=_proof_lines(solution, search.per_goal(goal)),
+            proof=proof_lines(solution, search.per_goal(goal)),
             certain=is_proved_optimal(solution),
             kept=self._solved_constraints(differentiable or search, all_values, goal),
             sensitivities=() if search.fixed else self._sensitivities(slopes, values),
@@ -253,7 +258,7 @@ class NlpSolver:
         flat = [] if solution.flat is None else [search.choice(solution.flat)]
         if not (others or flat):
             return replace(answer, diagnostics=diagnostics)
-        lines = _alternative_lines(others, flat)
+        lines = alternative_lines(others, flat)
         message = f"{len(others) + 1} optima are equally good"
         message = message if others else "the best choice is not the only one"
         help = "add a constraint or a term of the goal that tells them apart"
@@ -334,7 +339,7 @@ class NlpSolver:
             "give these unknowns bounds to learn the best choice within them",
         )
 
-    def _slopes(self, search: _SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
+    def _slopes(self, search: SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
         """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
         per = search.per_goal(goal)
         derivatives = sensitivities(search.problem, search.solution, symbols)
@@ -360,7 +365,7 @@ class NlpSolver:
         return gradients.reshape(len(self.noise.symbols), len(self.unknowns))
 
     def _solved_unknowns(
-        self, search: _SearchResult, slopes: Slopes, level: float
+        self, search: SearchResult, slopes: Slopes, level: float
     ) -> tuple[Chosen, ...]:
         halves = self.noise.half_widths(self._parameter_slopes(slopes), level)
         chosen = []
@@ -379,7 +384,7 @@ class NlpSolver:
         return tuple(chosen)
 
     def _solved_goal(
-        self, search: _SearchResult, goal: float, level: float, *, smooth: bool
+        self, search: SearchResult, goal: float, level: float, *, smooth: bool
     ) -> Goal:
         question, problem = self.posed.question, search.problem
         inside = [s for s in self.noise.symbols if s in problem.values]
@@ -395,7 +400,7 @@ class NlpSolver:
         return Goal(question.goal_text, question.maximize, value, ends)
 
     def _solved_constraints(
-        self, search: _SearchResult, all_values: Values, goal: float
+        self, search: SearchResult, all_values: Values, goal: float
     ) -> tuple[Kept, ...]:
         constraints = []
         margins = computed_at([c.margin for c in self.conditions], all_values)
@@ -468,55 +473,6 @@ def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tup
     return (">", low) in ends, ("<", high) in ends
 
 
-@dataclass(frozen=True)
-class _SearchResult:
-    """What a search has found.
-
-    Attributes:
-        problem: in what is moved, without what the constraints settle.
-        solution: of it.
-        question: the question in what is moved.
-        scales: how each unknown is searched.
-        fixed: what the constraints settle.
-        variable_values: each search variable -> its value.
-        smooth: the problem near the solution without kinks; None where no branches meet.
-    """
-
-    problem: NlpProblem
-    solution: NlpSolution
-    question: ScaledQuestion
-    scales: Sequence[UnknownScale]
-    fixed: Mapping[sp.Symbol, float]
-    variable_values: Mapping[sp.Symbol, float]
-    smooth: SmoothForm | None = None
-
-    @property
-    def differentiable(self) -> _SearchResult | None:
-        """The same answer as the solution of a problem without kinks; None where that has no
-        derivatives."""
-        if self.smooth is None:
-            return self
-        if self.smooth.solution is None:
-            return None
-        return replace(self, problem=self.smooth.problem, solution=self.smooth.solution)
-
-    def choice(self, x: Array) -> dict[str, float]:
-        """The unknowns of the question at another point of the problem."""
-        variable_values = {
-            **self.fixed,
-            **dict(zip(self.problem.unknowns, x.tolist(), strict=True)),
-        }
-        return {s.unknown.name: s.value(variable_values[s.variable]) for s in self.scales}
-
-    def per_goal(self, goal: float) -> float:
-        """How the goal changes with what was searched: it, or its logarithm."""
-        return goal if self.question.product else 1.0
-
-    def names(self, of: Sequence[str]) -> list[str]:
-        """The unknowns of which these are what is moved."""
-        return [s.unknown.name for s in self.scales if s.variable.name in of]
-
-
 def times_exp(x: float, power: float) -> float:
     """x*exp(power) for x > 0; infinite beyond the range of floats: such an interval has no end."""
     try:
@@ -537,62 +493,3 @@ def _relaxation_in_units(ratio: Ratio | None, amount: float, values: Values) -> 
         if under.free_symbols <= set(values):
             return -evaluated(under, values) * float(np.expm1(-amount))
     return amount
-
-
-def _location_text(conditions: Sequence[AlgebraicConstraint], result: _SearchResult) -> str:
-    solution = result.solution
-    if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
-        return "the only choice that the constraints leave"
-    names = dict.fromkeys(conditions[int(i)].name for i in solution.active)
-    location = f"{len(solution.active)} constraints active" if len(solution.active) > 1 else ""
-    if len(solution.active) == 1 or len(names) == 1:
-        location = f"on the constraint {next(iter(names))}"
-        location += f", {len(solution.active)} times" if len(solution.active) > 1 else ""
-    at_low, at_high = result.names(solution.at_low), result.names(solution.at_high)
-    ends = [f"{n} at its lower end" for n in at_low] + [f"{n} at its upper end" for n in at_high]
-    if len(ends) > 3:
-        ends = [f"{len(at_low)} unknowns at their lower end"] if at_low else []
-        ends += [f"{len(at_high)} at their upper end"] if at_high else []
-    return "; ".join(filter(None, (location, *ends))) or "inside"
-
-
-def _proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
-    feasibility = f"{ALL_CONSTRAINTS_KEPT}, to {max(solution.violation, 1e-16):.0e} of its terms"
-    if solution.gap is not None and (
-        is_proved_optimal(solution) or solution.gap <= USEFUL_GAP * abs(solution.value)
-    ):
-        return (
-            feasibility,
-            f"convex: no other choice is better by more than {solution.gap * per:.1e}",
-        )
-    if solution.convex:
-        return (feasibility, "convex, but how much better another choice may be is not known")
-    starts = f"{solution.agreed} of {solution.starts} starts end here, none better"
-    if solution.equal > solution.agreed:
-        starts = (
-            f"{solution.agreed} of {solution.starts} starts end here, "
-            f"{solution.equal - solution.agreed} at equally good choices, none better"
-        )
-    return (feasibility, f"{starts}; that no other choice is better is not proved")
-
-
-def _alternative_lines(
-    others: Sequence[Mapping[str, float]], flat: Sequence[Mapping[str, float]]
-) -> tuple[str, ...]:
-    """Other choices as good as the answer, in lines."""
-    lines = []
-    for what, choices in (
-        ("equally good", others),
-        ("as good as well, so that no optimum is isolated", flat),
-    ):
-        if choices:
-            texts = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED])]
-            texts += [f"and {len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else []
-            lines.append(f"{what}: {'; '.join(texts)}")
-    return tuple(lines)
-
-
-def _choice_text(choice: Mapping[str, float]) -> str:
-    few = list(choice.items())[:MAX_LISTED]
-    more = ", …" if len(choice) > MAX_LISTED else ""
-    return ", ".join(f"{name} = {value:.6g}" for name, value in few) + more

@@ -1,0 +1,132 @@
+"""The solution of a search -> the lines that say where it is, what certifies it, and its rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.solving.formulate.problem import AlgebraicConstraint
+from lawdsl.solving.nlp.epigraph import SmoothForm
+from lawdsl.solving.nlp.log_scaling import ScaledQuestion, UnknownScale
+from lawdsl.solving.nlp.multistart import is_proved_optimal
+from lawdsl.solving.nlp.problem import NlpProblem, NlpSolution
+
+Array = NDArray[np.float64]
+
+ALL_CONSTRAINTS_KEPT = "every constraint is kept"
+MAX_LISTED = 4  # other choices, and unknowns of each, that are written out
+USEFUL_GAP = 1e-3  # of the value: a gap that is not closed, and larger, says little of it
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The solution of a question, and what leads from it back to the question's unknowns.
+
+    Attributes:
+        problem: in what is moved, without what the constraints settle.
+        solution: of it.
+        question: the question in what is moved.
+        scales: how each unknown is searched.
+        fixed: what the constraints settle.
+        variable_values: each search variable -> its value.
+        smooth: the problem near the solution without kinks; None where no branches meet.
+    """
+
+    problem: NlpProblem
+    solution: NlpSolution
+    question: ScaledQuestion
+    scales: Sequence[UnknownScale]
+    fixed: Mapping[sp.Symbol, float]
+    variable_values: Mapping[sp.Symbol, float]
+    smooth: SmoothForm | None = None
+
+    @property
+    def differentiable(self) -> SearchResult | None:
+        """The same answer as the solution of a problem without kinks; None where that has no
+        derivatives."""
+        if self.smooth is None:
+            return self
+        if self.smooth.solution is None:
+            return None
+        return replace(self, problem=self.smooth.problem, solution=self.smooth.solution)
+
+    def choice(self, x: Array) -> dict[str, float]:
+        """The unknowns of the question at another point of the problem."""
+        variable_values = {
+            **self.fixed,
+            **dict(zip(self.problem.unknowns, x.tolist(), strict=True)),
+        }
+        return {s.unknown.name: s.value(variable_values[s.variable]) for s in self.scales}
+
+    def per_goal(self, goal: float) -> float:
+        """How the goal changes with what was searched: it, or its logarithm."""
+        return goal if self.question.product else 1.0
+
+    def names(self, of: Sequence[str]) -> list[str]:
+        """The unknowns of which these are what is moved."""
+        return [s.unknown.name for s in self.scales if s.variable.name in of]
+
+
+def location_text(conditions: Sequence[AlgebraicConstraint], result: SearchResult) -> str:
+    """Where the answer lies: on which constraints, at which bounds, or inside."""
+    solution = result.solution
+    if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
+        return "the only choice that the constraints leave"
+    names = dict.fromkeys(conditions[int(i)].name for i in solution.active)
+    location = f"{len(solution.active)} constraints active" if len(solution.active) > 1 else ""
+    if len(solution.active) == 1 or len(names) == 1:
+        location = f"on the constraint {next(iter(names))}"
+        location += f", {len(solution.active)} times" if len(solution.active) > 1 else ""
+    at_low, at_high = result.names(solution.at_low), result.names(solution.at_high)
+    ends = [f"{n} at its lower end" for n in at_low] + [f"{n} at its upper end" for n in at_high]
+    if len(ends) > 3:
+        ends = [f"{len(at_low)} unknowns at their lower end"] if at_low else []
+        ends += [f"{len(at_high)} at their upper end"] if at_high else []
+    return "; ".join(filter(None, (location, *ends))) or "inside"
+
+
+def proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
+    """What certifies a solution; `per` is the derivative of the goal by what was minimised."""
+    feasibility = f"{ALL_CONSTRAINTS_KEPT}, to {max(solution.violation, 1e-16):.0e} of its terms"
+    if solution.gap is not None and (
+        is_proved_optimal(solution) or solution.gap <= USEFUL_GAP * abs(solution.value)
+    ):
+        return (
+            feasibility,
+            f"convex: no other choice is better by more than {solution.gap * per:.1e}",
+        )
+    if solution.convex:
+        return (feasibility, "convex, but how much better another choice may be is not known")
+    starts = f"{solution.agreed} of {solution.starts} starts end here, none better"
+    if solution.equal > solution.agreed:
+        starts = (
+            f"{solution.agreed} of {solution.starts} starts end here, "
+            f"{solution.equal - solution.agreed} at equally good choices, none better"
+        )
+    return (feasibility, f"{starts}; that no other choice is better is not proved")
+
+
+def alternative_lines(
+    others: Sequence[Mapping[str, float]], flat: Sequence[Mapping[str, float]]
+) -> tuple[str, ...]:
+    """Other choices as good as the answer, in lines."""
+    lines = []
+    for what, choices in (
+        ("equally good", others),
+        ("as good as well, so that no optimum is isolated", flat),
+    ):
+        if choices:
+            texts = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED])]
+            texts += [f"and {len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else []
+            lines.append(f"{what}: {'; '.join(texts)}")
+    return tuple(lines)
+
+
+def _choice_text(choice: Mapping[str, float]) -> str:
+    few = list(choice.items())[:MAX_LISTED]
+    more = ", …" if len(choice) > MAX_LISTED else ""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in few) + more
