@@ -26,14 +26,12 @@ Labels = NDArray[np.int64]
 BOOTSTRAP_DRAWS = 2000
 MIN_BOOTSTRAP_DRAWS = 200
 MAX_RESIDUALS_IN_MEMORY = 4_000_000
-MAX_RESIDUALS_PER_FOLD = (
-    400_000_000  # residuals computed for one fold of one law; longer tables have fewer draws
-)
+# residuals computed for one fold of one law; longer tables have fewer draws
+MAX_RESIDUALS_PER_FOLD = 400_000_000
 MAX_UNITS = 1000  # units that are drawn; of more, several are drawn as one
 MIN_UNITS = 6  # units: of fewer, even a difference of one sign in all of them may be chance
-DIRECTION_WIDTH_TOL = (
-    1e-7  # width of a direction, columns being of length 1: below, no step is taken along it
-)
+# width of a direction, columns being of length 1: below, no step is taken along it
+DIRECTION_WIDTH_TOL = 1e-7
 
 
 def draw_unit_counts(count: int, rows: int, seed: int) -> Array:
@@ -85,9 +83,8 @@ def bootstrap_means(
         )
         residual, slopes = (x[0] for x in test.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, free_indices])
-    steps = (
-        (unit_counts - 1) @ unit_gradients @ curvature
-    )  # downhill: Σ (weight - 1) times each unit's gradient
+    # downhill: Σ (weight - 1) times each unit's gradient
+    steps = (unit_counts - 1) @ unit_gradients @ curvature
     means = np.empty(len(unit_counts))
     chunk_size = max(1, MAX_RESIDUALS_IN_MEMORY // len(residual))
     tested_units = unit[fold.test]

@@ -21,9 +21,8 @@ Labels = NDArray[np.int64]
 FoldResults = Sequence[Sequence[tuple[FoldResult, Array]]]
 """The result of each law on each fold, and the loss of each tested row."""
 
-AICC_SUPPORT = (
-    4.0  # of AICc: a law that is less far behind has substantial support (Burnham, Anderson 2002)
-)
+# of AICc: a law that is less far behind has substantial support (Burnham, Anderson 2002)
+AICC_SUPPORT = 4.0
 
 
 @dataclass(frozen=True)

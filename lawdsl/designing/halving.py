@@ -112,9 +112,8 @@ class _CountedTree:
 
 def _count_tree(sorted_domains: Sequence[Domain], grid: int) -> _CountedTree:
     largest = [int(domain.cap * grid) for domain in sorted_domains[:-1]]  # Γ/δ
-    finest = max(
-        largest_steps.bit_length() for largest_steps in largest
-    )  # halvings of the largest share
+    # halvings of the largest share
+    finest = max(largest_steps.bit_length() for largest_steps in largest)
     total, unit = grid << finest, 1 << finest
     values = tuple(tuple(_halvings(largest_steps, unit)) for largest_steps in largest)
     last = int(sorted_domains[-1].cap * total)

@@ -176,14 +176,7 @@ def select(
     ]
     labels = [np.array([number_of_mixture[n] for n in part.names])[part.label] for part in parts]
 
-    def error(mixtures: Rows) -> float:
-        """The error of the fit to some mixtures, averaged over labels."""
-        label_errors = [
-            error_of_rows(np.flatnonzero(np.isin(label, mixtures)))
-            for error_of_rows, label in zip(errors_of, labels, strict=True)
-        ]
-        return float(np.mean(label_errors))
-
+    error = _mean_error(errors_of, labels)
     everything = error(np.arange(len(names)))
     errors, failed = group_errors(error, np.arange(len(names)), sampled, options.progress)
     best_group = sampled[int(np.argmin(errors))]
@@ -191,11 +184,6 @@ def select(
         part.data.table.rows[np.isin(label, best_group)]
         for part, label in zip(parts, labels, strict=True)
     ]
-    summary = (
-        f"mean absolute error of {law.output} on all {len(names)}: fit to these "
-        f"{errors.min():.4g}, median of {len(sampled)} groups "
-        f"{np.median(errors[np.isfinite(errors)]):.4g}, fit to all {everything:.4g}"
-    )
     warnings = dict.fromkeys(d for part in parts for d in part.data.warnings)
     return SelectedMixtures(
         table=runs.at(np.unique(np.concatenate(rows))),
@@ -209,9 +197,36 @@ def select(
         how=(
             f"lawdsl {__version__}: {count} of {len(names)} mixtures of {runs.name}, those that "
             f"{law.name} is best fitted to, seed {seed}",
-            summary,
+            _error_summary(law.output, len(names), errors, everything),
         ),
         warnings=(*warnings, *failed),
+    )
+
+
+def _mean_error(errors_of: Sequence[ErrorOfRows], labels: Sequence[Rows]) -> ErrorOfRows:
+    """The error of the fit to some mixtures, averaged over labels.
+
+    Args:
+        errors_of: for each label the error of a fit to some of its rows.
+        labels: for each label the mixture of each row, shape (rows,).
+    """
+
+    def error(mixtures: Rows) -> float:
+        label_errors = [
+            error_of_rows(np.flatnonzero(np.isin(label, mixtures)))
+            for error_of_rows, label in zip(errors_of, labels, strict=True)
+        ]
+        return float(np.mean(label_errors))
+
+    return error
+
+
+def _error_summary(output: str, mixtures: int, errors: Array, everything: float) -> str:
+    """The errors of the selected group, of all groups and of the fit to all, in a line."""
+    return (
+        f"mean absolute error of {output} on all {mixtures}: fit to these "
+        f"{errors.min():.4g}, median of {len(errors)} groups "
+        f"{np.median(errors[np.isfinite(errors)]):.4g}, fit to all {everything:.4g}"
     )
 
 
@@ -227,10 +242,12 @@ class _LabelRows:
 
     @property
     def columns(self) -> Array:
+        """The variables of the law, shape (variables, rows)."""
         return self.data.columns[0]
 
     @property
     def target(self) -> Array:
+        """The measured output, shape (rows,)."""
         return self.data.target
 
 

@@ -103,9 +103,8 @@ def _mixture_of_point(
     remainder, units = total, []
     for coordinate, cap, after in zip(point, caps, below[1:], strict=False):
         count = after[remainder + 1] - after[max(remainder - cap, 0)]
-        rank = (
-            coordinate * count >> DOUBLE_BITS
-        )  # among the mixtures by this share, the smallest first
+        # among the mixtures by this share, the smallest first
+        rank = coordinate * count >> DOUBLE_BITS
         new_remainder = bisect_left(after, after[remainder + 1] - rank) - 1
         units.append(remainder - new_remainder)
         remainder = new_remainder

@@ -58,9 +58,8 @@ def _fit_prior(variances: Array, spare: Array) -> tuple[float, float]:
         float(np.mean(polygamma(3, half))),
     )
     excess_variance = float(np.var(centred, ddof=1)) - expected_variance
-    sampling_deviation = np.sqrt(
-        (trigamma_curvature + 2 * expected_variance**2) / len(logs)
-    )  # standard deviation of a variance
+    # standard deviation of a variance
+    sampling_deviation = np.sqrt((trigamma_curvature + 2 * expected_variance**2) / len(logs))
     if excess_variance <= max(
         CHANCE_DEVIATIONS * sampling_deviation, polygamma(1, MAX_PRIOR_FREEDOM / 2)
     ):

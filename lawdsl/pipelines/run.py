@@ -285,9 +285,8 @@ def _combined_fits(stage: Stage, fits: tuple[Fit, ...]) -> Fits | None:
         return None
     instance_law = fits[0].law
     assert instance_law.instance is not None
-    combined_law = replace(
-        instance_law, digest=law.digest, instance=None
-    )  # parts differ from it in these alone
+    # the laws of labels differ from the law with index sets in these fields alone
+    combined_law = replace(instance_law, digest=law.digest, instance=None)
     return Fits(combined_law, instance_law.instance.labels, fits, stage.parts[0].bindings)
 
 

@@ -55,12 +55,15 @@ class SeriesRing:
         return self.numbers.rational(fmpq(value.numerator, value.denominator))
 
     def constant(self, value: Fraction) -> AsymptoticSeries:
+        """A fraction as a series."""
         return self.of_number(self._exact(value)) if value else AsymptoticSeries({})
 
     def of_number(self, coefficient: Coefficient) -> AsymptoticSeries:
+        """An exact number as a series."""
         return AsymptoticSeries({CONSTANT: coefficient} if coefficient.fraction != 0 else {})
 
     def of_constant(self, number: sp.Expr) -> AsymptoticSeries:
+        """A number of SymPy as a series: rational, pi or E."""
         if number is sp.pi:
             return self.of_number(self.numbers.named("pi", arb.pi()))
         if number is sp.E:
@@ -171,6 +174,7 @@ class SeriesRing:
         return AsymptoticSeries(retained, rest)
 
     def add(self, *series: AsymptoticSeries) -> AsymptoticSeries:
+        """The sum of series."""
         terms: dict[Monomial, Coefficient] = {}
         for summand in series:
             for monomial, c in summand.terms.items():
@@ -183,6 +187,7 @@ class SeriesRing:
     def scaled(
         self, a: AsymptoticSeries, factor: Coefficient, monomial: Monomial = CONSTANT
     ) -> AsymptoticSeries:
+        """A series times a number and a monomial."""
         terms = {
             self.line.times(m, monomial): self.numbers.multiply(c, factor)
             for m, c in a.terms.items()
@@ -193,9 +198,11 @@ class SeriesRing:
         return AsymptoticSeries({m: c for m, c in terms.items() if c.fraction != 0}, rest)
 
     def subtract(self, a: AsymptoticSeries, b: AsymptoticSeries) -> AsymptoticSeries:
+        """a - b."""
         return self.add(a, self.scaled(b, self.numbers.rational(-1)))
 
     def multiply(self, *series: AsymptoticSeries) -> AsymptoticSeries:
+        """The product of series."""
         return reduce(self._product, series)
 
     def _product(self, a: AsymptoticSeries, b: AsymptoticSeries) -> AsymptoticSeries:

@@ -121,6 +121,7 @@ def expansion(
 
 
 def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) -> AsymptoticSeries:
+    """base^exponent: by the binomial series about the dominant term, or as exp(exponent*log(base))."""
     if exponent.rest is not None or any(m for m in exponent.terms):
         return exp(ring, ring.multiply(exponent, log(ring, base)))
     p = exponent.terms.get(CONSTANT, ring.numbers.rational(0))
@@ -154,6 +155,7 @@ def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) 
 
 
 def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """log a: of the dominant term, plus log(1 + small)."""
     monomial, c, small = ring.factored(a)
     if ring.numbers.sign(c) <= 0:
         raise Undecided
@@ -176,6 +178,7 @@ def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """exp a: terms that grow become a monomial, the rest is expanded."""
     big, constant, small = ring.parted(a)
     monomial = frozenset((ring.line.generator(m), c) for m, c in big.items())
     factorials = [fmpq(1)]
@@ -217,14 +220,17 @@ def _wave(ring: SeriesRing, a: AsymptoticSeries, phase: int) -> AsymptoticSeries
 
 
 def sin(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """sin a: about its limit; in [-1, 1] where a has none."""
     return _wave(ring, a, 0)
 
 
 def cos(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """cos a: about its limit; in [-1, 1] where a has none."""
     return _wave(ring, a, 1)
 
 
 def tan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """sin a / cos a."""
     return ring.multiply(sin(ring, a), _inverse(ring, cos(ring, a)))
 
 
@@ -264,18 +270,22 @@ def atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def absolute(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """abs a, by the sign near the end."""
     return ring.scaled(a, ring.numbers.rational(ring.sign(a) or 1))
 
 
 def minimum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
+    """The series that is smallest near the end."""
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) <= 0 else b, series)
 
 
 def maximum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
+    """The series that is largest near the end."""
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) >= 0 else b, series)
 
 
 def step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
+    """1 where a is positive near the end, `before` where it is negative."""
     sign = ring.sign(a)
     if not sign:
         raise Undecided

@@ -41,6 +41,7 @@ class CoefficientArithmetic:
         self.balls: list[Any] = [arb(1)]
 
     def rational(self, value: Any) -> Coefficient:
+        """A fraction."""
         return Coefficient(fmpq(value), 0)
 
     def named(self, key: Any, ball: Any) -> Coefficient:
@@ -53,9 +54,11 @@ class CoefficientArithmetic:
         return Coefficient(fmpq(1), self.known[key])
 
     def value(self, a: Coefficient) -> Any:
+        """A number as a ball."""
         return arb(a.fraction) * self.balls[a.constant]
 
     def add(self, a: Coefficient, b: Coefficient) -> Coefficient:
+        """a + b."""
         if a.fraction == 0 or b.fraction == 0:
             return b if a.fraction == 0 else a
         if a.constant == b.constant:
@@ -64,6 +67,7 @@ class CoefficientArithmetic:
         return self.named(key, self.value(a) + self.value(b))
 
     def multiply(self, a: Coefficient, b: Coefficient) -> Coefficient:
+        """a * b."""
         fraction = a.fraction * b.fraction
         if not a.constant or not b.constant or fraction == 0:
             return self._short(Coefficient(fraction, (a.constant or b.constant) if fraction else 0))
@@ -78,9 +82,11 @@ class CoefficientArithmetic:
         return self.named(("long", a), self.value(a))
 
     def negative(self, a: Coefficient) -> Coefficient:
+        """-a."""
         return Coefficient(-a.fraction, a.constant)
 
     def inverse(self, a: Coefficient) -> Coefficient:
+        """1/a; Undecided for 0."""
         if a.fraction == 0:
             raise Undecided
         if not a.constant:
@@ -132,6 +138,7 @@ class HalfLine:
         self._dominant: dict[Monomial, tuple[Generator, Coefficient]] = {}
 
     def times(self, a: Monomial, b: Monomial) -> Monomial:
+        """The product of monomials."""
         if not a or not b:
             return a or b
         exponents = dict(a)
@@ -141,13 +148,16 @@ class HalfLine:
         return frozenset((g, c) for g, c in exponents.items() if c.fraction != 0)
 
     def raised(self, a: Monomial, exponent: Coefficient) -> Monomial:
+        """A monomial to a power."""
         scaled = ((g, self.numbers.multiply(c, exponent)) for g, c in a)
         return frozenset((g, c) for g, c in scaled if c.fraction != 0)
 
     def over(self, a: Monomial, b: Monomial) -> Monomial:
+        """The quotient a/b of monomials."""
         return self.times(a, self.raised(b, self.numbers.rational(-1)))
 
     def power_of_t(self, exponent: int) -> Monomial:
+        """t^exponent."""
         return frozenset([(1, self.numbers.rational(exponent))])
 
     def generator(self, a: Monomial) -> Generator:

@@ -22,14 +22,11 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 NOISE_DRAWS = 1000
-FINE_GRID_POINTS, COARSE_GRID_POINTS = (
-    161,
-    41,
-)  # values of the unknown near the answer, and over its whole range
+FINE_GRID_POINTS = 161  # values of the unknown near the answer
+COARSE_GRID_POINTS = 41  # values of the unknown over its whole range
 FINE_GRID_HALF_WIDTHS = 8.0  # half-widths of the interval that the fine ones cover on each side
-CENTRAL_ANSWER_RTOL = (
-    1e-6  # of the range: how near the draw without noise must reproduce the answer
-)
+# of the range: how near the draw without noise must reproduce the answer
+CENTRAL_ANSWER_RTOL = 1e-6
 KINK_OFFSET = 1e-3  # of a step: how far values of the unknown are moved from where a kink may be
 OPEN_RANGE_FACTOR = 1e3  # times the answer: where the grid of an open range ends
 
@@ -77,9 +74,8 @@ def sample_answers(state: SolverState, solution: UnivariateSolution) -> MonteCar
     width = _answer_half_width(state, solution)
     x, (low, high) = _grid(solution, width)
     if state.kinks is not None:
-        x[1:-1] += (
-            KINK_OFFSET * np.diff(x)[1:]
-        )  # on a kink a slope is neither that before nor that behind
+        # on a kink a slope is neither that before nor that behind
+        x[1:-1] += KINK_OFFSET * np.diff(x)[1:]
     line_values = state.functions.evaluate(x, solution.values)
     usable = np.all(np.isfinite(line_values.values), axis=0)
     usable &= np.all(np.isfinite(line_values.by_parameters[:count]), axis=(0, 1))
@@ -127,9 +123,8 @@ def _answer_half_width(state: SolverState, solution: UnivariateSolution) -> floa
     widths = []
     for root in roots_at(state, solution):
         half_width = state.noise.half_widths(root.by_parameters[:, None], solution.level)[0]
-        is_uncertain = np.isfinite(half_width) and half_width > ZERO_WIDTH_RTOL * abs(
-            solution.best.point
-        )  # not by rounding alone
+        rounding = ZERO_WIDTH_RTOL * abs(solution.best.point)
+        is_uncertain = np.isfinite(half_width) and half_width > rounding
         widths += [float(half_width)] if is_uncertain else []
     return max(widths, default=None)
 

@@ -183,9 +183,8 @@ def _search(
     undecided: list[Interval] = []
     waiting, pieces = deque([domain]), 0
     while waiting:
-        piece = (
-            waiting.popleft()
-        )  # wide ones first: an end where roots pile up takes no other's turn
+        # wide ones first: an end where roots pile up takes no other's turn
+        piece = waiting.popleft()
         pieces += 1
         if function.sign(piece) in (1, -1):
             continue
