@@ -116,8 +116,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
             check_consistent_length(X, y)
         else:
-            held = {*(self.fix or {}), *(self.tie or {})}
-            least = max(1, sum(q.name not in held for q in law.parameters))
+            fixed = {*(self.fix or {}), *(self.tie or {})}
+            least = max(1, sum(q.name not in fixed for q in law.parameters))
             X, y = validate_data(
                 self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=least
             )
@@ -219,11 +219,11 @@ def _with_target(table: Table, y: Array) -> tuple[Table, str]:
 
 def _weights(weights: ArrayLike, rows: int) -> Array:
     """Weights that have been looked at, shape (rows,)."""
-    found = np.asarray(weights, dtype=np.float64)
-    if found.shape != (rows,):
-        raise ValueError(f"sample_weight has the shape {found.shape}, not ({rows},)")
-    if not (np.all(np.isfinite(found)) and np.all(found >= 0)):
+    numbers = np.asarray(weights, dtype=np.float64)
+    if numbers.shape != (rows,):
+        raise ValueError(f"sample_weight has the shape {numbers.shape}, not ({rows},)")
+    if not (np.all(np.isfinite(numbers)) and np.all(numbers >= 0)):
         raise ValueError("sample_weight has values that are not numbers from 0")
-    if not np.any(found):
+    if not np.any(numbers):
         raise ValueError("sample_weight is zero in every row")
-    return found
+    return numbers

@@ -129,13 +129,13 @@ def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objecti
     Raises:
         LawdslError: the same; or a parameter that is chosen before the others are fitted.
     """
-    found = chosen_objective(law, objective, delta)
-    if found.choice is not None:
-        message = f"`{law.name}` chooses {found.choice.name} before it fits the rest: that takes two steps"
-        scale = "log" if found.log else "raw"
-        help = f"choose an objective of one step: --objective '{found.loss}({scale})'"
+    chosen = chosen_objective(law, objective, delta)
+    if chosen.choice is not None:
+        message = f"`{law.name}` chooses {chosen.choice.name} before it fits the rest: that takes two steps"
+        scale = "log" if chosen.log else "raw"
+        help = f"choose an objective of one step: --objective '{chosen.loss}({scale})'"
         raise LawdslError(Diagnostic("F0124", message, help=help))
-    return found
+    return chosen
 
 
 def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Objective:
@@ -144,22 +144,22 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
     Raises:
         LawdslError: no such objective, or a delta that is not above 0.
     """
-    found = law.objective
-    if found.choice is not None and found.choice.name not in {q.name for q in law.parameters}:
-        found = replace(found, choice=None)  # it is held: there is nothing to choose
+    chosen = law.objective
+    if chosen.choice is not None and chosen.choice.name not in {q.name for q in law.parameters}:
+        chosen = replace(chosen, choice=None)  # it is held: there is nothing to choose
     if objective is not None:
         name = SHORT.get(objective, objective)
         if name not in OBJECTIVES:
             help = "the objectives are " + ", ".join(OBJECTIVES)
             raise LawdslError(Diagnostic("L0404", f"`{objective}` is not an objective", help=help))
         loss, _, scale = name.rstrip(")").partition("(")
-        found = replace(found, loss=loss, log=scale == "log", choice=None)
+        chosen = replace(chosen, loss=loss, log=scale == "log", choice=None)
     if delta is not None:
-        if "delta" not in found.row.parameters:
+        if "delta" not in chosen.row.parameters:
             help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"
-            raise LawdslError(Diagnostic("L0404", f"a {found.loss} loss has no delta", help=help))
+            raise LawdslError(Diagnostic("L0404", f"a {chosen.loss} loss has no delta", help=help))
         if not 0 < delta < np.inf:
             message = f"Huber's delta is a number above 0, not {delta:g}"
             raise LawdslError(Diagnostic("L0404", message, help="write --delta 1e-3"))
-        found = replace(found, delta=float(delta))
-    return found
+        chosen = replace(chosen, delta=float(delta))
+    return chosen

@@ -48,13 +48,13 @@ class Quadratic:
         """Some of the points."""
         return Quadratic(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
-    def without(self, held: NDArray[np.bool_]) -> Quadratic:
+    def without(self, excluded: NDArray[np.bool_]) -> Quadratic:
         """The same for steps that leave out some of the free numbers, shape (starts, parameters)."""
-        if not held.any():
+        if not excluded.any():
             return self
-        hessian = np.where(held[:, :, None] | held[:, None, :], 0.0, self.hessian)
-        np.einsum("sii->si", hessian)[...] += held
-        return Quadratic(self.loss, np.where(held, 0.0, self.gradient), hessian)
+        hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)
+        np.einsum("sii->si", hessian)[...] += excluded
+        return Quadratic(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
 
     def where(self, replaced: NDArray[np.bool_], other: Quadratic) -> Quadratic:
         """Other points in place of some."""
@@ -157,19 +157,19 @@ class Problem:
 
     def predictions(self, theta: Array) -> Array:
         """Law values at parameters of shape (starts, parameters): shape (starts, rows)."""
-        made = np.empty((len(theta), self.rows))
+        predicted = np.empty((len(theta), self.rows))
         for piece in self.pieces(len(theta)):
-            made[:, piece] = self.model.value(theta, piece)
+            predicted[:, piece] = self.model.value(theta, piece)
         with np.errstate(all="ignore"):
-            return np.exp(made) if self.exponential else made
+            return np.exp(predicted) if self.exponential else predicted
 
     def residuals(self, free: Array) -> Array:
         """Residuals at free numbers of shape (starts, parameters): shape (starts, rows)."""
         theta = to_parameters(self.transforms, free)
-        made = np.empty((len(theta), self.rows))
+        residuals = np.empty((len(theta), self.rows))
         for piece in self.pieces(len(theta)):
-            made[:, piece] = self.residuals_of(self.model.value(theta, piece), piece)
-        return made
+            residuals[:, piece] = self.residuals_of(self.model.value(theta, piece), piece)
+        return residuals
 
     def losses(self, free: Array, objective: Objective | None = None) -> Array:
         """The objective at each start: shape (starts,); inf where the law has no value."""
@@ -205,8 +205,8 @@ class Problem:
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
         """The objective and its exact gradient by the free numbers at one point."""
-        found = self.quadratic(free[None], exact=False)
-        return float(found.loss[0]), found.gradient[0]
+        model = self.quadratic(free[None], exact=False)
+        return float(model.loss[0]), model.gradient[0]
 
     def quadratic(
         self, free: Array, exact: bool = True, objective: Objective | None = None
@@ -221,41 +221,41 @@ class Problem:
         """
         exact = self.bends(exact)
         with np.errstate(all="ignore"):
-            theta, turn = turned(self.transforms, free, exact)
+            theta, chain = turned(self.transforms, free, exact)
             points = Points(self, theta, 2 if exact else 1)
             near = self.near(points.value(theta), objective or self.objective)
-            return self.quadratic_at(points, theta, turn, near, exact)
+            return self.quadratic_at(points, theta, chain, near, exact)
 
     def bends(self, exact: bool = True) -> bool:
         """Whether second derivatives are exact, of those that are to be."""
         return exact and self.model.curved
 
     def quadratic_at(
-        self, points: Points, theta: Array, turn: Turn, near: Near, exact: bool
+        self, points: Points, theta: Array, chain: Turn, near: Near, exact: bool
     ) -> Quadratic:
         """The same where the model has been evaluated. Floating-point errors are not held back.
 
         Args:
             points: the model there; with second derivatives if they are to be exact.
             theta: the parameters, shape (starts, parameters).
-            turn: their derivatives by the free numbers.
+            chain: their derivatives by the free numbers.
             near: the model beside the data there.
             exact: with the exact second derivatives.
         """
-        pull, bend = near.pulls(self, exact)
+        row_gradient, row_curvature = near.pulls(self, exact)
         gradient, hessian = None, None
         for piece, values in points.pieces():
-            by, own = values.slopes(theta), pull[:, piece]
-            parts = (by @ own[:, :, None])[:, :, 0]
-            bent = (by * bend[:, None, piece]) @ np.swapaxes(by, 1, 2)
+            slopes, row_slopes = values.slopes(theta), row_gradient[:, piece]
+            parts = (slopes @ row_slopes[:, :, None])[:, :, 0]
+            bent = (slopes * row_curvature[:, None, piece]) @ np.swapaxes(slopes, 1, 2)
             if exact:
                 assert isinstance(values, Values)  # arrays have no second derivatives
-                bent += values.contracted(theta, own)
+                bent += values.contracted(theta, row_slopes)
             gradient = parts if gradient is None else gradient + parts
             hessian = bent if hessian is None else hessian + bent
         assert gradient is not None and hessian is not None
-        by_free = turn.hessian(hessian, gradient if exact else None)
-        return Quadratic(near.loss, turn.gradient(gradient), by_free)
+        by_free = chain.hessian(hessian, gradient if exact else None)
+        return Quadratic(near.loss, chain.gradient(gradient), by_free)
 
     def near(self, value: Array, objective: Objective) -> Near:
         """Values of the model, (starts, rows), beside the data. Floating-point errors are not held
@@ -316,23 +316,23 @@ class Near:
         """The weighted first and second derivatives of each row's loss by the model's value, shape
         (starts, rows); the second exact, or those of reweighted least squares."""
         if exact not in self.known:
-            pull, bend = self.slope, bend_of(self.residual, self.slope, self.objective, exact)
+            gradient, curvature = self.slope, bend_of(self.residual, self.slope, self.objective, exact)
             if problem.weights is not None:
-                pull, bend = pull * problem.weights, bend * problem.weights
+                gradient, curvature = gradient * problem.weights, curvature * problem.weights
             if problem.takes_log:
                 inverse = 1 / self.value
                 if exact:
-                    bend -= pull
-                pull = pull * inverse
-                bend *= inverse
-                bend *= inverse
-            self.known[exact] = pull, bend
+                    curvature -= gradient
+                gradient = gradient * inverse
+                curvature *= inverse
+                curvature *= inverse
+            self.known[exact] = gradient, curvature
         return self.known[exact]
 
     def at(self, chosen: NDArray[Any]) -> Near:
         """Some of the starts."""
-        own = (self.value[chosen], self.residual[chosen], self.slope[chosen], self.loss[chosen])
-        return Near(*own, self.objective)
+        arrays = (self.value[chosen], self.residual[chosen], self.slope[chosen], self.loss[chosen])
+        return Near(*arrays, self.objective)
 
     def where(self, replaced: NDArray[np.bool_], other: Near) -> Near:
         """Others in place of some."""
@@ -345,10 +345,10 @@ class Near:
             self.objective,
         )
 
-    def put(self, places: NDArray[Any], other: Near) -> None:
+    def put(self, starts: NDArray[Any], other: Near) -> None:
         """Overwrite some of the starts."""
-        self.value[places], self.residual[places] = other.value, other.residual
-        self.slope[places], self.loss[places] = other.slope, other.loss
+        self.value[starts], self.residual[starts] = other.value, other.residual
+        self.slope[starts], self.loss[starts] = other.slope, other.loss
         self.known.clear()
 
 

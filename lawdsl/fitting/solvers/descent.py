@@ -47,32 +47,32 @@ def descend(
         basin, and go on as one.
     """
     coarse, fine = solvers
-    ways = [
+    objectives = [
         SolverOptions(objective, gradient=False)
         for objective in (widened(problem, free), problem.objective)
     ]
     rough, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), TOGETHER):
         last = min(first + TOGETHER, len(free))
-        for number, way in enumerate(ways):  # the smooth bowl may lie elsewhere
+        for number, search in enumerate(objectives):  # the smooth bowl may lie elsewhere
             some = np.arange(first + number, last, 2)
             if not len(some):
                 continue
-            for row, solution in zip(some, coarse(problem, free[some], way), strict=True):
+            for row, solution in zip(some, coarse(problem, free[some], search), strict=True):
                 rough[row], losses[row] = solution.point, solution.loss
         if progress is not None:
             progress(last, len(free))
     reached = np.isfinite(losses)
     losses[reached] = problem.losses(rough[reached])
-    found = [Solution(u, np.inf, False, GIVEN_UP) for u in rough]
+    solutions = [Solution(u, np.inf, False, GIVEN_UP) for u in rough]
     basins = _basins(problem, rough, losses)
     if basins:
         near_minima = _lifted(problem, rough[[basin[0] for basin in basins]])
         ends = fine(problem, near_minima, SolverOptions(gradient=False))
         for basin, end in zip(basins, ends, strict=True):
             for k in basin:
-                found[k] = end
-    return found
+                solutions[k] = end
+    return solutions
 
 
 def _lifted(problem: Problem, free: Array) -> Array:
@@ -83,9 +83,9 @@ def _lifted(problem: Problem, free: Array) -> Array:
     near = problem.quadratic(free, exact=False)
     with np.errstate(all="ignore"):
         room = np.exp(free)
-        pull, stiff = near.gradient / room, np.einsum("sii->si", near.hessian) / room**2
-        there = room - pull / stiff
-        return np.where(out & (stiff > 0) & (there > 2 * room), np.log(there), free)
+        gradient, curvature = near.gradient / room, np.einsum("sii->si", near.hessian) / room**2
+        optimal = room - gradient / curvature
+        return np.where(out & (curvature > 0) & (optimal > 2 * room), np.log(optimal), free)
 
 
 def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
@@ -94,22 +94,22 @@ def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
     order = order[losses[order] <= NEAR * losses[order[0]] + problem.exact]
     order = order[np.isfinite(losses[order])]
     basins: list[list[int]] = []
-    kept: list[Array] = []
+    residuals: list[Array] = []
     width = 0.0
     for k in order:
         residual = problem.residuals(free[k : k + 1])[0]
         if not basins:
             width = ALIKE * float(np.median(np.abs(residual)))
         home = None
-        for basin, other in zip(basins, kept, strict=True):
-            apart = np.abs(free[k] - free[basin[0]]) / (1 + np.abs(free[k]))
-            same = np.max(apart, initial=0.0) <= PLACED  # two terms may have changed places
+        for basin, other in zip(basins, residuals, strict=True):
+            distance = np.abs(free[k] - free[basin[0]]) / (1 + np.abs(free[k]))
+            same = np.max(distance, initial=0.0) <= PLACED  # two terms may have changed places
             if same and np.sqrt(np.mean((residual - other) ** 2)) <= width:
                 home = basin
                 break
         if home is None:
             basins.append([int(k)])
-            kept.append(residual)
+            residuals.append(residual)
         else:
             home.append(int(k))
     return basins
@@ -127,11 +127,11 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
         if step is None:
             break
         size = float(np.max(np.abs(step) / (np.abs(best) + 1e-300)))
-        moved = best + step
+        trial = best + step
         # at the last digits the objective is noise: there the steps' sizes say who is nearer
-        if size >= previous or not problem.losses(moved[None])[0] <= loss * (1 + POLISHED):
+        if size >= previous or not problem.losses(trial[None])[0] <= loss * (1 + POLISHED):
             break
-        best, previous = moved, size
+        best, previous = trial, size
     return best
 
 

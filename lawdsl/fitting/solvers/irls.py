@@ -103,14 +103,14 @@ class _Rough:
         self._begin()
 
     def _begin(self) -> None:
-        moved, theta, held, near, points, turn = self._solved(self.free, None)
-        self.free = moved
+        free, theta, on_bound, near, points, chain = self._solved(self.free, None)
+        self.free = free
         self.losses = near.loss
         self.weights = self._reweighted(near)
-        self.held = held
-        quadratic = self.problem.quadratic_at(points, theta, turn, near, exact=False)
+        self.held = on_bound
+        quadratic = self.problem.quadratic_at(points, theta, chain, near, exact=False)
         self.gradient, self.hessian = quadratic.gradient, quadratic.hessian
-        self.going = np.arange(len(moved))
+        self.going = np.arange(len(free))
         self._go_on(np.isfinite(self.losses))
 
     def step(self, number: int) -> bool:
@@ -120,12 +120,12 @@ class _Rough:
             return False
         trial = self.free[going] + self._step(self.damping[going])
         self.evaluations[going] += 1
-        moved, theta, held, near, points, turn = self._solved(trial, self.weights)
+        projected, theta, on_bound, near, points, chain = self._solved(trial, self.weights)
         fall = self.losses[going] - near.loss
         better = fall > 0
         if better.any():
-            there = self.problem.quadratic_at(points, theta, turn, near, exact=False)
-            self._take(better, moved, near, held, fall, there.gradient, there.hessian)
+            model = self.problem.quadratic_at(points, theta, chain, near, exact=False)
+            self._take(better, projected, near, on_bound, fall, model.gradient, model.hessian)
         self.damping[going] *= np.where(better, EASED, STIFFENED)
         np.minimum(np.maximum(self.damping, LEAST), MOST, out=self.damping)
         self._stop(better, number)
@@ -134,9 +134,9 @@ class _Rough:
     def _take(
         self,
         better: Mask,
-        moved: Array,
+        projected: Array,
         near: Near,
-        held: Mask,
+        on_bound: Mask,
         fall: Array,
         gradient: Array,
         hessian: Array,
@@ -144,16 +144,16 @@ class _Rough:
         """Go to the points that are better."""
         weights = self._reweighted(near)
         if better.all():
-            kept = self.going
-            self.weights, self.held, self.gradient, self.hessian = weights, held, gradient, hessian
+            accepted = self.going
+            self.weights, self.held, self.gradient, self.hessian = weights, on_bound, gradient, hessian
         else:
-            kept = self.going[better]
+            accepted = self.going[better]
             if weights is not None and self.weights is not None:
                 self.weights[better] = weights[better]
-            self.held[better] = held[better]
+            self.held[better] = on_bound[better]
             self.gradient[better], self.hessian[better] = gradient[better], hessian[better]
-        self.free[kept], self.losses[kept] = moved[better], near.loss[better]
-        self.fall[kept] = fall[better]
+        self.free[accepted], self.losses[accepted] = projected[better], near.loss[better]
+        self.fall[accepted] = fall[better]
 
     def _stop(self, better: Mask, number: int) -> None:
         """Leave out starts that have settled, are stuck, or have no hope of reaching the best."""
@@ -169,17 +169,17 @@ class _Rough:
             self.losses[going[hopeless]] = np.inf
         self._go_on(~(settled | hopeless))
 
-    def _go_on(self, left: Mask) -> None:
-        if left.all():
+    def _go_on(self, remaining: Mask) -> None:
+        if remaining.all():
             return
-        self.going = self.going[left]
-        self.weights = None if self.weights is None else self.weights[left]
+        self.going = self.going[remaining]
+        self.weights = None if self.weights is None else self.weights[remaining]
         self.held, self.gradient, self.hessian = (
-            self.held[left],
-            self.gradient[left],
-            self.hessian[left],
+            self.held[remaining],
+            self.gradient[remaining],
+            self.hessian[remaining],
         )
-        self.problem = self.problem.of_starts(left)
+        self.problem = self.problem.of_starts(remaining)
 
     def _step(self, damping: Array) -> Array:
         """The damped step of the parameters that are not linear, the others following."""
@@ -187,16 +187,16 @@ class _Rough:
             return np.zeros_like(self.gradient)
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
-        pull = self.gradient / size
+        gradient = self.gradient / size
         if self.held.any():  # what is on its bound stays there, instead of paying for others
             scaled[self.held[:, :, None] | self.held[:, None, :]] = 0.0
             diagonal(scaled)[...] += self.held
-            pull[self.held] = 0.0
+            gradient[self.held] = 0.0
         diagonal(scaled)[...] += np.where(self.moving, damping[:, None], 1e-12) + 1e-14
-        if not np.isfinite(scaled).all() or not np.isfinite(pull).all():
-            scaled, pull = np.nan_to_num(scaled), np.nan_to_num(pull)
+        if not np.isfinite(scaled).all() or not np.isfinite(gradient).all():
+            scaled, gradient = np.nan_to_num(scaled), np.nan_to_num(gradient)
             diagonal(scaled)[...] += 1e-14
-        step = solve_each(scaled, pull) / size
+        step = solve_each(scaled, gradient) / size
         step = np.minimum(np.maximum(step, -self.longest), self.longest)
         return np.where(self.moving, -step, 0.0)
 
@@ -206,23 +206,23 @@ class _Rough:
         """Points with the linear parameters solved for: free numbers, parameters, what lies on a
         bound, the model beside the data, and what derivatives are made of."""
         problem = self.problem
-        theta, turn = turned(problem.transforms, free, second=False)
+        theta, chain = turned(problem.transforms, free, second=False)
         points = Points(problem, theta, 1)
-        held = np.zeros(free.shape, dtype=bool)
+        on_bound = np.zeros(free.shape, dtype=bool)
         linear = problem.model.linear
         if linear:
-            theta, held[:, linear] = solved(problem, points, theta, weights)
+            theta, on_bound[:, linear] = solved(problem, points, theta, weights)
             free = to_free(problem.transforms, theta)
             if problem.transforms.others:  # bounds of others may have moved with the linear ones
-                theta, turn = turned(problem.transforms, free, second=False)
+                theta, chain = turned(problem.transforms, free, second=False)
                 points = Points(problem, theta, 1)
             else:
-                turn.slopes[:, linear] = 1.0
+                chain.slopes[:, linear] = 1.0
                 out = beyond(problem.transforms, free)
                 if out.any():  # the loss is that of the parameters which the free numbers stand for
                     theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
         near = problem.near(points.value(theta), self.objective)
-        return free, theta, held, near, points, turn
+        return free, theta, on_bound, near, points, chain
 
     def _reweighted(self, near: Near) -> Array | None:
         if self.objective.row.quadratic or not self.problem.linear:

@@ -92,9 +92,9 @@ def optimum(
     free = relaxed(problem.transforms)
     if free is not None:
         looser = replace(problem, transforms=free)
-        found = _optimum(law, looser, starts, seed, progress, solvers)
-        if keeps(problem.transforms, found.theta):
-            return replace(found, free=to_free(problem.transforms, found.theta[None])[0])
+        best = _optimum(law, looser, starts, seed, progress, solvers)
+        if keeps(problem.transforms, best.theta):
+            return replace(best, free=to_free(problem.transforms, best.theta[None])[0])
     return _optimum(law, problem, starts, seed, progress, solvers)
 
 
@@ -127,9 +127,9 @@ def _optimum(
     if not best.converged:
         best = _followed(sample, best)
     if sample is not problem:
-        there, _, settled, _ = newton_batch(problem, best.point[None])
-        loss = problem.losses(there)
-        best = replace(best, point=there[0], loss=float(loss[0]), converged=bool(settled[0]))
+        points, _, settled, _ = newton_batch(problem, best.point[None])
+        loss = problem.losses(points)
+        best = replace(best, point=points[0], loss=float(loss[0]), converged=bool(settled[0]))
     best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
     theta = to_parameters(problem.transforms, best.point[None])[0]
     end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)

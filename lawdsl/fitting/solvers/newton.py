@@ -92,17 +92,17 @@ def newton_batch(
         )
         rounds = AGAIN if problem.objective.row.parameters else 1
         for _ in range(rounds if limit >= STEPS else 0):
-            left = np.flatnonzero(~settled & np.isfinite(losses))
-            if not len(left):
+            unsettled = np.flatnonzero(~settled & np.isfinite(losses))
+            if not len(unsettled):
                 break
             wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
-            there, loss, done, more = _by_newton(
-                problem.of_starts(left), free[left], wide, fixed[left], settled_at, limit
+            points, loss, done, more = _by_newton(
+                problem.of_starts(unsettled), free[unsettled], wide, fixed[unsettled], settled_at, limit
             )
-            steps[left] += more
-            better = loss <= losses[left]
-            free[left[better]], losses[left[better]] = there[better], loss[better]
-            settled[left] = done & better
+            steps[unsettled] += more
+            better = loss <= losses[unsettled]
+            free[unsettled[better]], losses[unsettled[better]] = points[better], loss[better]
+            settled[unsettled] = done & better
     return free, losses, settled, steps
 
 
@@ -129,10 +129,10 @@ class _Fine:
         self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
         self.going = np.arange(len(free))
         self.evaluations = np.ones(len(free), dtype=np.int64)
-        there = _There(problem, free, self.fixed)
-        there.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
-        self.free, self.losses = there.free, there.near.loss
-        self.near, self.quadratic = there.near, there.quadratic()
+        iterate = _There(problem, free, self.fixed)
+        iterate.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
+        self.free, self.losses = iterate.free, iterate.near.loss
+        self.near, self.quadratic = iterate.near, iterate.quadratic()
 
     def step(self) -> bool:
         """One step of every start that is still going; whether any is."""
@@ -149,12 +149,12 @@ class _Fine:
         going = self.going
         if not len(going):
             return False
-        there = _There(self.problem, self.free[going] + step, self.fixed)
+        iterate = _There(self.problem, self.free[going] + step, self.fixed)
         self.evaluations[going] += 1
-        there.follow(self.now, ENOUGH * foreseen, before=self.near)
-        better = there.near.loss <= self.quadratic.loss * (1 + NOISE)
-        kept = going[better]
-        self.free[kept], self.losses[kept] = there.free[better], there.near.loss[better]
+        iterate.follow(self.now, ENOUGH * foreseen, before=self.near)
+        better = iterate.near.loss <= self.quadratic.loss * (1 + NOISE)
+        accepted = going[better]
+        self.free[accepted], self.losses[accepted] = iterate.free[better], iterate.near.loss[better]
         damping = self.damping[going]
         eased = np.where(damping < 1e-6, 0.0, damping * 0.1)
         self.damping[going] = np.where(better, eased, np.maximum(damping * 10, 1e-4))
@@ -162,10 +162,10 @@ class _Fine:
             self._narrow()
             return True
         if better.all():
-            self.near, self.quadratic = there.near, there.quadratic()
+            self.near, self.quadratic = iterate.near, iterate.quadratic()
         elif better.any():
-            self.near = self.near.where(better, there.near)
-            self.quadratic = self.quadratic.where(better, there.quadratic())
+            self.near = self.near.where(better, iterate.near)
+            self.quadratic = self.quadratic.where(better, iterate.quadratic())
         self._go_on(self.damping[going] <= STUCK)
         return True
 
@@ -187,18 +187,18 @@ class _Fine:
         delta = max(self.now.delta * NARROWED, self.problem.objective.delta)
         self.now = replace(self.now, delta=delta)
         self.damping[:] = 0.0
-        there = _There(self.problem, self.free, self.fixed)
-        there.follow(self.now, np.zeros(len(self.free)))
-        self.free, self.losses = there.free, there.near.loss
-        self.near, self.quadratic = there.near, there.quadratic()
+        iterate = _There(self.problem, self.free, self.fixed)
+        iterate.follow(self.now, np.zeros(len(self.free)))
+        self.free, self.losses = iterate.free, iterate.near.loss
+        self.near, self.quadratic = iterate.near, iterate.quadratic()
 
-    def _go_on(self, left: Mask) -> None:
-        if left.all():
+    def _go_on(self, remaining: Mask) -> None:
+        if remaining.all():
             return
-        self.going, self.quadratic = self.going[left], self.quadratic.of(left)
-        self.near = self.near.at(left)
-        self.problem = self.problem.of_starts(left)
-        self.fixed = None if self.fixed is None else self.fixed[left]
+        self.going, self.quadratic = self.going[remaining], self.quadratic.of(remaining)
+        self.near = self.near.at(remaining)
+        self.problem = self.problem.of_starts(remaining)
+        self.fixed = None if self.fixed is None else self.fixed[remaining]
 
 
 class _There:
@@ -222,20 +222,20 @@ class _There:
         self, now: Objective, enough: Array, share: float = 0.0, before: Near | None = None
     ) -> None:
         """Take the linear parameters to the minimum, but for a fall that is enough, or a share."""
-        problem, places = self.problem, self.problem.model.linear
-        if not places:
+        problem, linear = self.problem, self.problem.model.linear
+        if not linear:
             self.near = problem.near(self.points.value(self.theta), now)
             return
-        own = None if self.fixed is None else self.fixed[:, places]
+        fixed_linear = None if self.fixed is None else self.fixed[:, linear]
         self.theta, on_bound, self.near = refined(
-            problem, self.points, self.theta, now, enough, own, share, before
+            problem, self.points, self.theta, now, enough, fixed_linear, share, before
         )
-        moved = to_free(problem.transforms, self.theta, inside=1e-16)
-        self.free = moved if self.fixed is None else np.where(self.fixed, self.free, moved)
+        free = to_free(problem.transforms, self.theta, inside=1e-16)
+        self.free = free if self.fixed is None else np.where(self.fixed, self.free, free)
         if on_bound.any():
-            held = np.zeros(moved.shape, dtype=bool) if self.fixed is None else self.fixed.copy()
-            held[:, places] |= on_bound
-            self.held = held
+            excluded = np.zeros(free.shape, dtype=bool) if self.fixed is None else self.fixed.copy()
+            excluded[:, linear] |= on_bound
+            self.held = excluded
         if problem.transforms.others:  # bounds of others may have moved with the linear ones
             self.theta, self.turn = turned(problem.transforms, self.free, self.exact)
             self.points = Points(problem, self.theta, 2 if self.exact else 1)
@@ -247,12 +247,12 @@ class _There:
                     out[:, None], to_parameters(problem.transforms, self.free), self.theta
                 )
                 self.near = problem.near(self.points.value(self.theta), now)
-            problem.transforms.turn_again(self.turn, self.theta, places)
+            problem.transforms.turn_again(self.turn, self.theta, linear)
 
     def quadratic(self) -> Quadratic:
         """The objective near the points, for steps that leave out what is held."""
-        found = self.problem.quadratic_at(self.points, self.theta, self.turn, self.near, self.exact)
-        return found if self.held is None else found.without(self.held)
+        model = self.problem.quadratic_at(self.points, self.theta, self.turn, self.near, self.exact)
+        return model if self.held is None else model.without(self.held)
 
 
 def newton_step(

@@ -142,12 +142,12 @@ class _Reading:
         scale = np.std(basis, axis=0)
         if not np.all(np.isfinite(scale)) or not np.all(scale > 0):
             return
-        _, widths, turn = np.linalg.svd(basis / scale, full_matrices=False)
-        kept = widths > ALIKE * widths[0]
-        draws, count = len(self.values), int(kept.sum())
+        _, widths, directions = np.linalg.svd(basis / scale, full_matrices=False)
+        significant = widths > ALIKE * widths[0]
+        draws, count = len(self.values), int(significant.sum())
         size = np.exp(self.rng.uniform(np.log(SMALL), np.log(MANY), (draws, 1)))
         along = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
-        values = (along / widths[kept]) @ turn[kept] / scale
+        values = (along / widths[significant]) @ directions[significant] / scale
         for symbol, value in zip(functions, values.T, strict=True):
             self._settle(symbol, value)
 
@@ -200,8 +200,8 @@ class _Reading:
         """Take values where they lie in the domain."""
         number = self.numbers[symbol]
         value = _mirrored(self.quantities[number], value)
-        kept = np.isfinite(value) & _inside(self.quantities[number], value)
-        self.values[kept, number] = value[kept]
+        usable = np.isfinite(value) & _inside(self.quantities[number], value)
+        self.values[usable, number] = value[usable]
         self.settled.add(symbol)
 
 

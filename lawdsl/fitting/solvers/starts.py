@@ -89,13 +89,13 @@ def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
     """Values of the elements of index sets: those of a family are of one size in each draw, as the
     effects of all its domains add up."""
     sizes: dict[str, Array] = {}
-    found = []
+    families = []
     for q in law.parameters:
         family = q.name.partition("[")[0]
         if family not in sizes:
             sizes[family] = np.exp(rng.uniform(np.log(0.1), np.log(10.0), draws))
-        found.append(_within(q, sizes[family] * rng.normal(size=draws), rng))
-    return np.stack(found, axis=1)
+        families.append(_within(q, sizes[family] * rng.normal(size=draws), rng))
+    return np.stack(families, axis=1)
 
 
 def _within(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
@@ -170,18 +170,18 @@ def given_start(law: Law, problem: Problem, start: Mapping[str, float]) -> Array
 
 def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
     """Parameter values at a start, or None where they lie outside the domain."""
-    known: dict[sp.Symbol, sp.Expr] = {
+    substitutions: dict[sp.Symbol, sp.Expr] = {
         q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None
     }
     theta = []
     for q in law.parameters:
-        low = [float(b.limit.xreplace(known)) for b in q.bounds if b.lower]
-        high = [float(b.limit.xreplace(known)) for b in q.bounds if not b.lower]
+        low = [float(b.limit.xreplace(substitutions)) for b in q.bounds if b.lower]
+        high = [float(b.limit.xreplace(substitutions)) for b in q.bounds if not b.lower]
         if q.name in point:
-            x = float(point[q.name].xreplace(known))
+            x = float(point[q.name].xreplace(substitutions))
             if any(x < b for b in low) or any(x > b for b in high):
                 return None
-            strict = [float(b.limit.xreplace(known)) for b in q.bounds if b.strict]
+            strict = [float(b.limit.xreplace(substitutions)) for b in q.bounds if b.strict]
             if x in strict:
                 return None
         elif low and high:
@@ -192,7 +192,7 @@ def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
             x = min(high) - 1.0
         else:
             x = 1.0
-        known[q.symbol] = sp.Float(x, 17)
+        substitutions[q.symbol] = sp.Float(x, 17)
         theta.append(x)
     return np.array(theta)
 

@@ -86,10 +86,10 @@ def solved(
     usable = np.isfinite(np.add.reduce(gram, (1, 2)) + np.add.reduce(aim, 1))
     if not usable.all():
         gram[~usable], aim[~usable] = np.eye(gram.shape[1]), 0.0
-    at = _least(gram, aim, room.bounded)
+    s = _least(gram, aim, room.bounded)
     result = theta.copy()
-    result[:, problem.model.linear] = room.outside(at)
-    return result, room.bounded & (at <= 0)
+    result[:, problem.model.linear] = room.outside(s)
+    return result, room.bounded & (s <= 0)
 
 
 def refined(
@@ -121,17 +121,17 @@ def refined(
         The parameters, which of the linear ones lie on a bound, shape (starts, linear), and the
         model beside the data.
     """
-    places = problem.model.linear
+    linear = problem.model.linear
     room = _room(problem.transforms, theta, problem.linear)
     columns, base = room.model(points.columns, points.offset)
     search = _Refining(problem, columns, base, room.bounded, objective, fixed)
-    begin = room.inside(theta.take(places, 1))
+    begin = room.inside(theta.take(linear, 1))
     if before is not None:
         begin = search.kept(begin, before)
-    at, near = search.run(begin, enough, max(share, REFINED))
+    s, near = search.run(begin, enough, max(share, REFINED))
     result = theta.copy()
-    result[:, places] = room.outside(at)
-    return result, room.bounded & (at <= 0), near
+    result[:, linear] = room.outside(s)
+    return result, room.bounded & (s <= 0), near
 
 
 class _Refining:
@@ -149,51 +149,51 @@ class _Refining:
         self.problem, self.objective, self.bounded = problem, objective, bounded
         self.columns, self.base, self.fixed = columns, base, fixed
 
-    def run(self, at: Array, enough: Array, share_enough: float) -> tuple[Array, Near]:
+    def run(self, s: Array, enough: Array, share_enough: float) -> tuple[Array, Near]:
         """From some s, shape (starts, m), to the best, and the model beside the data there."""
-        near = self._near(at)
-        left = np.arange(len(at))
-        soft, share = np.zeros(len(at), dtype=bool), np.ones(len(at))
-        whole: tuple[Array, Near] | None = None
+        near = self._near(s)
+        running = np.arange(len(s))
+        soft, share = np.zeros(len(s), dtype=bool), np.ones(len(s))
+        finished: tuple[Array, Near] | None = None
         for _ in range(REFINEMENTS):
-            step, foreseen = self._step(near, at, soft)
+            step, foreseen = self._step(near, s, soft)
             on = (foreseen > np.maximum(share_enough * near.loss, enough)) & (share >= SHORTEST)
             if not on.any():
                 break
             if not on.all():
-                if whole is None:
-                    whole = at, near
-                _put(whole, left, at, near)
-                left, at, near, enough = left[on], at[on], near.at(on), enough[on]
+                if finished is None:
+                    finished = s, near
+                _put(finished, running, s, near)
+                running, s, near, enough = running[on], s[on], near.at(on), enough[on]
                 step, soft, share = step[on], soft[on], share[on]
                 self._keep(on)
-            trial = at + step * share[:, None]
-            there = self._near(trial)
-            better = there.loss <= near.loss
+            trial = s + step * share[:, None]
+            trial_state = self._near(trial)
+            better = trial_state.loss <= near.loss
             if better.all():
-                at, near, soft[:], share[:] = trial, there, False, 1.0
+                s, near, soft[:], share[:] = trial, trial_state, False, 1.0
                 continue
-            at = np.where(better[:, None], trial, at)
-            near = near.where(better, there)
+            s = np.where(better[:, None], trial, s)
+            near = near.where(better, trial_state)
             # far from the minimum Huber's loss hardly bends: there, by reweighted squares
             share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
             soft = ~better
-        if whole is None:
-            return at, near
-        _put(whole, left, at, near)
-        return whole
+        if finished is None:
+            return s, near
+        _put(finished, running, s, near)
+        return finished
 
-    def kept(self, at: Array, before: Near) -> Array:
+    def kept(self, s: Array, before: Near) -> Array:
         """The s at which these columns keep the balance that there was before, at other columns."""
-        pull, bend = before.pulls(self.problem, exact=True)
-        moved = combined(at, self.columns, self.base) - before.value
-        gradient = (self.columns @ (pull + bend * moved)[:, :, None])[:, :, 0]
-        trial = at + self._under_bounds(gradient, bend, at)
+        gradient_of_rows, curvature = before.pulls(self.problem, exact=True)
+        change = combined(s, self.columns, self.base) - before.value
+        gradient = (self.columns @ (gradient_of_rows + curvature * change)[:, :, None])[:, :, 0]
+        trial = s + self._under_bounds(gradient, curvature, s)
         usable = np.all(np.isfinite(trial), axis=1, keepdims=True)
-        return np.where(usable, trial, at)
+        return np.where(usable, trial, s)
 
-    def _near(self, at: Array) -> Near:
-        return self.problem.near(combined(at, self.columns, self.base), self.objective)
+    def _near(self, s: Array) -> Near:
+        return self.problem.near(combined(s, self.columns, self.base), self.objective)
 
     def _keep(self, on: Mask) -> None:
         """Go on with some of the starts."""
@@ -202,34 +202,34 @@ class _Refining:
         self.fixed = None if self.fixed is None else self.fixed[on]
         self.problem = self.problem.of_starts(on)
 
-    def _step(self, near: Near, at: Array, soft: Mask) -> tuple[Array, Array]:
+    def _step(self, near: Near, s: Array, soft: Mask) -> tuple[Array, Array]:
         """Newton's step under the bounds, and the fall it foresees."""
-        pull, bend = near.pulls(self.problem, exact=True)
+        slopes, curvature = near.pulls(self.problem, exact=True)
         if soft.any():
-            bend = np.where(soft[:, None], near.pulls(self.problem, exact=False)[1], bend)
-        gradient = (self.columns @ pull[:, :, None])[:, :, 0]
-        step = self._under_bounds(gradient, bend, at)
+            curvature = np.where(soft[:, None], near.pulls(self.problem, exact=False)[1], curvature)
+        gradient = (self.columns @ slopes[:, :, None])[:, :, 0]
+        step = self._under_bounds(gradient, curvature, s)
         return step, np.abs(np.add.reduce(step * gradient, 1))
 
-    def _under_bounds(self, gradient: Array, bend: Array, at: Array) -> Array:
+    def _under_bounds(self, gradient: Array, curvature: Array, s: Array) -> Array:
         columns, bounded = self.columns, self.bounded
-        stiff = (columns * bend[:, None]) @ np.swapaxes(columns, 1, 2)
-        held = bounded & (at <= 0) & (gradient >= 0)
-        step = _held_step(stiff, gradient, at, held, self.fixed)
+        stiff = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
+        on_bound = bounded & (s <= 0) & (gradient >= 0)
+        step = _held_step(stiff, gradient, s, on_bound, self.fixed)
         while True:  # what a step would take below its bound goes to it, and the others follow
-            below = bounded & ~held & (at + step < 0)
+            below = bounded & ~on_bound & (s + step < 0)
             if self.fixed is not None:
                 below &= ~self.fixed
             if not below.any():
                 break
-            held |= below
-            step = _held_step(stiff, gradient, at, held, self.fixed)
+            on_bound |= below
+            step = _held_step(stiff, gradient, s, on_bound, self.fixed)
         return step
 
 
-def _put(whole: tuple[Array, Near], left: NDArray[np.int64], at: Array, near: Near) -> None:
-    whole[0][left] = at
-    whole[1].put(left, near)
+def _put(finished: tuple[Array, Near], starts: NDArray[np.int64], s: Array, near: Near) -> None:
+    finished[0][starts] = s
+    finished[1].put(starts, near)
 
 
 def solve_each(matrices: Array, right: Array) -> Array:
@@ -248,30 +248,30 @@ def solve_each(matrices: Array, right: Array) -> Array:
     try:
         return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0])
     except np.linalg.LinAlgError:
-        found = np.full(right.shape, np.nan)
+        solutions = np.full(right.shape, np.nan)
     for k, (matrix, aim) in enumerate(zip(matrices, right, strict=True)):
         if np.isfinite(matrix).all() and np.isfinite(aim).all():
-            found[k] = np.linalg.lstsq(matrix, aim, rcond=None)[0]
-    return found
+            solutions[k] = np.linalg.lstsq(matrix, aim, rcond=None)[0]
+    return solutions
 
 
-def _held_step(stiff: Array, gradient: Array, at: Array, held: Mask, fixed: Mask | None) -> Array:
+def _held_step(stiff: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None) -> Array:
     """Newton's step where some parameters go to 0, and others stay where they are."""
     size = np.sqrt(np.abs(diagonal(stiff))) + 1e-150
     scaled = stiff / (size[:, :, None] * size[:, None, :])
     aim = -gradient / size
-    if fixed is None and not held.any():
+    if fixed is None and not on_bound.any():
         diagonal(scaled)[...] += RIDGE
         return solve_each(scaled, aim) / size
-    goes = np.where(held, -at, 0.0)
+    goes = np.where(on_bound, -s, 0.0)
     if fixed is not None:
-        held, goes = held | fixed, np.where(fixed, 0.0, goes)
+        on_bound, goes = on_bound | fixed, np.where(fixed, 0.0, goes)
     gone = goes * size
     aim -= (scaled @ gone[:, :, None])[:, :, 0]
-    scaled[held[:, :, None] | held[:, None, :]] = 0.0
-    diagonal(scaled)[...] += held + RIDGE
-    step = solve_each(scaled, np.where(held, gone, aim)) / size
-    return np.where(held, goes, step)
+    scaled[on_bound[:, :, None] | on_bound[:, None, :]] = 0.0
+    diagonal(scaled)[...] += on_bound + RIDGE
+    step = solve_each(scaled, np.where(on_bound, gone, aim)) / size
+    return np.where(on_bound, goes, step)
 
 
 def _room(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -> _Room:
@@ -283,20 +283,20 @@ def _room(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -> _Roo
     starts, count = len(theta), len(linear)
     at = theta.copy()
     at[:, list(linear)] = 0.0
-    offset, turn = np.zeros((starts, count)), np.zeros((starts, count, count))
+    offset, directions = np.zeros((starts, count)), np.zeros((starts, count, count))
     for j, (number, limit) in enumerate(zip(linear, limits, strict=True)):
-        turn[:, j, j] = 1.0 if transforms[number].lower is not None or limit is None else -1.0
+        directions[:, j, j] = 1.0 if transforms[number].lower is not None or limit is None else -1.0
         if limit is None:
             continue
         if limit.formula is None:
             offset[:, j] = limit.number
             continue
-        value, by = limit.formula.slopes(at)
+        value, slopes = limit.formula.slopes(at)
         offset[:, j] = value[:, 0]
         for k, other in enumerate(linear[:j]):
-            offset[:, j] += by[:, other, 0] * offset[:, k]
-            turn[:, j] += by[:, other] * turn[:, k]
-    return _Room(bounded, offset, turn)
+            offset[:, j] += slopes[:, other, 0] * offset[:, k]
+            directions[:, j] += slopes[:, other] * directions[:, k]
+    return _Room(bounded, offset, directions)
 
 
 def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
@@ -309,25 +309,25 @@ def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
     gram = gram / (size[:, :, None] * size[:, None, :])
     diagonal(gram)[...] += RIDGE
     aim = aim / size
-    found = solve_each(gram, aim)
-    held = bounded & (found < 0)
-    if not held.any():
-        return found / size
-    left = np.flatnonzero(held.any(axis=1))
+    solution = solve_each(gram, aim)
+    on_bound = bounded & (solution < 0)
+    if not on_bound.any():
+        return solution / size
+    unfinished = np.flatnonzero(on_bound.any(axis=1))
     for _ in range(ROUNDS):
-        if not len(left):
-            return found / size
-        kept = ~held[left]
-        part = gram[left] * (kept[:, :, None] & kept[:, None, :])
-        diagonal(part)[...] += ~kept
-        found[left] = solve_each(part, aim[left] * kept)
-        rise = aim[left] - (gram[left] @ found[left][:, :, None])[:, :, 0]
-        wrong = bounded & ((kept & (found[left] < 0)) | (~kept & (rise > RIDGE)))
-        held[left] ^= wrong
-        left = left[wrong.any(axis=1)]
-    for s in left:
-        found[s] = _by_nnls(gram[s], aim[s], bounded)
-    return found / size
+        if not len(unfinished):
+            return solution / size
+        free = ~on_bound[unfinished]
+        part = gram[unfinished] * (free[:, :, None] & free[:, None, :])
+        diagonal(part)[...] += ~free
+        solution[unfinished] = solve_each(part, aim[unfinished] * free)
+        rise = aim[unfinished] - (gram[unfinished] @ solution[unfinished][:, :, None])[:, :, 0]
+        wrong = bounded & ((free & (solution[unfinished] < 0)) | (~free & (rise > RIDGE)))
+        on_bound[unfinished] ^= wrong
+        unfinished = unfinished[wrong.any(axis=1)]
+    for s in unfinished:
+        solution[s] = _by_nnls(gram[s], aim[s], bounded)
+    return solution / size
 
 
 def _by_nnls(gram: Array, aim: Array, bounded: Mask) -> Array:
@@ -340,6 +340,6 @@ def _by_nnls(gram: Array, aim: Array, bounded: Mask) -> Array:
         part, _ = nnls(both, goal)
     except RuntimeError:  # no convergence: the search goes on from 0
         return np.zeros_like(aim)
-    found = part[: len(aim)].copy()
-    found[~bounded] -= part[len(aim) :]
-    return found
+    solution = part[: len(aim)].copy()
+    solution[~bounded] -= part[len(aim) :]
+    return solution
