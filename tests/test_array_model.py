@@ -153,9 +153,9 @@ def test_laws_with_few_parameters_keep_their_second_derivatives():
 def test_curvatures_on_arrays_are_those_of_reweighted_squares(monkeypatch: pytest.MonkeyPatch):
     """Second derivatives are asked for, and there are none: those of Gauss and Newton are never negative."""
     _, _, arrays, theta = problems(CASES[4], monkeypatch)
-    found = arrays.quadratic(to_free(arrays.transforms, theta))
+    found = arrays.local_model(to_free(arrays.transforms, theta))
 
-    assert not arrays.bends()
+    assert not arrays.uses_second_derivatives()
     assert np.all(np.linalg.eigvalsh(found.hessian) >= -1e-12 * np.abs(found.hessian).max())
 
 

@@ -19,8 +19,8 @@ from lawdsl.fitting.diagnostics.patterns import lines, pattern
 from lawdsl.fitting.diagnostics.residuals import View
 from lawdsl.fitting.diagnostics.robust_fit import far_values
 from lawdsl.fitting.fitted_claims import failures
-from lawdsl.fitting.intervals.covariance import Spread
-from lawdsl.fitting.problem import Points
+from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.problem import Evaluation
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate, FittedLaw
 from lawdsl.fitting.solvers.multistart import _followed
@@ -101,7 +101,7 @@ def test_a_start_at_which_squares_overflow_spoils_no_other_and_can_be_left():
     problem = problem_of(law, 100 + X[None], 2 + 3 * (100 + X), law.objective)
     theta = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 100.0]])
     with np.errstate(all="ignore"):
-        found, _ = solved(problem, Points(problem, theta, 1), theta)
+        found, _ = solved(problem, Evaluation(problem, theta, 1), theta)
     np.testing.assert_allclose(found, [[2, 3, 1], [0, 0, 100]], rtol=1e-6)
 
 
@@ -125,7 +125,7 @@ def test_a_factor_that_stands_in_an_exponent_is_solved_for():
     assert form.losses(here) == pytest.approx(problem.losses(here), abs=1e-20)
     moved = np.array([[0.0, 0.0, -0.4]])
     with np.errstate(all="ignore"):
-        found, _ = solved(form, Points(form, moved, 1), moved)
+        found, _ = solved(form, Evaluation(form, moved, 1), moved)
     np.testing.assert_allclose(found, [[2, np.exp(1.5), -0.4]], rtol=1e-9)
 
 
@@ -294,8 +294,8 @@ def test_a_claim_fails_at_a_place_where_it_has_one(witness: tuple[tuple[str, str
 
 
 def test_a_spread_is_equal_to_one_of_the_same_numbers_and_to_nothing_else():
-    def spread() -> Spread:
-        return Spread(("a",), np.eye(1), np.zeros((0, 1)), np.ones(1), 3.0)
+    def spread() -> Covariance:
+        return Covariance(("a",), np.eye(1), np.zeros((0, 1)), np.ones(1), 3.0)
 
     assert spread() == spread() and (spread() == 3) is False and spread() != None  # noqa: E711
 

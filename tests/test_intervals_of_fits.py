@@ -252,7 +252,7 @@ def test_how_many_errors_lie_within_delta_is_known_however_narrow_it_is(share: f
         start = np.linalg.lstsq(np.vander(x, 4), target)[0]
         theta = best(law, own, dict(zip("abcd", map(float, start), strict=True)))[0]
         residual = own.residuals_of(own.model.value(theta[None]))[0]
-        found.append(noise_of(own, residual, 4).bend)
+        found.append(noise_of(own, residual, 4).curvature)
 
     assert np.mean(found) == pytest.approx(2 * norm.cdf(share) - 1, rel=0.08)
 

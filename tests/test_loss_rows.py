@@ -16,7 +16,7 @@ import pytest
 from scipy.integrate import quad
 
 from lawdsl.core.losses import LOSSES, Loss, Scalars
-from lawdsl.fitting.losses import ARRAYS, bend_of, least_squares_loss, rho, value_and_slope
+from lawdsl.fitting.losses import ARRAYS, curvature_of, least_squares_loss, rho, value_and_slope
 from lawdsl.language.resolver import Objective
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,12 +71,14 @@ def test_slopes_and_curvatures_are_the_derivatives(objective):
 
     ends = [value_and_slope(r + sign * h, objective)[1] for sign in (1, -1)]
     np.testing.assert_allclose(
-        bend_of(r, slope, objective, exact=True),
+        curvature_of(r, slope, objective, exact=True),
         (ends[0] - ends[1]) / (2 * h),
         rtol=1e-5,
         atol=1e-6,
     )
-    np.testing.assert_allclose(bend_of(r, slope, objective, exact=False), slope / r, rtol=1e-12)
+    np.testing.assert_allclose(
+        curvature_of(r, slope, objective, exact=False), slope / r, rtol=1e-12
+    )
 
 
 def test_the_value_beside_the_slope_is_the_value(objective):
@@ -90,8 +92,10 @@ def test_the_value_beside_the_slope_is_the_value(objective):
 def test_the_greatest_curvature_is_that_at_0_and_the_limit_of_the_weights(objective):
     zero = np.zeros(1)
     for exact in (True, False):
-        assert bend_of(zero, zero, objective, exact) == objective.row.max_curvature
-        curvatures = bend_of(RESIDUALS, value_and_slope(RESIDUALS, objective)[1], objective, exact)
+        assert curvature_of(zero, zero, objective, exact) == objective.row.max_curvature
+        curvatures = curvature_of(
+            RESIDUALS, value_and_slope(RESIDUALS, objective)[1], objective, exact
+        )
         assert np.max(curvatures) == objective.row.max_curvature
         if objective.row.quadratic:
             assert np.all(curvatures == objective.row.max_curvature)

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 import lawdsl
 from lawdsl.fitting.build_problem import problem_of
-from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import elsewhere, predictions
 from lawdsl.fitting.options import METHODS
@@ -36,7 +36,7 @@ def posed(fit: lawdsl.Fit, table: dict[str, Any]) -> tuple[Problem, np.ndarray]:
     return problem, np.array([fit.values[q.name] for q in law.parameters])
 
 
-def spread_of(fit: Any) -> Spread:
+def spread_of(fit: Any) -> Covariance:
     assert fit.spread is not None
     return fit.spread
 

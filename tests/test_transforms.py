@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planted import law_of
 
 import lawdsl
-from lawdsl.fitting.losses import bend_of
+from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.symbolic_linearity import compared
 from lawdsl.fitting.transforms import room, to_free, to_parameters, transforms_of, with_slopes
 from lawdsl.language.resolver import Objective
@@ -186,5 +186,5 @@ def test_the_slope_of_the_loss_over_its_residual():
     """Where a residual is 0 it is that of its square."""
     residual, near = np.array([0.0, 0.5, 1.0, 4.0]), np.array([0.0, 0.5, 0.25, 1.0])
 
-    found = bend_of(residual, near, Objective("huber", delta=1.0), exact=False)
+    found = curvature_of(residual, near, Objective("huber", delta=1.0), exact=False)
     np.testing.assert_array_equal(found, [1.0, 1.0, 0.25, 0.25])

@@ -111,4 +111,4 @@ def _unit_gradients(
     is_determined = widths > DIRECTION_WIDTH_TOL
     directions = right_vectors[is_determined] / length
     inverse = (directions / widths[is_determined, None] ** 2).T @ directions
-    return unit_gradients, inverse / noise_of(fitted, residual, len(moving)).bend
+    return unit_gradients, inverse / noise_of(fitted, residual, len(moving)).curvature

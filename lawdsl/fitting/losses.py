@@ -54,13 +54,13 @@ def value_and_slope(residual: Array, objective: Objective) -> tuple[Array, Array
     return objective.row.value_and_slope(ARRAYS, residual, *objective.parameters)
 
 
-def rho_bend(residual: Array, objective: Objective, exact: bool) -> Array:
+def rho_curvature(residual: Array, objective: Objective, exact: bool) -> Array:
     """The second derivative of the loss by the residual, or the weight slope / residual."""
-    return bend_of(residual, rho_slope(residual, objective), objective, exact)
+    return curvature_of(residual, rho_slope(residual, objective), objective, exact)
 
 
-def bend_of(residual: Array, slope: Array, objective: Objective, exact: bool) -> Array:
-    """`rho_bend` from residuals and slopes of the same shape."""
+def curvature_of(residual: Array, slope: Array, objective: Objective, exact: bool) -> Array:
+    """`rho_curvature` from residuals and slopes of the same shape."""
     row = objective.row
     second = row.curvature if exact else row.weight
     curvature: Array = second(ARRAYS, residual, slope, *objective.parameters)
@@ -79,8 +79,8 @@ def least_squares_loss(objective: Objective) -> str | Any:
     def of_squares(z: Array) -> Array:
         r = np.sqrt(z)
         value, slope = value_and_slope(r, objective)
-        weight = bend_of(r, slope, objective, exact=False)
-        curvature = bend_of(r, slope, objective, exact=True)
+        weight = curvature_of(r, slope, objective, exact=False)
+        curvature = curvature_of(r, slope, objective, exact=True)
         second = ARRAYS.ratio(curvature - weight, 2 * z, 0.0)
         return np.stack([2 * value, weight, second])
 

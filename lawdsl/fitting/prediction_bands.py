@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.intervals.covariance import MOST, Spread
+from lawdsl.fitting.intervals.covariance import MOST, Covariance
 from lawdsl.fitting.problem import Problem
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Band:
 
 @np.errstate(all="ignore")  # a law may have no value so far out
 def ends(
-    problem: Problem, theta: Array, spread: Spread, level: float
+    problem: Problem, theta: Array, spread: Covariance, level: float
 ) -> tuple[Array, Array, Array]:
     """Values of a fitted law and the ends of their intervals, each of shape (points,).
 

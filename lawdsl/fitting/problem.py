@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
-from lawdsl.fitting.losses import bend_of, rho, rho_bend, rho_slope, value_and_slope
+from lawdsl.fitting.losses import curvature_of, rho, rho_curvature, rho_slope, value_and_slope
 from lawdsl.fitting.transforms import (
     Transforms,
     Turn,
@@ -24,14 +24,22 @@ from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 
-__all__ = ["Near", "Points", "Problem", "Quadratic", "rho", "rho_bend", "rho_slope"]
+__all__ = [
+    "Evaluation",
+    "LocalModel",
+    "Problem",
+    "ResidualState",
+    "rho",
+    "rho_curvature",
+    "rho_slope",
+]
 
 PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
 
 @dataclass(frozen=True)
-class Quadratic:
+class LocalModel:
     """The objective near some points: its value, gradient and second derivatives there.
 
     Attributes:
@@ -44,23 +52,23 @@ class Quadratic:
     gradient: Array
     hessian: Array
 
-    def of(self, chosen: NDArray[np.bool_]) -> Quadratic:
+    def of(self, chosen: NDArray[np.bool_]) -> LocalModel:
         """Some of the points."""
-        return Quadratic(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
+        return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
-    def without(self, excluded: NDArray[np.bool_]) -> Quadratic:
+    def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
         """The same for steps that leave out some of the free numbers, shape (starts, parameters)."""
         if not excluded.any():
             return self
         hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)
         np.einsum("sii->si", hessian)[...] += excluded
-        return Quadratic(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
+        return LocalModel(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
 
-    def where(self, replaced: NDArray[np.bool_], other: Quadratic) -> Quadratic:
+    def where(self, replaced: NDArray[np.bool_], other: LocalModel) -> LocalModel:
         """Other points in place of some."""
         if replaced.all():
             return other
-        return Quadratic(
+        return LocalModel(
             np.where(replaced, other.loss, self.loss),
             np.where(replaced[:, None], other.gradient, self.gradient),
             np.where(replaced[:, None, None], other.hessian, self.hessian),
@@ -205,12 +213,12 @@ class Problem:
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
         """The objective and its exact gradient by the free numbers at one point."""
-        model = self.quadratic(free[None], exact=False)
+        model = self.local_model(free[None], exact=False)
         return float(model.loss[0]), model.gradient[0]
 
-    def quadratic(
+    def local_model(
         self, free: Array, exact: bool = True, objective: Objective | None = None
-    ) -> Quadratic:
+    ) -> LocalModel:
         """The objective near free numbers of shape (starts, parameters).
 
         Args:
@@ -219,32 +227,32 @@ class Problem:
                 which are never negative.
             objective: in place of the problem's own.
         """
-        exact = self.bends(exact)
+        exact = self.uses_second_derivatives(exact)
         with np.errstate(all="ignore"):
             theta, chain = turned(self.transforms, free, exact)
-            points = Points(self, theta, 2 if exact else 1)
-            near = self.near(points.value(theta), objective or self.objective)
-            return self.quadratic_at(points, theta, chain, near, exact)
+            evaluation = Evaluation(self, theta, 2 if exact else 1)
+            state = self.residual_state(evaluation.value(theta), objective or self.objective)
+            return self.local_model_at(evaluation, theta, chain, state, exact)
 
-    def bends(self, exact: bool = True) -> bool:
+    def uses_second_derivatives(self, exact: bool = True) -> bool:
         """Whether second derivatives are exact, of those that are to be."""
         return exact and self.model.curved
 
-    def quadratic_at(
-        self, points: Points, theta: Array, chain: Turn, near: Near, exact: bool
-    ) -> Quadratic:
+    def local_model_at(
+        self, evaluation: Evaluation, theta: Array, chain: Turn, state: ResidualState, exact: bool
+    ) -> LocalModel:
         """The same where the model has been evaluated. Floating-point errors are not held back.
 
         Args:
-            points: the model there; with second derivatives if they are to be exact.
+            evaluation: the model there; with second derivatives if they are to be exact.
             theta: the parameters, shape (starts, parameters).
             chain: their derivatives by the free numbers.
-            near: the model beside the data there.
+            state: the model beside the data there.
             exact: with the exact second derivatives.
         """
-        row_gradient, row_curvature = near.pulls(self, exact)
+        row_gradient, row_curvature = state.derivatives(self, exact)
         gradient, hessian = None, None
-        for piece, values in points.pieces():
+        for piece, values in evaluation.pieces():
             slopes, row_slopes = values.slopes(theta), row_gradient[:, piece]
             parts = (slopes @ row_slopes[:, :, None])[:, :, 0]
             bent = (slopes * row_curvature[:, None, piece]) @ np.swapaxes(slopes, 1, 2)
@@ -255,16 +263,16 @@ class Problem:
             hessian = bent if hessian is None else hessian + bent
         assert gradient is not None and hessian is not None
         by_free = chain.hessian(hessian, gradient if exact else None)
-        return Quadratic(near.loss, chain.gradient(gradient), by_free)
+        return LocalModel(state.loss, chain.gradient(gradient), by_free)
 
-    def near(self, value: Array, objective: Objective) -> Near:
+    def residual_state(self, value: Array, objective: Objective) -> ResidualState:
         """Values of the model, (starts, rows), beside the data. Floating-point errors are not held
         back here."""
         residual = (np.log(value) if self.takes_log else value) - self.goal
         cost, slope = value_and_slope(residual, objective)
         loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
         loss[~np.isfinite(loss)] = np.inf
-        return Near(value, residual, slope, loss, objective)
+        return ResidualState(value, residual, slope, loss, objective)
 
     def total(self, values: Array) -> Array:
         """The weighted sum over the rows of values of shape (starts, rows)."""
@@ -294,7 +302,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Near:
+class ResidualState:
     """The model beside the data, at some points.
 
     Attributes:
@@ -310,13 +318,16 @@ class Near:
     slope: Array
     loss: Array
     objective: Objective
-    known: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
+    cache: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
-    def pulls(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
+    def derivatives(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
         """The weighted first and second derivatives of each row's loss by the model's value, shape
         (starts, rows); the second exact, or those of reweighted least squares."""
-        if exact not in self.known:
-            gradient, curvature = self.slope, bend_of(self.residual, self.slope, self.objective, exact)
+        if exact not in self.cache:
+            gradient, curvature = (
+                self.slope,
+                curvature_of(self.residual, self.slope, self.objective, exact),
+            )
             if problem.weights is not None:
                 gradient, curvature = gradient * problem.weights, curvature * problem.weights
             if problem.takes_log:
@@ -326,18 +337,18 @@ class Near:
                 gradient = gradient * inverse
                 curvature *= inverse
                 curvature *= inverse
-            self.known[exact] = gradient, curvature
-        return self.known[exact]
+            self.cache[exact] = gradient, curvature
+        return self.cache[exact]
 
-    def at(self, chosen: NDArray[Any]) -> Near:
+    def at(self, chosen: NDArray[Any]) -> ResidualState:
         """Some of the starts."""
         arrays = (self.value[chosen], self.residual[chosen], self.slope[chosen], self.loss[chosen])
-        return Near(*arrays, self.objective)
+        return ResidualState(*arrays, self.objective)
 
-    def where(self, replaced: NDArray[np.bool_], other: Near) -> Near:
+    def where(self, replaced: NDArray[np.bool_], other: ResidualState) -> ResidualState:
         """Others in place of some."""
         row = replaced[:, None]
-        return Near(
+        return ResidualState(
             np.where(row, other.value, self.value),
             np.where(row, other.residual, self.residual),
             np.where(row, other.slope, self.slope),
@@ -345,14 +356,14 @@ class Near:
             self.objective,
         )
 
-    def put(self, starts: NDArray[Any], other: Near) -> None:
+    def put(self, starts: NDArray[Any], other: ResidualState) -> None:
         """Overwrite some of the starts."""
         self.value[starts], self.residual[starts] = other.value, other.residual
         self.slope[starts], self.loss[starts] = other.slope, other.loss
-        self.known.clear()
+        self.cache.clear()
 
 
-class Points:
+class Evaluation:
     """The model at some values of the parameters in which it is not linear.
 
     Args:

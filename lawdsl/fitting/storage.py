@@ -13,7 +13,7 @@ from lawdsl.core.files import write
 from lawdsl.core.records import OneOf
 from lawdsl.core.records import read as read_record
 from lawdsl.data.measured_variables import Measured
-from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.language.parser import parse
 from lawdsl.language.resolver import Declarations, resolve
@@ -56,7 +56,7 @@ class StoredDiagnostic:
 
 READERS: dict[Any, Callable[[Any], Any]] = {
     Diagnostic: StoredDiagnostic.read,
-    Spread: Spread.of_json,
+    Covariance: Covariance.of_json,
     Measured: Measured.of_json,
 }
 """How the records are read that are stored in a form of their own."""

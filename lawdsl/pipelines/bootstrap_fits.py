@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.problem import Problem, rho, rho_bend, rho_slope
+from lawdsl.fitting.problem import Problem, rho, rho_curvature, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ class _LevenbergMarquardt:
         residual, slopes = self.problem.residuals_and_slopes(self.free[active])
         residual = residual + self.shift[active]
         loss_slopes = self.weights * rho_slope(residual, objective)
-        loss_curvatures = self.weights * rho_bend(residual, objective, exact=False)
+        loss_curvatures = self.weights * rho_curvature(residual, objective, exact=False)
         gradient = (loss_slopes[:, None] @ slopes)[:, 0]
         curvature = np.swapaxes(slopes, 1, 2) @ (loss_curvatures[:, :, None] * slopes)
         scales = np.sqrt(np.einsum("spp->sp", curvature))

@@ -22,7 +22,7 @@ def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optima
         free: its free numbers, shape (parameters,).
         held: those on a bound, shape (parameters,).
     """
-    near = problem.quadratic(free[None])
+    near = problem.local_model(free[None])
     kept = np.flatnonzero(~held)
     gradient, hessian = near.gradient[0][kept], near.hessian[0][np.ix_(kept, kept)]
     with np.errstate(all="ignore"):

@@ -21,7 +21,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
     blocks_of,
     compared_between_rows,
 )
-from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.symbolic_linearity import linear_parameters
 from lawdsl.fitting.transforms import Transform
@@ -51,7 +51,7 @@ class Fitted:
     law: Law
     problem: Problem
     theta: Array
-    spread: Spread
+    spread: Covariance
     skipped: frozenset[str]
     on_bound: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
     names = [q.name for q in fitted.law.parameters]
     law, problem = fitted.law, fitted.problem
     linear = problem.linear if on_arrays(law) else linear_parameters(law)
-    unseen = np.any(np.abs(fitted.spread.unseen) > 1e-3, axis=0)
+    unseen = np.any(np.abs(fitted.spread.null_space) > 1e-3, axis=0)
     half = fitted.spread.quantile(LEVEL) * fitted.spread.errors(np.eye(len(names)))
     found, involved = [], []
     for i, transform in enumerate(problem.transforms):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
-from lawdsl.fitting.intervals.covariance import MOST, RANK, Spread
+from lawdsl.fitting.intervals.covariance import MOST, RANK, Covariance
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.problem import Problem
@@ -63,7 +63,7 @@ class Resamples:
         with np.errstate(invalid="ignore"):
             return (high - low) / 2
 
-    def spread(self, names: Sequence[str], parameters: int) -> Spread | None:
+    def spread(self, names: Sequence[str], parameters: int) -> Covariance | None:
         """How the errors of the parameters go together: the covariance of the resamples of which the
         determinant is least among such shares of them (Rousseeuw and Van Driessen 1999), as normal
         errors would have it. None where too few ended in a minimum.
@@ -93,7 +93,7 @@ class Resamples:
         size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.short))
         factor = size * widths[wide, None] * directions[wide] * scale
         nothing = np.empty((0, len(names)))
-        return Spread(tuple(names), factor, nothing, scale, float(self._freedom(parameters)))
+        return Covariance(tuple(names), factor, nothing, scale, float(self._freedom(parameters)))
 
     def _freedom(self, parameters: int) -> int:
         return max(self.units - (1 if self.by_run else parameters), 1)
@@ -173,7 +173,7 @@ def _short(problem: Problem, theta: Array, rows: Array) -> Array:
     scaled = np.sqrt(rows)[:, None] * slopes / size
     influence = scaled @ np.linalg.pinv(scaled.T @ scaled, rcond=1e-14, hermitian=True)
     noise = noise_of(own, residual, len(theta))
-    drawing = noise.bend / problem.objective.row.max_curvature
+    drawing = noise.curvature / problem.objective.row.max_curvature
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
     left = np.maximum(1 - drawing * leverage, LEAST_LEFT)
     seen = np.sum(influence**2, axis=0)

@@ -31,38 +31,48 @@ SAME = 1e-4  # unit vectors that differ by less span one direction
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Covariance:
     """The errors of the parameters of a fit, together.
 
     Attributes:
         names: the parameters, in the law's order.
-        factor: the covariance of the parameters, in the law's units, is factorᵀ·factor; shape
-            (k, p). Directions that the rows do not determine are left out of it.
-        unseen: an orthonormal basis of those, of parameters divided by their `scale`, shape (m, p).
+        sqrt_factor: F with FᵀF the covariance of the parameters, in the law's units; shape (k, p).
+            Directions that the rows do not determine are left out of it.
+        null_space: an orthonormal basis of those, of parameters divided by their `scale`, shape (m, p).
         scale: the change of each parameter that by itself moves the rows by 1 (weighted sum of
             squares of their residuals), shape (p,); 1 for one that moves none.
         dof: degrees of freedom: value ± quantile(level)·error is the interval.
     """
 
     names: tuple[str, ...]
-    factor: Array
-    unseen: Array
+    sqrt_factor: Array
+    null_space: Array
     scale: Array
     dof: float
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Spread):
+        if not isinstance(other, Covariance):
             return NotImplemented
-        arrays = ((self.factor, other.factor), (self.unseen, other.unseen))
+        arrays = ((self.sqrt_factor, other.sqrt_factor), (self.null_space, other.null_space))
         same = all(np.array_equal(a, b) for a, b in (*arrays, (self.scale, other.scale)))
         return same and (self.names, self.dof) == (other.names, other.dof)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
     @property
+    def factor(self) -> Array:
+        """`sqrt_factor`, by the name that it has in files."""
+        return self.sqrt_factor
+
+    @property
+    def unseen(self) -> Array:
+        """`null_space`, by the name that it has in files."""
+        return self.null_space
+
+    @property
     def covariance(self) -> Array:
         """Of the parameters, in the law's units, shape (p, p)."""
-        found: Array = self.factor.T @ self.factor
+        found: Array = self.sqrt_factor.T @ self.sqrt_factor
         return found
 
     def errors(self, gradient: Array) -> Array:
@@ -75,9 +85,9 @@ class Spread:
             Shape (points,); inf where the rows do not determine the function, or it has no slope.
         """
         with np.errstate(all="ignore"):
-            errors = np.linalg.norm(gradient @ self.factor.T, axis=1)
+            errors = np.linalg.norm(gradient @ self.sqrt_factor.T, axis=1)
             scaled = gradient * self.scale
-            missed = np.linalg.norm(scaled @ self.unseen.T, axis=1)
+            missed = np.linalg.norm(scaled @ self.null_space.T, axis=1)
             errors[~(missed <= UNSEEN * np.linalg.norm(scaled, axis=1))] = np.inf
         return np.where(np.isfinite(errors), errors, np.inf)
 
@@ -98,23 +108,23 @@ class Spread:
             Shape (count, p), in the law's units.
         """
         rng = np.random.default_rng([seed, 0x5B8E])
-        normal = rng.normal(size=(count, len(self.factor)))
+        normal = rng.normal(size=(count, len(self.sqrt_factor)))
         wide = np.sqrt(self.dof / rng.chisquare(self.dof, size=(count, 1)))
-        found: Array = wide * normal @ self.factor
+        found: Array = wide * normal @ self.sqrt_factor
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain data; the keys are stable."""
+        """The covariance as plain data; the keys are stable."""
         return {
             "names": list(self.names),
-            "factor": self.factor.tolist(),
-            "unseen": self.unseen.tolist(),
+            "factor": self.sqrt_factor.tolist(),
+            "unseen": self.null_space.tolist(),
             "scale": self.scale.tolist(),
             "dof": self.dof,
         }
 
     @classmethod
-    def of_json(cls, content: Mapping[str, Any]) -> Spread:
+    def of_json(cls, content: Mapping[str, Any]) -> Covariance:
         """What `to_json` made this of.
 
         Raises:
@@ -127,6 +137,10 @@ class Spread:
         if dof < 1 or np.any(scale <= 0):
             raise ValueError("no spread")
         return cls(names, factor, unseen, scale, float(dof))
+
+
+Spread = Covariance
+"""The name that annotations of the public record `Fit` have for it."""
 
 
 def _matrix(rows: Any, width: int) -> Array:
@@ -142,7 +156,7 @@ def _matrix(rows: Any, width: int) -> Array:
 @np.errstate(all="ignore")  # a law may be so steep that its slopes overflow
 def spread(
     problem: Problem, theta: Array, names: Sequence[str], fitted: int, groups: Groups = None
-) -> Spread | None:
+) -> Covariance | None:
     """The spread of a fit.
 
     By rows the noise is taken to be alike on all of them; by runs nothing is.
@@ -163,7 +177,7 @@ def spread(
     noise = noise_of(problem, residual, fitted, groups)
     found = of_rows(names, slopes, problem.weights)
     if groups is None:
-        factor, unseen = np.sqrt(noise.tau2) * found.factor, found.unseen
+        factor, unseen = np.sqrt(noise.tau2) * found.sqrt_factor, found.null_space
     else:
         root = _cleaned(slopes) * found.scale
         weights = 1.0 if problem.weights is None else np.sqrt(problem.weights)[:, None]
@@ -171,10 +185,10 @@ def spread(
         unseen = _basis(alone)
         moved = moved - (moved @ unseen.T) @ unseen
         factor = (np.linalg.qr(moved, mode="r") if len(moved) > len(names) else moved) * found.scale
-    return replace(found, factor=factor, unseen=unseen, dof=float(noise.freedom))
+    return replace(found, sqrt_factor=factor, null_space=unseen, dof=float(noise.freedom))
 
 
-def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -> Spread:
+def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -> Covariance:
     """The spread for noise that is known to have standard deviation 1 on a row of weight 1.
 
     Args:
@@ -188,7 +202,7 @@ def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -
     size = lengths(root)
     scale = 1 / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
     seen = decomposed(root * scale)
-    return Spread(tuple(names), seen.factor * scale, seen.lost, scale, np.inf)
+    return Covariance(tuple(names), seen.factor * scale, seen.lost, scale, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +291,7 @@ def leaving_out_runs(
         only = vectors[:, ~known].T @ seen.factor
         alone.append(only / np.maximum(np.linalg.norm(only, axis=1, keepdims=True), TINY))
         pull = vectors[:, known].T @ (noise.slope[rows] @ turned[rows])
-        moved[k] = vectors[:, known] @ (pull / values[known]) @ seen.factor / noise.bend
+        moved[k] = vectors[:, known] @ (pull / values[known]) @ seen.factor / noise.curvature
     return moved * np.sqrt((len(runs) - 1) / len(runs)), np.vstack(alone)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import normal_cdf, student_quantile
-from lawdsl.fitting.problem import Problem, rho_bend, rho_slope
+from lawdsl.fitting.problem import Problem, rho_curvature, rho_slope
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None
@@ -29,18 +29,18 @@ class Noise:
     Attributes:
         slope: psi of each residual times its weight, shape (rows,).
         square: mean(psi²) of errors: residuals are smaller, as far as rows draw the fit.
-        bend: mean(psi').
+        curvature: mean(psi').
         freedom: degrees of freedom that are left.
     """
 
     slope: Array
     square: float
-    bend: float
+    curvature: float
     freedom: int
 
     @property
     def tau2(self) -> float:
-        return self.square / self.bend**2
+        return self.square / self.curvature**2
 
     def quantile(self, level: float) -> float:
         """Student's t for an interval of that level."""
@@ -48,7 +48,7 @@ class Noise:
 
     def rise(self, level: float) -> float:
         """How far the objective rises to the ends of an interval of that level."""
-        return self.quantile(level) ** 2 * self.square / self.bend / 2
+        return self.quantile(level) ** 2 * self.square / self.curvature / 2
 
 
 def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups = None) -> Noise:
@@ -68,16 +68,16 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     freedom = rows - parameters if groups is None else min(rows - parameters, units - 1)
     row = problem.objective.row
     if row.quadratic:
-        bend = row.max_curvature
+        mean_curvature = row.max_curvature
     elif row.jump is not None:
         width = row.jump(*problem.objective.parameters)
-        bend = _share_within(residual, weights, width, parameters)
+        mean_curvature = _share_within(residual, weights, width, parameters)
     else:
-        curvature = rho_bend(residual, problem.objective, exact=True)
-        bend = max(float(np.sum(weights * curvature)) / float(np.sum(weights)), 1e-300)
-    drawing = bend / row.max_curvature  # the share of the rows that draw the fit
+        curvature = rho_curvature(residual, problem.objective, exact=True)
+        mean_curvature = max(float(np.sum(weights * curvature)) / float(np.sum(weights)), 1e-300)
+    drawing = mean_curvature / row.max_curvature  # the share of the rows that draw the fit
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
-    return Noise(weights * slope, mean, bend, max(freedom, 1))
+    return Noise(weights * slope, mean, mean_curvature, max(freedom, 1))
 
 
 def _share_within(residual: Array, weights: Array, delta: float, parameters: int) -> float:
@@ -102,6 +102,6 @@ def _share_within(residual: Array, weights: Array, delta: float, parameters: int
     shape = float(normal_cdf(near) - normal_cdf(-near)) / float(
         normal_cdf(edge) - normal_cdf(-edge)
     )
-    # drawn inwards by h·delta/bend each, h adding up to the parameters
+    # drawn inwards by h·delta/curvature each, h adding up to the parameters
     drawn = parameters * math.exp(-(edge**2) / 2)
     return max(inside - drawn, 1.0) / total * shape

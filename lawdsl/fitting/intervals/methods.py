@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.intervals.bootstrap import bootstrap
-from lawdsl.fitting.intervals.covariance import Spread, spread
+from lawdsl.fitting.intervals.covariance import Covariance, spread
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.intervals.profile import profile
@@ -41,7 +41,7 @@ class Known:
     """
 
     intervals: Intervals
-    spread: Spread | None
+    spread: Covariance | None
     lower: Array | None
     notes: tuple[Diagnostic, ...]
 

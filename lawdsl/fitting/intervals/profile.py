@@ -114,7 +114,7 @@ def _from_bound(
 ) -> _Ends:
     """The search for the end of an interval that begins on a bound."""
     free = to_free(own.transforms, theta[None])
-    near = own.quadratic(free, exact=False)
+    near = own.local_model(free, exact=False)
     slope = abs(float(near.gradient[0, number])) / rise
     bend = max(float(near.hessian[0, number, number]), 0.0) / rise
     width = 1 / max(slope, np.sqrt(bend / 2), 1e-300)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.irls import NEAR, irls, longest, widened
+from lawdsl.fitting.solvers.irls import NEAR, irls, longest, widen_delta
 from lawdsl.fitting.solvers.newton import newton
 from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOptions
 
@@ -49,7 +49,7 @@ def descend(
     coarse, fine = solvers
     objectives = [
         SolverOptions(objective, gradient=False)
-        for objective in (widened(problem, free), problem.objective)
+        for objective in (widen_delta(problem, free), problem.objective)
     ]
     rough, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), TOGETHER):
@@ -80,10 +80,10 @@ def _lifted(problem: Problem, free: Array) -> Array:
     out = (free < FAR_OUT) & (longest(problem) < np.inf)
     if not out.any():
         return free
-    near = problem.quadratic(free, exact=False)
+    model = problem.local_model(free, exact=False)
     with np.errstate(all="ignore"):
         room = np.exp(free)
-        gradient, curvature = near.gradient / room, np.einsum("sii->si", near.hessian) / room**2
+        gradient, curvature = model.gradient / room, np.einsum("sii->si", model.hessian) / room**2
         optimal = room - gradient / curvature
         return np.where(out & (curvature > 0) & (optimal > 2 * room), np.log(optimal), free)
 

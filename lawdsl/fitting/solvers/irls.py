@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.losses import bend_of
-from lawdsl.fitting.problem import Near, Points, Problem
+from lawdsl.fitting.losses import curvature_of
+from lawdsl.fitting.problem import Evaluation, Problem, ResidualState
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     GIVEN_UP,
@@ -42,7 +42,7 @@ LEAST, MOST = 1e-6, 1e9  # damping
 WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most count as squares
 
 
-def widened(problem: Problem, free: Array) -> Objective:
+def widen_delta(problem: Problem, free: Array) -> Objective:
     """The objective with Huber's delta as wide as the residuals of the best of some points are."""
     row = problem.objective.row
     if not row.parameters:
@@ -66,7 +66,7 @@ def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> 
         raise ValueError("reweighted least squares move all free numbers")
     enough = ROUGH if options.tolerance is None else options.tolerance
     with np.errstate(all="ignore"):
-        search = _Rough(problem, starts, options.objective or problem.objective, enough)
+        search = _Irls(problem, starts, options.objective or problem.objective, enough)
         for number in range(STEPS if options.evaluations is None else options.evaluations - 1):
             if not search.step(number):
                 break
@@ -86,7 +86,7 @@ def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> 
     ]
 
 
-class _Rough:
+class _Irls:
     """The state of the first stage: one row a start; some things only of those still going."""
 
     def __init__(
@@ -103,12 +103,12 @@ class _Rough:
         self._begin()
 
     def _begin(self) -> None:
-        free, theta, on_bound, near, points, chain = self._solved(self.free, None)
+        free, theta, on_bound, state, evaluation, chain = self._solved(self.free, None)
         self.free = free
-        self.losses = near.loss
-        self.weights = self._reweighted(near)
+        self.losses = state.loss
+        self.weights = self._reweighted(state)
         self.held = on_bound
-        quadratic = self.problem.quadratic_at(points, theta, chain, near, exact=False)
+        quadratic = self.problem.local_model_at(evaluation, theta, chain, state, exact=False)
         self.gradient, self.hessian = quadratic.gradient, quadratic.hessian
         self.going = np.arange(len(free))
         self._go_on(np.isfinite(self.losses))
@@ -120,12 +120,12 @@ class _Rough:
             return False
         trial = self.free[going] + self._step(self.damping[going])
         self.evaluations[going] += 1
-        projected, theta, on_bound, near, points, chain = self._solved(trial, self.weights)
-        fall = self.losses[going] - near.loss
+        projected, theta, on_bound, state, evaluation, chain = self._solved(trial, self.weights)
+        fall = self.losses[going] - state.loss
         better = fall > 0
         if better.any():
-            model = self.problem.quadratic_at(points, theta, chain, near, exact=False)
-            self._take(better, projected, near, on_bound, fall, model.gradient, model.hessian)
+            model = self.problem.local_model_at(evaluation, theta, chain, state, exact=False)
+            self._take(better, projected, state, on_bound, fall, model.gradient, model.hessian)
         self.damping[going] *= np.where(better, EASED, STIFFENED)
         np.minimum(np.maximum(self.damping, LEAST), MOST, out=self.damping)
         self._stop(better, number)
@@ -135,24 +135,29 @@ class _Rough:
         self,
         better: Mask,
         projected: Array,
-        near: Near,
+        state: ResidualState,
         on_bound: Mask,
         fall: Array,
         gradient: Array,
         hessian: Array,
     ) -> None:
         """Go to the points that are better."""
-        weights = self._reweighted(near)
+        weights = self._reweighted(state)
         if better.all():
             accepted = self.going
-            self.weights, self.held, self.gradient, self.hessian = weights, on_bound, gradient, hessian
+            self.weights, self.held, self.gradient, self.hessian = (
+                weights,
+                on_bound,
+                gradient,
+                hessian,
+            )
         else:
             accepted = self.going[better]
             if weights is not None and self.weights is not None:
                 self.weights[better] = weights[better]
             self.held[better] = on_bound[better]
             self.gradient[better], self.hessian[better] = gradient[better], hessian[better]
-        self.free[accepted], self.losses[accepted] = projected[better], near.loss[better]
+        self.free[accepted], self.losses[accepted] = projected[better], state.loss[better]
         self.fall[accepted] = fall[better]
 
     def _stop(self, better: Mask, number: int) -> None:
@@ -202,32 +207,32 @@ class _Rough:
 
     def _solved(
         self, free: Array, weights: Array | None
-    ) -> tuple[Array, Array, Mask, Near, Points, Turn]:
+    ) -> tuple[Array, Array, Mask, ResidualState, Evaluation, Turn]:
         """Points with the linear parameters solved for: free numbers, parameters, what lies on a
         bound, the model beside the data, and what derivatives are made of."""
         problem = self.problem
         theta, chain = turned(problem.transforms, free, second=False)
-        points = Points(problem, theta, 1)
+        evaluation = Evaluation(problem, theta, 1)
         on_bound = np.zeros(free.shape, dtype=bool)
         linear = problem.model.linear
         if linear:
-            theta, on_bound[:, linear] = solved(problem, points, theta, weights)
+            theta, on_bound[:, linear] = solved(problem, evaluation, theta, weights)
             free = to_free(problem.transforms, theta)
             if problem.transforms.others:  # bounds of others may have moved with the linear ones
                 theta, chain = turned(problem.transforms, free, second=False)
-                points = Points(problem, theta, 1)
+                evaluation = Evaluation(problem, theta, 1)
             else:
                 chain.slopes[:, linear] = 1.0
                 out = beyond(problem.transforms, free)
                 if out.any():  # the loss is that of the parameters which the free numbers stand for
                     theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
-        near = problem.near(points.value(theta), self.objective)
-        return free, theta, on_bound, near, points, chain
+        state = problem.residual_state(evaluation.value(theta), self.objective)
+        return free, theta, on_bound, state, evaluation, chain
 
-    def _reweighted(self, near: Near) -> Array | None:
+    def _reweighted(self, state: ResidualState) -> Array | None:
         if self.objective.row.quadratic or not self.problem.linear:
             return None
-        return bend_of(near.residual, near.slope, self.objective, exact=False)
+        return curvature_of(state.residual, state.slope, self.objective, exact=False)
 
 
 def longest(problem: Problem) -> Array:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.problem import Near, Points, Problem, Quadratic
+from lawdsl.fitting.problem import Evaluation, LocalModel, Problem, ResidualState
 from lawdsl.fitting.solvers.irls import ROUGH, longest, moving
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
@@ -97,7 +97,12 @@ def newton_batch(
                 break
             wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
             points, loss, done, more = _by_newton(
-                problem.of_starts(unsettled), free[unsettled], wide, fixed[unsettled], settled_at, limit
+                problem.of_starts(unsettled),
+                free[unsettled],
+                wide,
+                fixed[unsettled],
+                settled_at,
+                limit,
             )
             steps[unsettled] += more
             better = loss <= losses[unsettled]
@@ -110,14 +115,14 @@ def _by_newton(
     problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float, limit: int
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
-    search = _Fine(problem, free, now, fixed, settled_at)
+    search = _Newton(problem, free, now, fixed, settled_at)
     for _ in range(limit):
         if not search.step():
             break
     return search.free, search.losses, search.settled, search.evaluations
 
 
-class _Fine:
+class _Newton:
     """The state of the second stage: one row a start; some things only of those still going."""
 
     def __init__(
@@ -129,19 +134,19 @@ class _Fine:
         self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
         self.going = np.arange(len(free))
         self.evaluations = np.ones(len(free), dtype=np.int64)
-        iterate = _There(problem, free, self.fixed)
+        iterate = _Iterate(problem, free, self.fixed)
         iterate.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
-        self.free, self.losses = iterate.free, iterate.near.loss
-        self.near, self.quadratic = iterate.near, iterate.quadratic()
+        self.free, self.losses = iterate.free, iterate.state.loss
+        self.state, self.local_model = iterate.state, iterate.local_model()
 
     def step(self) -> bool:
         """One step of every start that is still going; whether any is."""
         step, foreseen = newton_step(
-            self.quadratic, self.damping[self.going], self.longest, self.moving
+            self.local_model, self.damping[self.going], self.longest, self.moving
         )
         narrowing = self.now.delta > self.problem.objective.delta
         if not narrowing:
-            loss = self.quadratic.loss
+            loss = self.local_model.loss
             tiny = foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.problem.exact
             if tiny.any():
                 self._settle(tiny, step)
@@ -149,12 +154,15 @@ class _Fine:
         going = self.going
         if not len(going):
             return False
-        iterate = _There(self.problem, self.free[going] + step, self.fixed)
+        iterate = _Iterate(self.problem, self.free[going] + step, self.fixed)
         self.evaluations[going] += 1
-        iterate.follow(self.now, ENOUGH * foreseen, before=self.near)
-        better = iterate.near.loss <= self.quadratic.loss * (1 + NOISE)
+        iterate.follow(self.now, ENOUGH * foreseen, before=self.state)
+        better = iterate.state.loss <= self.local_model.loss * (1 + NOISE)
         accepted = going[better]
-        self.free[accepted], self.losses[accepted] = iterate.free[better], iterate.near.loss[better]
+        self.free[accepted], self.losses[accepted] = (
+            iterate.free[better],
+            iterate.state.loss[better],
+        )
         damping = self.damping[going]
         eased = np.where(damping < 1e-6, 0.0, damping * 0.1)
         self.damping[going] = np.where(better, eased, np.maximum(damping * 10, 1e-4))
@@ -162,10 +170,10 @@ class _Fine:
             self._narrow()
             return True
         if better.all():
-            self.near, self.quadratic = iterate.near, iterate.quadratic()
+            self.state, self.local_model = iterate.state, iterate.local_model()
         elif better.any():
-            self.near = self.near.where(better, iterate.near)
-            self.quadratic = self.quadratic.where(better, iterate.quadratic())
+            self.state = self.state.where(better, iterate.state)
+            self.local_model = self.local_model.where(better, iterate.local_model())
         self._go_on(self.damping[going] <= STUCK)
         return True
 
@@ -187,21 +195,21 @@ class _Fine:
         delta = max(self.now.delta * NARROWED, self.problem.objective.delta)
         self.now = replace(self.now, delta=delta)
         self.damping[:] = 0.0
-        iterate = _There(self.problem, self.free, self.fixed)
+        iterate = _Iterate(self.problem, self.free, self.fixed)
         iterate.follow(self.now, np.zeros(len(self.free)))
-        self.free, self.losses = iterate.free, iterate.near.loss
-        self.near, self.quadratic = iterate.near, iterate.quadratic()
+        self.free, self.losses = iterate.free, iterate.state.loss
+        self.state, self.local_model = iterate.state, iterate.local_model()
 
     def _go_on(self, remaining: Mask) -> None:
         if remaining.all():
             return
-        self.going, self.quadratic = self.going[remaining], self.quadratic.of(remaining)
-        self.near = self.near.at(remaining)
+        self.going, self.local_model = self.going[remaining], self.local_model.of(remaining)
+        self.state = self.state.at(remaining)
         self.problem = self.problem.of_starts(remaining)
         self.fixed = None if self.fixed is None else self.fixed[remaining]
 
 
-class _There:
+class _Iterate:
     """Some points, and all that is known of them.
 
     Args:
@@ -212,22 +220,22 @@ class _There:
 
     def __init__(self, problem: Problem, free: Array, fixed: Mask | None) -> None:
         self.problem, self.free, self.fixed = problem, free, fixed
-        self.exact = problem.bends()
+        self.exact = problem.uses_second_derivatives()
         self.theta, self.turn = turned(problem.transforms, free, self.exact)
-        self.points = Points(problem, self.theta, 2 if self.exact else 1)
+        self.points = Evaluation(problem, self.theta, 2 if self.exact else 1)
         self.held = fixed
-        self.near: Near
+        self.state: ResidualState
 
     def follow(
-        self, now: Objective, enough: Array, share: float = 0.0, before: Near | None = None
+        self, now: Objective, enough: Array, share: float = 0.0, before: ResidualState | None = None
     ) -> None:
         """Take the linear parameters to the minimum, but for a fall that is enough, or a share."""
         problem, linear = self.problem, self.problem.model.linear
         if not linear:
-            self.near = problem.near(self.points.value(self.theta), now)
+            self.state = problem.residual_state(self.points.value(self.theta), now)
             return
         fixed_linear = None if self.fixed is None else self.fixed[:, linear]
-        self.theta, on_bound, self.near = refined(
+        self.theta, on_bound, self.state = refined(
             problem, self.points, self.theta, now, enough, fixed_linear, share, before
         )
         free = to_free(problem.transforms, self.theta, inside=1e-16)
@@ -238,32 +246,34 @@ class _There:
             self.held = excluded
         if problem.transforms.others:  # bounds of others may have moved with the linear ones
             self.theta, self.turn = turned(problem.transforms, self.free, self.exact)
-            self.points = Points(problem, self.theta, 2 if self.exact else 1)
-            self.near = problem.near(self.points.value(self.theta), now)
+            self.points = Evaluation(problem, self.theta, 2 if self.exact else 1)
+            self.state = problem.residual_state(self.points.value(self.theta), now)
         else:
             out = beyond(problem.transforms, self.free)
             if out.any():  # the loss is that of the parameters which the free numbers stand for
                 self.theta = np.where(
                     out[:, None], to_parameters(problem.transforms, self.free), self.theta
                 )
-                self.near = problem.near(self.points.value(self.theta), now)
+                self.state = problem.residual_state(self.points.value(self.theta), now)
             problem.transforms.turn_again(self.turn, self.theta, linear)
 
-    def quadratic(self) -> Quadratic:
+    def local_model(self) -> LocalModel:
         """The objective near the points, for steps that leave out what is held."""
-        model = self.problem.quadratic_at(self.points, self.theta, self.turn, self.near, self.exact)
+        model = self.problem.local_model_at(
+            self.points, self.theta, self.turn, self.state, self.exact
+        )
         return model if self.held is None else model.without(self.held)
 
 
 def newton_step(
-    near: Quadratic, damping: Array, longest: Array, moving: Mask
+    model: LocalModel, damping: Array, longest: Array, moving: Mask
 ) -> tuple[Array, Array]:
     """A step that leads downhill wherever the second derivatives bend, and the fall it foresees.
 
     Only the parameters that are moving are damped and kept from long steps: the linear ones are
     solved for afterwards.
     """
-    gradient, hessian = near.gradient, near.hessian
+    gradient, hessian = model.gradient, model.hessian
     steep = np.abs(diagonal(hessian))
     steep = np.maximum(steep, np.abs(gradient) / longest)  # where nothing bends: that far
     size = np.sqrt(np.maximum(steep, 1e-14 * np.max(steep, axis=1, keepdims=True) + 1e-300))

@@ -85,7 +85,7 @@ def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> A
     if not options.gradient:
         return np.full(len(points), np.nan)
     with np.errstate(all="ignore"):
-        gradient = problem.quadratic(points, exact=False, objective=options.objective).gradient
+        gradient = problem.local_model(points, exact=False, objective=options.objective).gradient
         if options.fixed is not None:
             gradient = np.where(options.fixed, 0.0, gradient)
         return np.linalg.norm(gradient, axis=1)

@@ -76,7 +76,7 @@ class _Reading:
         self.quantities = law.parameters
         settings = [(q.symbol, q.value) for q in law.settings if q.value is not None]
         self.inputs = [q.symbol for q in law.variables] + [symbol for symbol, _ in settings]
-        self.known = [*columns, *(np.array(value) for _, value in settings)]
+        self.cache = [*columns, *(np.array(value) for _, value in settings)]
 
     def visit(self, node: sp.Basic) -> None:
         """Settle the parameters in a part of the formula."""
@@ -192,8 +192,8 @@ class _Reading:
     def _on_rows(self, formula: sp.Expr) -> Array:
         """A part of the formula for all draws, shape (draws, rows)."""
         tape = compile_tape([formula], [*self.inputs, *self.numbers])
-        inputs = [*self.known, *(column[:, None] for column in self.values.T)]
-        shape = (len(self.values), self.known[0].shape[0] if self.known else 1)
+        inputs = [*self.cache, *(column[:, None] for column in self.values.T)]
+        shape = (len(self.values), self.cache[0].shape[0] if self.cache else 1)
         return np.broadcast_to(evaluate(tape, inputs)[0], shape)
 
     def _settle(self, symbol: sp.Symbol, value: Array) -> None:

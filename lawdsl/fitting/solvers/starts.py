@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.build_problem import on_arrays
-from lawdsl.fitting.problem import Points, Problem
+from lawdsl.fitting.problem import Evaluation, Problem
 from lawdsl.fitting.solvers.start_scales import in_terms
 from lawdsl.fitting.solvers.variable_projection import solved
 from lawdsl.fitting.transforms import to_free
@@ -54,7 +54,7 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
         sized = in_terms(law, problem.columns, theta, np.random.default_rng((seed, 1)))
         theta = theta if sized is None else np.concatenate([theta, sized])
     if problem.linear:
-        theta, _ = solved(problem, Points(problem, theta, 0), theta)
+        theta, _ = solved(problem, Evaluation(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from lawdsl.compiling.model import combined
-from lawdsl.fitting.problem import Near, Points, Problem
+from lawdsl.fitting.problem import Evaluation, Problem, ResidualState
 from lawdsl.fitting.transforms import Transforms, diagonal
 from lawdsl.language.resolver import Objective
 
@@ -63,7 +63,7 @@ class _Room:
 
 
 def solved(
-    problem: Problem, points: Points, theta: Array, weights: Array | None = None
+    problem: Problem, evaluation: Evaluation, theta: Array, weights: Array | None = None
 ) -> tuple[Array, Mask]:
     """Parameters with the linear ones set to their least-squares values under their bounds, and
     which of the linear ones lie on a bound, shape (starts, linear).
@@ -72,13 +72,13 @@ def solved(
 
     Args:
         problem: the fit.
-        points: the model at theta.
+        evaluation: the model at theta.
         theta: parameters, shape (starts, parameters).
         weights: of the squared residuals, shape (starts, rows).
     """
     scale = problem.scale if weights is None else problem.scale * weights
     room = _room(problem.transforms, theta, problem.linear)
-    columns, base = room.model(points.columns, points.offset)
+    columns, base = room.model(evaluation.columns, evaluation.offset)
     goal = problem.target if problem.takes_log else problem.goal
     weighted = columns * scale[:, None]
     gram = weighted @ np.swapaxes(columns, 1, 2)
@@ -94,14 +94,14 @@ def solved(
 
 def refined(
     problem: Problem,
-    points: Points,
+    evaluation: Evaluation,
     theta: Array,
     objective: Objective,
     enough: Array,
     fixed: Mask | None = None,
     share: float = REFINED,
-    before: Near | None = None,
-) -> tuple[Array, Mask, Near]:
+    before: ResidualState | None = None,
+) -> tuple[Array, Mask, ResidualState]:
     """Parameters with the linear ones at the minimum of the objective itself, under their bounds.
 
     Newton's method, which for a Huber loss ends after finitely many steps. A parameter that a step
@@ -109,7 +109,7 @@ def refined(
 
     Args:
         problem: the fit.
-        points: the model at theta.
+        evaluation: the model at theta.
         theta: parameters, shape (starts, parameters); the linear ones are where it begins.
         objective: in place of the problem's own.
         enough: a fall of the objective that no longer matters, shape (starts,).
@@ -123,15 +123,15 @@ def refined(
     """
     linear = problem.model.linear
     room = _room(problem.transforms, theta, problem.linear)
-    columns, base = room.model(points.columns, points.offset)
+    columns, base = room.model(evaluation.columns, evaluation.offset)
     search = _Refining(problem, columns, base, room.bounded, objective, fixed)
     begin = room.inside(theta.take(linear, 1))
     if before is not None:
         begin = search.kept(begin, before)
-    s, near = search.run(begin, enough, max(share, REFINED))
+    s, state = search.run(begin, enough, max(share, REFINED))
     result = theta.copy()
     result[:, linear] = room.outside(s)
-    return result, room.bounded & (s <= 0), near
+    return result, room.bounded & (s <= 0), state
 
 
 class _Refining:
@@ -149,51 +149,51 @@ class _Refining:
         self.problem, self.objective, self.bounded = problem, objective, bounded
         self.columns, self.base, self.fixed = columns, base, fixed
 
-    def run(self, s: Array, enough: Array, share_enough: float) -> tuple[Array, Near]:
+    def run(self, s: Array, enough: Array, share_enough: float) -> tuple[Array, ResidualState]:
         """From some s, shape (starts, m), to the best, and the model beside the data there."""
-        near = self._near(s)
+        state = self._state(s)
         running = np.arange(len(s))
         soft, share = np.zeros(len(s), dtype=bool), np.ones(len(s))
-        finished: tuple[Array, Near] | None = None
+        finished: tuple[Array, ResidualState] | None = None
         for _ in range(REFINEMENTS):
-            step, foreseen = self._step(near, s, soft)
-            on = (foreseen > np.maximum(share_enough * near.loss, enough)) & (share >= SHORTEST)
+            step, foreseen = self._step(state, s, soft)
+            on = (foreseen > np.maximum(share_enough * state.loss, enough)) & (share >= SHORTEST)
             if not on.any():
                 break
             if not on.all():
                 if finished is None:
-                    finished = s, near
-                _put(finished, running, s, near)
-                running, s, near, enough = running[on], s[on], near.at(on), enough[on]
+                    finished = s, state
+                _put(finished, running, s, state)
+                running, s, state, enough = running[on], s[on], state.at(on), enough[on]
                 step, soft, share = step[on], soft[on], share[on]
                 self._keep(on)
             trial = s + step * share[:, None]
-            trial_state = self._near(trial)
-            better = trial_state.loss <= near.loss
+            trial_state = self._state(trial)
+            better = trial_state.loss <= state.loss
             if better.all():
-                s, near, soft[:], share[:] = trial, trial_state, False, 1.0
+                s, state, soft[:], share[:] = trial, trial_state, False, 1.0
                 continue
             s = np.where(better[:, None], trial, s)
-            near = near.where(better, trial_state)
+            state = state.where(better, trial_state)
             # far from the minimum Huber's loss hardly bends: there, by reweighted squares
             share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
             soft = ~better
         if finished is None:
-            return s, near
-        _put(finished, running, s, near)
+            return s, state
+        _put(finished, running, s, state)
         return finished
 
-    def kept(self, s: Array, before: Near) -> Array:
+    def kept(self, s: Array, before: ResidualState) -> Array:
         """The s at which these columns keep the balance that there was before, at other columns."""
-        gradient_of_rows, curvature = before.pulls(self.problem, exact=True)
+        gradient_of_rows, curvature = before.derivatives(self.problem, exact=True)
         change = combined(s, self.columns, self.base) - before.value
         gradient = (self.columns @ (gradient_of_rows + curvature * change)[:, :, None])[:, :, 0]
         trial = s + self._under_bounds(gradient, curvature, s)
         usable = np.all(np.isfinite(trial), axis=1, keepdims=True)
         return np.where(usable, trial, s)
 
-    def _near(self, s: Array) -> Near:
-        return self.problem.near(combined(s, self.columns, self.base), self.objective)
+    def _state(self, s: Array) -> ResidualState:
+        return self.problem.residual_state(combined(s, self.columns, self.base), self.objective)
 
     def _keep(self, on: Mask) -> None:
         """Go on with some of the starts."""
@@ -202,11 +202,13 @@ class _Refining:
         self.fixed = None if self.fixed is None else self.fixed[on]
         self.problem = self.problem.of_starts(on)
 
-    def _step(self, near: Near, s: Array, soft: Mask) -> tuple[Array, Array]:
+    def _step(self, state: ResidualState, s: Array, soft: Mask) -> tuple[Array, Array]:
         """Newton's step under the bounds, and the fall it foresees."""
-        slopes, curvature = near.pulls(self.problem, exact=True)
+        slopes, curvature = state.derivatives(self.problem, exact=True)
         if soft.any():
-            curvature = np.where(soft[:, None], near.pulls(self.problem, exact=False)[1], curvature)
+            curvature = np.where(
+                soft[:, None], state.derivatives(self.problem, exact=False)[1], curvature
+            )
         gradient = (self.columns @ slopes[:, :, None])[:, :, 0]
         step = self._under_bounds(gradient, curvature, s)
         return step, np.abs(np.add.reduce(step * gradient, 1))
@@ -227,9 +229,11 @@ class _Refining:
         return step
 
 
-def _put(finished: tuple[Array, Near], starts: NDArray[np.int64], s: Array, near: Near) -> None:
+def _put(
+    finished: tuple[Array, ResidualState], starts: NDArray[np.int64], s: Array, state: ResidualState
+) -> None:
     finished[0][starts] = s
-    finished[1].put(starts, near)
+    finished[1].put(starts, state)
 
 
 def solve_each(matrices: Array, right: Array) -> Array:
@@ -255,7 +259,9 @@ def solve_each(matrices: Array, right: Array) -> Array:
     return solutions
 
 
-def _held_step(stiff: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None) -> Array:
+def _held_step(
+    stiff: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None
+) -> Array:
     """Newton's step where some parameters go to 0, and others stay where they are."""
     size = np.sqrt(np.abs(diagonal(stiff))) + 1e-150
     scaled = stiff / (size[:, :, None] * size[:, None, :])
