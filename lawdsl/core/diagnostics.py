@@ -54,7 +54,7 @@ class Text:
 class Diagnostic:
     """One finding: its code, what is wrong, where, and what to do next.
 
-    `place` names a place that is no span of a text: a row and column of a table, a parameter.
+    `place` is a location outside a text: a row and column of a table, a parameter.
     """
 
     code: str
@@ -68,6 +68,7 @@ class Diagnostic:
     help: str | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """The record as plain data for `--json`."""
         start = end = None
         if self.text is not None and self.span is not None:
             start = list(self.text.position(self.span.start))

@@ -55,9 +55,9 @@ class Pairs:
 class Misplaced(ValueError):
     """A field that is missing or has the wrong type; `place` is its path, `data.ranges.N`."""
 
-    def __init__(self, place: str, reason: str) -> None:
-        super().__init__(f"{place}: {reason}")
-        self.place, self.reason = place, reason
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.place, self.reason = path, reason
 
 
 def read(kind: type[Record], content: Any, readers: Readers | None = None) -> Record:
@@ -82,9 +82,11 @@ def to_plain(value: Any) -> Any:
         kind: Any = type(value)
         hints = _annotations(kind)
         return {
-            each.name: to_plain(dict(own) if Pairs() in get_args(hints[each.name])[1:] else own)
+            each.name: to_plain(
+                dict(member) if Pairs() in get_args(hints[each.name])[1:] else member
+            )
             for each in fields(value)
-            for own in (getattr(value, each.name),)
+            for member in (getattr(value, each.name),)
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}
@@ -99,7 +101,8 @@ def _annotations(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     marks = {each.name: each.metadata.get("stored", ()) for each in fields(kind)}
     return {
-        name: Annotated[(hints[name], *own)] if own else hints[name] for name, own in marks.items()
+        name: Annotated[(hints[name], *metadata)] if metadata else hints[name]
+        for name, metadata in marks.items()
     }
 
 
@@ -184,13 +187,13 @@ def _check_object(content: Any) -> None:
         raise ValueError(f"{content!r:.40} is not an object")
 
 
-def _at(place: str, kind: Any, content: Any, readers: Readers) -> Any:
+def _at(path: str, kind: Any, content: Any, readers: Readers) -> Any:
     try:
         return _value(kind, content, readers)
     except Misplaced as error:
-        raise Misplaced(f"{place}.{error.place}", error.reason) from None
+        raise Misplaced(f"{path}.{error.place}", error.reason) from None
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        raise Misplaced(str(place), str(error)[:80]) from None
+        raise Misplaced(str(path), str(error)[:80]) from None
 
 
 def _one_of(choices: tuple[Any, ...], content: Any) -> Any:

@@ -27,7 +27,7 @@ _until = (
 
 
 class TimeBudget:
-    """CPU time of the process since the start of a piece of work, and what is left of its limit.
+    """CPU time of the process since the start of a piece of work, and the time up to its limit.
 
     Attributes:
         seconds: the limit (s).

@@ -30,7 +30,7 @@ ALGEBRA_SECONDS = 1.0  # for building a law; those of the papers take a few mill
 
 
 class NamedLaw(Protocol):
-    """A law, as far as it is needed here: what its names are, and their SymPy symbols."""
+    """What an expression is built from: declarations, and their SymPy symbols."""
 
     @property
     def declarations(self) -> Declarations: ...

@@ -248,7 +248,7 @@ class Law:
         """The law with some or all of its parameters fixed: they become settings.
 
         For values that a fit or a certificate gives; whether they lie in their domains is not
-        looked at, and no bound of the others changes. A user's are `with_held`.
+        checked, and no bound of the others changes. A user's are `with_held`.
 
         Raises:
             LawdslError: a name that is no parameter, or a value that is not a finite number.

@@ -42,7 +42,7 @@ class Box:
     """Ranges of symbols, and their relations to the quantities of a law.
 
     A parameter whose bound names others (C > C0) is written as that bound and a slack, C = C0 + s
-    with s > 0. After that every symbol ranges over its interval whatever the others are; an end
+    with s > 0. After that every symbol ranges over its interval independently of the others; an end
     point names settings only. The box contains the domain, and is the domain itself unless
     `relations` says more than the ranges do.
 

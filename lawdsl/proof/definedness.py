@@ -53,6 +53,7 @@ class Doubt:
 
     @property
     def blame(self) -> str:
+        """Why the claim is undecided while this part is in doubt."""
         return f"{self.text} may have no value"
 
     def proved(self, signs: Signs) -> bool:
@@ -78,12 +79,13 @@ class ArgumentDoubt(Doubt):
 
     @property
     def blame(self) -> str:
+        """Why the claim is undecided while this part is in doubt."""
         return f"whether {self.text} lies in the domain is not known"
 
 
 @dataclass(frozen=True)
 class PowerDoubt:
-    """A power with an exponent that is no whole number: base > 0, or base = 0 and exponent > 0."""
+    """A power whose exponent is not an integer: base > 0, or base = 0 and exponent > 0."""
 
     node: tree.Formula
     text: str
@@ -93,9 +95,11 @@ class PowerDoubt:
 
     @property
     def blame(self) -> str:
+        """Why the claim is undecided while this part is in doubt."""
         return f"{self.text} may have no value"
 
     def proved(self, signs: Signs) -> bool:
+        """Whether it has a value on the whole box."""
         box = signs.box
         under = signs.sign(box.independent(self.base))
         exponent = box.independent(self.exponent)
@@ -104,6 +108,7 @@ class PowerDoubt:
         return under.within(Sign.NONNEGATIVE) and signs.sign(exponent) == Sign.POSITIVE
 
     def holds(self, box: Box, point: Point) -> bool:
+        """Whether it certainly has a value at a point."""
         under = certain_sign(box, self.base, point)
         return under == 1 or under == 0 and certain_sign(box, self.exponent, point) == 1
 
@@ -137,14 +142,17 @@ class SlopeDoubt:
 
     @property
     def blame(self) -> str:
+        """Why the claim is undecided while this part is in doubt."""
         return f"{self.text} may have no value"
 
     def proved(self, signs: Signs) -> bool:
+        """Whether it has a value on the whole box."""
         kinks = [signs.sign(signs.box.independent(kink)) for kink in self.kinks]
         slopes = [signs.finite(signs.box.independent(slope)) for slope in self.slopes]
         return all(kink.within(Sign.NONZERO) for kink in kinks) and all(slopes)
 
     def holds(self, box: Box, point: Point) -> bool:
+        """Whether it certainly has a value at a point."""
         kinks = [certain_sign(box, kink, point) in (-1, 1) for kink in self.kinks]
         slopes = [certain_sign(box, slope, point) is not None for slope in self.slopes]
         return all(kinks) and all(slopes)

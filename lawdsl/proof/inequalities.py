@@ -40,6 +40,7 @@ class _GoalForm:
     values_text: str | None = None
 
     def signs(self, *, pieces: int = 0, thorough: bool = True) -> Signs:
+        """The sign calculus on the box of the form."""
         explained = sp.Mul.make_args(self.larger)
         return Signs(self.box, explained, valued=self.valued, pieces=pieces, thorough=thorough)
 
@@ -254,7 +255,7 @@ def _under_condition(goal: SignGoal, form: _GoalForm, seconds: float) -> Verdict
 
 
 def _stated(goal: SignGoal, form: _GoalForm) -> list[str]:
-    """The quantity as it is looked at, and what its symbols stand for."""
+    """The quantity of a goal form, and the substitutions of its symbols, as lines of a proof."""
     lines = [f"{goal.quantity_text} = {text(form.quantity)}"]
     slack = form.box.slack
     coupled = [s for s in sorted(form.quantity.free_symbols, key=str) if s in slack]

@@ -21,7 +21,7 @@ SAMPLE_POINTS = 48
 
 
 class SignSampler:
-    """Random points of one box, the same for every sum that is looked at."""
+    """Random points of one box, shared by all sums that are tested on it."""
 
     def __init__(self, box: Box) -> None:
         self.box = box

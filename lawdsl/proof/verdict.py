@@ -70,6 +70,7 @@ class Verdict:
         return self.verdict in (self.expect, "certified")
 
     def to_json(self) -> dict[str, Any]:
+        """The record as plain data for `--json`."""
         return {
             "claim": self.claim,
             "verdict": self.verdict,
@@ -116,6 +117,7 @@ class Check:
         return all(verdict.ok for verdict in self.claims)
 
     def to_json(self) -> dict[str, Any]:
+        """The record as plain data for `--json`."""
         return {
             "law": self.law,
             "digest": self.digest,

@@ -38,7 +38,7 @@ class Direction:
     Attributes:
         numbers: the law.
         support: which parameters have a part in it, in the law's order.
-        seed: of the places at which slopes are compared.
+        seed: of the points at which slopes are computed.
         bits: the precision.
     """
 
@@ -49,6 +49,7 @@ class Direction:
 
     @property
     def symbols(self) -> list[sp.Symbol]:
+        """The symbols of the support."""
         return [self.numbers.law.parameters[i].symbol for i in self.support]
 
     def at(self, theta: Point) -> list[Ball]:
@@ -175,7 +176,7 @@ def _combined(
 
 
 def _involved(direction: Direction, base: Point) -> list[sp.Symbol]:
-    """The parameters that have a part in the direction, or change it."""
+    """The parameters in the direction, and those on which it depends."""
     entries = direction.at(base)
     involved = []
     for k, q in enumerate(direction.numbers.law.parameters):

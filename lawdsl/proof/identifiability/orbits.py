@@ -44,7 +44,7 @@ def flow_of(law: Law, field: VectorField) -> Flow | None:
         for symbol in [s for s in field if s not in before]:
             rate = field[symbol].xreplace(solutions)
             if rate.free_symbols & set(field) - set(solutions) - {symbol}:
-                continue  # it waits for others; those that have moved are written as they were
+                continue  # its rate depends on parameters that are not solved yet
             solution = _solution(symbol, rate, time)
             if solution is not None:
                 kinds[symbol], solutions[symbol] = solution
@@ -85,7 +85,7 @@ def _solution(x: sp.Symbol, rate: sp.Expr, time: sp.Symbol) -> tuple[str, sp.Exp
 def _in_group_parameter(
     image: sp.Expr, time: sp.Symbol, group_parameter: sp.Symbol, factor: bool
 ) -> sp.Expr:
-    """A place with the free number in it: a shift c, or a factor s = exp(time)."""
+    """An image in the group parameter: a shift c = time, or a factor s = exp(time)."""
     if not factor:
         return image.xreplace({time: group_parameter})
     return image.replace(sp.exp, lambda e: group_parameter ** sp.expand(e / time))
@@ -107,7 +107,7 @@ def _image_text(x: sp.Symbol, image: sp.Expr, kind: str) -> str:
 
 
 def fixing_candidates(law: Law, field: VectorField) -> list[tuple[str, float | None]]:
-    """The moved parameters, each with a value at which it may be held, the best one first.
+    """The parameters of a field, each with a value at which it may be fixed, the best one first.
 
     A value will do where the parameter reaches it from everywhere in its domain, and the others
     stay in theirs on the way: by factors from all that is positive, by shifts from anywhere.

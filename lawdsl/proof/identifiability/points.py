@@ -15,7 +15,7 @@ from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.law.law import Law, Quantity
 
 COORDINATE_DIGITS = 7  # of a random number: short, and generic all the same
-TRIES_PER_ROW = 8  # at each place at which the law must have a value
+TRIES_PER_ROW = 8  # the law may have no value at some of the random points
 NEAR_FACTOR, WIDE_FACTOR, WIDEST_FACTOR = (
     4.0,
     1e3,
@@ -25,7 +25,7 @@ DEFAULT_REACH = (
     NEAR_FACTOR,
     NEAR_FACTOR,
     WIDE_FACTOR,
-)  # of places: a term may have faded away at all those near by
+)  # factors of variables: near 1 alone, a decaying term may be negligible everywhere
 
 Point = tuple[Fraction, ...]
 
@@ -52,6 +52,7 @@ class NumericLaw:
 
     @property
     def names(self) -> list[str]:
+        """The names of the parameters."""
         return [q.name for q in self.law.parameters]
 
     def theta(self, rng: random.Random) -> Point:
@@ -92,10 +93,10 @@ class NumericLaw:
     def rows(
         self, theta: Point, count: int, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
     ) -> list[list[Ball]]:
-        """Its derivatives by the parameters at so many random places, shape (count, parameters).
+        """Its derivatives by the parameters at random variables, shape (count, parameters).
 
         Raises:
-            NoPoint: it has a value at too few places.
+            NoPoint: it has a value at too few of them.
         """
         rows: list[list[Ball]] = []
         for _ in range(TRIES_PER_ROW * count):

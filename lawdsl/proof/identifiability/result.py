@@ -15,7 +15,7 @@ from lawdsl.proof.identifiability.orbits import Flow
 
 @dataclass(frozen=True)
 class Symmetry:
-    """A transformation of the parameters that changes no prediction, whatever the variables are.
+    """A transformation of the parameters that changes no prediction, for all variables.
 
     Attributes:
         parameters: those that move, in the law's order.
@@ -23,7 +23,7 @@ class Symmetry:
             is lost and no formula for it was found.
         equation: that identity as text.
         proved: by algebra; else it is seen at random points, to 100 digits.
-        flow: where they go, as far as one likes; None where that was not found.
+        flow: the transformation in closed form; None where it was not found.
         held: one of them that may be fixed without loss.
         value: at which; None where that depends on the others.
     """
@@ -65,6 +65,7 @@ class Symmetry:
         return text(invariant)
 
     def to_json(self) -> dict[str, Any]:
+        """The record as plain data for `--json`."""
         return {
             "parameters": list(self.parameters),
             "field": {name: text(e) for name, e in self.field.items()} or None,

@@ -45,11 +45,11 @@ FORMULA_TIME_SHARE = 0.5  # part of the time that goes into the formulas of all 
 PROOF_SECONDS = 0.2  # for one identity by algebra
 BALL_BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
 PARAMETER_POINTS = 3  # of the parameters, at which lost directions are counted
-CHECK_POINTS = 20  # points at which an identity is looked at
+CHECK_POINTS = 20  # points at which an identity is tested
 CHECK_DIGITS = 100  # in which it must hold there
-SPARE_PLACES, MANY_SPARE_PLACES = 4, 24  # places beyond the number of parameters
+SPARE_PLACES, MANY_SPARE_PLACES = 4, 24  # rows beyond the number of parameters
 MAX_POINT_TRIES = 30  # points at which the law may have no value
-MAX_COLUMN_ORDERS = 24  # in which columns are looked at, for short directions
+MAX_COLUMN_ORDERS = 24  # of elimination, in search of sparse directions
 MAX_FORMULA_DIRECTIONS = 8  # directions for which a formula is looked for
 KINKS = (sp.Min, sp.Max, sp.Abs, sp.sign, sp.Heaviside)
 T = TypeVar("T")
@@ -57,18 +57,18 @@ EXPECTED_FAILURES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
 
 
 def freedom(law: Law, *, seconds: float = FREEDOM_SECONDS) -> Freedom:
-    """What no data can determine about the parameters of a law, whatever they are.
+    """What no data can determine about the parameters of a law, at almost all parameters.
 
     Slopes that Arb has found to be independent at one point are so almost everywhere: so it is
     certain that no more directions are lost than there (`certain` says whether that many were
     found). A symmetry with a formula is proved, or
     verified at random points (`proved` says which). A direction without a formula is reported where
-    it is lost at all points looked at, to some hundred digits; never in a law with kinks, which
+    it is lost at all sampled points, to some hundred digits; never in a law with kinks, which
     may differ from piece to piece.
 
     Args:
         law: the law; settings and fixed parameters are numbers, all other values are open. One
-            with index sets is looked at with a few labels in each, on the simplex where it says so.
+            with index sets is examined with a few labels in each, on the simplex that it declares.
         seconds: the time allowed. Half of it may go into formulas; a direction whose formula is
             not found until then is reported without. Where all of it is used up, nothing is.
 
@@ -89,7 +89,7 @@ class _SlopeSample:
 
     Attributes:
         theta: the point.
-        rows: shape (places, parameters).
+        rows: ∂L/∂θ at random values of the variables, shape (rows, parameters).
         vectors: a basis of the directions.
     """
 
@@ -183,7 +183,7 @@ def _circuits(sample: _SlopeSample) -> list[Vector]:
 
 
 def _independent(vectors: Sequence[Vector], among: Sequence[int]) -> bool:
-    """Whether no vector is a sum of others, as far as some entries of them go."""
+    """Whether vectors, restricted to some of their entries, are linearly independent."""
     rows = [[vector.get(i, arb(0)) for i in among] for vector in vectors]
     with precision(MANY_BITS):
         return len(null_vectors(rows, range(len(among)), MANY_BITS)) == len(among) - len(vectors)

@@ -1,4 +1,4 @@
-"""Is an expression 0 whatever its symbols are? By algebra where it can be shown, else at points."""
+"""Expression -> whether algebra shows that it is identically 0: a rational form over kernels."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _sign_by_derivatives(
 ) -> Sign | None:
     """The sign on the range by the values at one of its ends; None: the infinite one."""
     reduced = start
-    values: list[Sign] = []  # at the end, of each rung
+    values: list[Sign] = []  # of each reduced derivative at the end
     while len(values) < MAX_DERIVATIVES:
         value = _at_end(signs, reduced, symbol, end, direction)
         if not any(value.within(side) for side in _SIDES):

@@ -69,6 +69,7 @@ class _LeadingTerms:
         self.depth = 0  # nested derivatives
 
     def of(self, e: sp.Expr) -> LeadingTerm | None:
+        """The leading term of an expression; None where it is not known."""
         if self.x not in e.free_symbols:
             return LeadingTerm(e) if self.signs.sign(e).definite else None
         if e == self.x:

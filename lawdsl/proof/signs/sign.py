@@ -82,7 +82,7 @@ def add(terms: Sequence[Sign]) -> Sign:
 
 
 def multiply(one: Sign, other: Sign) -> Sign:
-    """The sign of a product: every pair of possible signs is looked at.
+    """The sign of a product: the products of all pairs of possible signs.
 
     Zero times what may have no value may have no value.
     """
