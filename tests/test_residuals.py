@@ -271,7 +271,7 @@ def test_a_heavy_tail_is_named_only_where_the_loss_is_squared():
 def test_the_level_is_such_that_a_hundred_tables_give_less_than_a_thousandth_of_an_alarm():
     looks = [
         node
-        for path in Path(fitting.__path__[0]).glob("*.py")
+        for path in Path(fitting.__path__[0]).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare)
         if any(isinstance(part, ast.Name) and part.id == "ALARM" for part in ast.walk(node))

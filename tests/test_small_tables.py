@@ -83,3 +83,35 @@ def test_noise_in_small_tables_raises_no_more_alarms_than_are_asked_for(
     )
 
     assert found <= 8  # one chance in a thousand gives more, at 2 that are expected
+
+
+@pytest.mark.parametrize("offset", [3.9, -3.9])
+@pytest.mark.parametrize("loss", ["squared(y)", "huber(y, 0.1)"])
+def test_a_row_ten_times_as_far_as_the_next_is_named_however_few_the_rows(
+    loss: str, offset: float, tmp_path: Path
+):
+    t = np.arange(1.0, 16.0)
+    y = 2 + 0.5 * t + 0.08 * np.random.default_rng(2).normal(size=15)
+    y[6] += offset
+    text = LINE.replace("squared(y)", loss)
+
+    fit = lawdsl.fit(law(text, tmp_path), {"x": t, "y": y}, starts=6)
+
+    (finding,) = [d for d in fit.diagnostics if d.code == "F0115"]
+    assert "row 7 by" in finding.message and fit.verdict != "trusted"
+
+
+@pytest.mark.parametrize("total", [1e-12, 1.0, 2.5, 3.9])
+def test_weights_that_count_fewer_rows_than_a_test_needs_are_named(total: float, tmp_path: Path):
+    rng = np.random.default_rng(3)
+    t = np.arange(1.0, 13.0)
+    weights = rng.integers(1, 4, 12).astype(float)
+    table = {"x": t, "y": 2 + 0.5 * t + 0.1 * rng.normal(size=12), "w": weights}
+    whole = lawdsl.fit(law(LINE, tmp_path), table, weights="w", starts=6)
+    table["w"] = weights * total / weights.sum()
+
+    fit = lawdsl.fit(law(LINE, tmp_path), table, weights="w", starts=6)
+
+    (finding,) = [d for d in fit.diagnostics if d.code == "F0102"]
+    assert f"the weights sum to {total:.3g}" in finding.message and fit.verdict != "trusted"
+    assert whole.verdict == "trusted"

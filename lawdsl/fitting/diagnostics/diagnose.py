@@ -61,6 +61,15 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
+    total = problem.rows if problem.weights is None else float(np.sum(problem.weights))
+    if total - count < SPARE - ROUNDED:
+        message = (
+            f"the weights sum to {total:.3g}, {count} parameters: too few rows to test the law"
+        )
+        help = (
+            "a weight is a number of rows: multiply the weights until they sum to that of the table"
+        )
+        return [Diagnostic("F0102", message, "warning", help=help)]
     effective = _effective_rows(problem.weights, problem.rows)
     if effective - count < SPARE - ROUNDED:
         message = (
