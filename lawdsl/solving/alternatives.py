@@ -1,4 +1,4 @@
-"""Another choice beside the answer: how much worse it is, and how sure that is."""
+"""A choice of the unknowns -> how much worse than the answer it is, with an interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that a question is asked with: each known, inside its domain, one for each label."""
+"""The numbers that a user gives -> the value of each symbol of a question, checked."""
 
 from __future__ import annotations
 

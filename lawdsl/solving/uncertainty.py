@@ -1,4 +1,4 @@
-"""The noise of the fits that a question is about, carried to what it asks for."""
+"""The errors of fits and gradients by their parameters -> intervals of what a question asks for."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ class FitUncertainty:
             variances.append(np.where(np.any(fit_gradients != 0, axis=1), errors**2, 0.0))
             dofs.append(1.0 if part.spread is None else part.spread.dof)
         total = np.sum(variances, axis=0)
-        with np.errstate(all="ignore"):  # Welch and Satterthwaite: the degrees of freedom of a sum
+        with np.errstate(
+            all="ignore"
+        ):  # degrees of freedom of a sum: Welch (1947), Satterthwaite (1946)
             parts = sum(v**2 / d for v, d in zip(variances, dofs, strict=True))
             dof = np.where(total > 0, total**2 / parts, 1.0)
             far = student_quantile((1 + level) / 2, np.where(np.isfinite(dof), dof, min(dofs)))

@@ -1,4 +1,4 @@
-"""What is to be said of an answer: fits that are not trusted, places outside what was measured."""
+"""An answer -> its warnings: fits that are not trusted, extrapolation, intervals that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equations among unknowns, solved for all but one of them: what is left has one unknown."""
+"""A question in algebra -> the same question in one unknown, where equations give the others."""
 
 from __future__ import annotations
 

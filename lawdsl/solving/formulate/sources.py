@@ -1,4 +1,4 @@
-"""The fits that a question is about: their laws, values and labels."""
+"""A question and fits -> the laws, values and labels of these, checked against the question."""
 
 from __future__ import annotations
 

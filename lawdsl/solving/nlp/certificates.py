@@ -1,4 +1,4 @@
-"""What is certain of a problem: affine rows, and at a point its constraints and the duality gap.
+"""A point and multipliers -> certain violations and duality gap; affine rows, correctly rounded.
 
 Float64 finds a point and its multipliers. Sums that cancel can make its values and slopes wrong by
 any amount, so what is said of the point is computed here anew, in Arb intervals that contain the

@@ -1,6 +1,6 @@
-"""Whether expressions are convex or concave on a box, by how they are composed.
+"""Expressions and a box -> their curvature on it, from how they are composed.
 
-What is known of each part follows from where the values of its arguments lie (certain intervals),
+The curvature of each part follows from where the values of its arguments lie (certain intervals),
 and from whether these are convex, concave, both (affine) or log-convex. A convex function may be
 +oo at an end of the box, a concave one -oo. No answer says nothing.
 """

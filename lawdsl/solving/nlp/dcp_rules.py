@@ -1,4 +1,4 @@
-"""What each operation makes of what is known of its arguments: a table of rules.
+"""The curvature of an operation's arguments -> that of its result: a table of rules.
 
 They are those of disciplined convex programming (Grant, Boyd & Ye 2006), and one more: products of
 log-convex functions, which are positive with a convex logarithm, are such again, and convex.

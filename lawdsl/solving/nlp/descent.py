@@ -1,4 +1,7 @@
-"""A search for a local optimum: in which coordinates it goes, and where it ends."""
+"""A start -> the end of a local search by sequential quadratic programming, in scaled coordinates.
+
+The method is SciPy's SLSQP (Kraft 1988).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether no point of a box keeps all constraints, for certain: intervals on smaller and smaller boxes."""
+"""A problem -> whether interval arithmetic on bisected boxes proves that no point is feasible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether affine conditions contradict each other, for certain: multipliers of Farkas in exact numbers.
+"""Affine constraints and weights -> whether these prove a contradiction (Farkas 1902), exactly.
 
 If a sum of conditions c <= 0 with weights that are not negative, and of equations c = 0 with any, is
 above 0 on the whole box of the unknowns, then no point keeps them all. A linear programme proposes

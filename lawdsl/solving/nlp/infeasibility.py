@@ -1,4 +1,4 @@
-"""Problems without a feasible point: what excludes what, and what would have to give way."""
+"""A problem without a feasible point -> which conditions conflict, and by how much each must relax."""
 
 from __future__ import annotations
 

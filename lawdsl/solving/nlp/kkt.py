@@ -1,4 +1,8 @@
-"""The conditions of Karush, Kuhn and Tucker at a point: multipliers, what is left, what that proves."""
+"""A point of a problem -> its multipliers, the residual of the Karush-Kuhn-Tucker conditions, its gap.
+
+The conditions are those of Nocedal & Wright (2006), Numerical Optimization, section 12.3; multipliers
+are fitted by non-negative least squares (Lawson & Hanson 1974).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local search from one start: Newton's method to rounding, and what makes two results one place."""
+"""A start -> a local optimum to rounding; and whether two searches have reached the same optimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positive unknowns without an upper end, in logarithms.
+"""A question -> its goal and margins in the logarithms of positive unknowns without an upper bound.
 
 Model sizes and tokens go over decades, and laws are sums of their powers. In logarithms these are
 convex, and a bound on a product, 6*N*D <= C, is linear: so most allocations are proved (geometric

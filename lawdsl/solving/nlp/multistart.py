@@ -1,4 +1,4 @@
-"""The best values of several unknowns under constraints, and what certifies them."""
+"""A problem and options -> the best of several local searches, and what certifies it."""
 
 from __future__ import annotations
 

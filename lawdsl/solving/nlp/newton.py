@@ -1,4 +1,8 @@
-"""Newton's method towards the conditions of an optimum, beside bounds with infinite slopes."""
+"""A point near an optimum -> the point at which the optimality conditions hold to rounding.
+
+Each step of Newton's method solves the linear system of the Karush-Kuhn-Tucker conditions
+(Nocedal & Wright 2006, Numerical Optimization, section 18.1), beside bounds with infinite slopes too.
+"""
 
 from __future__ import annotations
 

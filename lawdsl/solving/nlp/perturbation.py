@@ -1,4 +1,4 @@
-"""Points around one at which a search has ended: is any lower, is any as good?
+"""A stationary point -> lower feasible points around it, and distant ones that are as good.
 
 A search that follows slopes stays on a saddle, and creeps where the objective has a kink. Here the
 objective is looked at in many directions at many distances, along those in which it curves down

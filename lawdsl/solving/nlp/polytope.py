@@ -1,4 +1,8 @@
-"""What bounds and affine constraints leave: its middle, points inside, and what excludes what."""
+"""Bounds and affine constraints -> implied bounds, a centre, corners, and why they contradict.
+
+The centre is a Chebyshev centre (Boyd & Vandenberghe 2004, Convex Optimization, section 8.5.1) in
+the maximum norm, each unknown relative to its range.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem in several unknowns: what is to be least, under which conditions; and its functions."""
+"""The problem (objective, bounds, constraints), its functions in scaled units, and its solution."""
 
 from __future__ import annotations
 

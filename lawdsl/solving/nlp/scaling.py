@@ -1,4 +1,4 @@
-"""Units in which every number of a problem near a point is about 1.
+"""A point of a problem -> units in which every number of the problem near it is about 1.
 
 Whether a slope vanishes, a constraint is active or a linear system is singular is decided by
 comparison with numbers near 1. A goal in FLOP, a model size in parameters and a share are brought

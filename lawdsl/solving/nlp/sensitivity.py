@@ -1,4 +1,8 @@
-"""How the best point and the best value change with the numbers that a problem is given."""
+"""A solution -> the derivatives of the optimum and of its value by the constants of the problem.
+
+The equations are those of Fiacco (1983), Introduction to Sensitivity and Stability Analysis in
+Nonlinear Programming.
+"""
 
 from __future__ import annotations
 

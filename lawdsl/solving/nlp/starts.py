@@ -1,6 +1,6 @@
-"""Where searches start: points that fill what the conditions leave, over all magnitudes.
+"""A problem -> the points at which searches start, which cover its domain over all magnitudes.
 
-A cloud of low-discrepancy points covers every unknown, half-lines and lines over many decades.
+A cloud of low-discrepancy points (Sobol 1967) covers every unknown, unbounded ones over many decades.
 Searches start at the points of the cloud that are better than their neighbours, at some that are
 merely far apart, and between the corners of what the affine conditions leave.
 """

@@ -1,4 +1,4 @@
-"""Strict inequalities at the end of a search, which takes equality for enough.
+"""A solution -> which strict inequalities it meets with equality, and whether it is a limit then.
 
 An optimum on the boundary of a strict inequality is not attained. It is approached if feasible points
 come as near to it as one likes; without such a point perhaps nothing is feasible at all.

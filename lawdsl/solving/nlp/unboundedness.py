@@ -1,4 +1,4 @@
-"""Unbounded objectives: feasible points further and further out, each lower than the last.
+"""A problem -> feasible points further and further out, along which its objective falls.
 
 Points are looked at along many paths, on which unknowns without an end grow as powers or as the
 logarithm of a number t. What is said rests on the points that were computed; it is no proof.
