@@ -93,7 +93,7 @@ def _posed(
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
     expression, linear, exponential = form
-    known = len(variables)
+    count = len(variables)
     for name, others in rests.items():
         numbers = [variables.index(law.symbols[other]) for other in others]
         columns = np.vstack([columns, rest_of(columns[numbers])])
@@ -103,7 +103,7 @@ def _posed(
     one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
     parts = replace(parts, tapes=(one, two, three))
     return Problem(
-        Model(parts, columns), transforms_of(law), target, objective, weights, exponential, known
+        Model(parts, columns), transforms_of(law), target, objective, weights, exponential, count
     )
 
 
@@ -112,13 +112,13 @@ def rest_shares(law: Law) -> dict[str, list[str]]:
     schema, instance = law.declarations.schema, law.declarations.instance
     if schema is None or instance is None:
         return {}
-    found = {}
+    rests = {}
     for name, left in instance.left_out.items():
         labels = instance.of(schema, schema.symbols[name].indices[-1])
         shares = {label: with_subscripts(name, (label,)) for label in labels}
         if shares[left] in law.declarations.symbols:
-            found[shares[left]] = [share for label, share in shares.items() if label != left]
-    return found
+            rests[shares[left]] = [share for label, share in shares.items() if label != left]
+    return rests
 
 
 def on_arrays(law: Law) -> bool:

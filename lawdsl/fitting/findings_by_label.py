@@ -20,11 +20,11 @@ def gathered(parts: Sequence[Fit]) -> list[Diagnostic]:
     Those that are equal but for the label of the rows are one: what is said of `t[github, web]` and
     of `t[books, web]` is said of `t[i, web]`.
     """
-    found: dict[Diagnostic, list[tuple[str, Diagnostic]]] = {}
+    parts_by_finding: dict[Diagnostic, list[tuple[str, Diagnostic]]] = {}
     for part in parts:
         for d in part.diagnostics:
-            found.setdefault(_general(d, part), []).append((label_of(part), d))
-    return [_told(general, own, len(parts)) for general, own in found.items()]
+            parts_by_finding.setdefault(_general(d, part), []).append((label_of(part), d))
+    return [_told(general, labelled, len(parts)) for general, labelled in parts_by_finding.items()]
 
 
 def label_of(part: Fit) -> str:
@@ -37,15 +37,17 @@ def general(text: str, part: Fit) -> str:
     if part.law.instance is None or not part.law.instance.at:
         return text
     names = {*part.parameters, *part.held}
-    at = part.law.instance.at
-    return ELEMENT.sub(lambda m: general_name(m[0], at) if m[0] in names else m[0], text)
+    labels_of_rows = part.law.instance.at
+    return ELEMENT.sub(
+        lambda m: general_name(m[0], labels_of_rows) if m[0] in names else m[0], text
+    )
 
 
-def general_name(name: str, at: Mapping[str, str]) -> str:
+def general_name(name: str, labels: Mapping[str, str]) -> str:
     """`t[github, web]` -> `t[i, web]` where i is github."""
     base, _, rest = name.partition("[")
     subscripts = rest.removesuffix("]").split(", ") if rest else []
-    for index, label in at.items():
+    for index, label in labels.items():
         if label in subscripts:
             subscripts[subscripts.index(label)] = index
     return with_subscripts(base, subscripts)
@@ -60,13 +62,15 @@ def _general(d: Diagnostic, part: Fit) -> Diagnostic:
     )
 
 
-def _told(general: Diagnostic, own: Sequence[tuple[str, Diagnostic]], parts: int) -> Diagnostic:
+def _told(
+    general: Diagnostic, labelled: Sequence[tuple[str, Diagnostic]], parts: int
+) -> Diagnostic:
     """One diagnostic for all labels that it is true of."""
-    labels = [label for label, _ in own]
-    if len(own) == 1:
-        return replace(own[0][1], place=", ".join(filter(None, (labels[0], general.place))))
-    shown = listed(labels, parts)
-    return replace(general, place=f"{shown}: {general.place}" if general.place else shown)
+    labels = [label for label, _ in labelled]
+    if len(labelled) == 1:
+        return replace(labelled[0][1], place=", ".join(filter(None, (labels[0], general.place))))
+    listing = listed(labels, parts)
+    return replace(general, place=f"{listing}: {general.place}" if general.place else listing)
 
 
 def listed(labels: Sequence[str], parts: int) -> str:

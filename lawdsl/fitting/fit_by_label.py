@@ -44,7 +44,7 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
     table, weights = with_weights(table, options.weights)
     options = replace(options, weights=weights)
-    table, columns, known = with_measured(
+    table, columns, measures = with_measured(
         law.declarations,
         table,
         options.columns,
@@ -52,39 +52,43 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         drop_bad=options.drop_bad,
         settings={q.name: q.value for q in law.settings if q.value is not None},
     )
-    rows, lost = chosen_rows(table, options.where, options.drop_bad)
-    found = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
-    places = list(parts_of(law, found.instance))
+    rows, dropped = chosen_rows(table, options.where, options.drop_bad)
+    labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
+    labels_of_parts = list(parts_of(law, labelled_rows.instance))
     fits = []
-    for number, at in enumerate(places):
-        own = law.at_labels(replace(found.instance, at=at))
+    for number, at in enumerate(labels_of_parts):
+        law_of_part = law.at_labels(replace(labelled_rows.instance, at=at))
         part = replace(
             options,
-            columns=found.columns,
-            progress=within(options.progress, number, len(places)),
+            columns=labelled_rows.columns,
+            progress=within(options.progress, number, len(labels_of_parts)),
         )
         try:
-            fits.append(fit_one(own, found.keep(at), objective, part))
+            fits.append(fit_one(law_of_part, labelled_rows.keep(at), objective, part))
         except LawdslError as error:
-            labels = [", ".join(other.values()) for other in places if other != at]
+            labels = [", ".join(other.values()) for other in labels_of_parts if other != at]
             raise LawdslError([_placed(d, at, labels) for d in error.diagnostics]) from None
     return Fits(
         FittedLaw.of(law),
-        found.instance.labels,
+        labelled_rows.instance.labels,
         tuple(fits),
         dict(options.columns),
-        (*(known.warnings if known else ()), *found.warnings),
-        lost + found.dropped,
-        known and replace(known, warnings=()),
-        _rests(found),
+        (*(measures.warnings if measures else ()), *labelled_rows.warnings),
+        dropped + labelled_rows.dropped,
+        measures and replace(measures, warnings=()),
+        _rests(labelled_rows),
     )
 
 
-def _rests(found: Labelled) -> dict[str, tuple[float, float]]:
+def _rests(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:
     """The shares that are 1 minus the others, and their ranges."""
-    names = [with_subscripts(n, (label,)) for n, label in found.instance.left_out.items()]
-    values = {name: found.table.numbers(name) for name in names if name in found.table.columns}
-    return {name: (float(own.min()), float(own.max())) for name, own in values.items()}
+    names = [with_subscripts(n, (label,)) for n, label in labelled_rows.instance.left_out.items()]
+    values = {
+        name: labelled_rows.table.numbers(name)
+        for name in names
+        if name in labelled_rows.table.columns
+    }
+    return {name: (float(shares.min()), float(shares.max())) for name, shares in values.items()}
 
 
 def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
@@ -96,12 +100,12 @@ def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
 
 def _apart(law: Law, instance: Instance, index: str) -> bool:
     """Whether rows with different labels of an index share no parameter."""
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for label in instance.of(law.declarations, index):
-        own = {q.name for q in law.at_labels(replace(instance, at={index: label})).parameters}
-        if own & seen:
+        names = {q.name for q in law.at_labels(replace(instance, at={index: label})).parameters}
+        if names & earlier:
             return False
-        seen |= own
+        earlier |= names
     return True
 
 
@@ -112,9 +116,11 @@ def within(progress: Progress | None, number: int, parts: int) -> Progress | Non
     return lambda done, of: progress(number * of + done, parts * of)
 
 
-def _placed(diagnostic: Diagnostic, at: Mapping[str, str], others: Sequence[str]) -> Diagnostic:
+def _placed(
+    diagnostic: Diagnostic, labels_of_rows: Mapping[str, str], others: Sequence[str]
+) -> Diagnostic:
     """A message about the rows of a label. One of too few rows may have been misspelt."""
-    label = ", ".join(at.values())
+    label = ", ".join(labels_of_rows.values())
     place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     alike = nearest(label, others) if diagnostic.code == "D0110" else None
     help = f"is `{label}` meant to be `{alike}`? else " if alike else ""

@@ -81,14 +81,14 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
     task = _Task(law, problem, runs, unknowable, options, first, tuple(breaks))
     claims = (options.claims or options.enforce) and not is_large(law)
-    for left in reversed(range(ROUNDS)):
-        found = _fit_to(task, claims)
-        changed = enforced(task.law, found.claims) if options.enforce and left else None
+    for further in reversed(range(ROUNDS)):
+        fit = _fit_to(task, claims)
+        changed = enforced(task.law, fit.claims) if options.enforce and further else None
         if changed is None:
             break
         problem = problem_of(changed, runs.columns, runs.target, objective, runs.weights)
         task = replace(task, law=changed, problem=problem)
-    return replace(found, diagnostics=(*found.diagnostics, *failures(task.law, found.claims)))
+    return replace(fit, diagnostics=(*fit.diagnostics, *failures(task.law, fit.claims)))
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class _First:
         """The choice made."""
         return cls(by, by.value(), law, problem)
 
-    def also(self, others: NDArray[Any], own: Any) -> NDArray[Any]:
+    def also(self, others: NDArray[Any], value: Any) -> NDArray[Any]:
         """An array of the parameters that were fitted, and of this one."""
-        return np.insert(others, self.by.number, own)
+        return np.insert(others, self.by.number, value)
 
 
 @dataclass(frozen=True)
@@ -146,13 +146,13 @@ def _fit_to(task: _Task, claims: bool) -> Fit:
     seed, progress = options.seed, options.progress
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
         best = optimum(law, problem, options.starts, seed, progress)
-        found, lower = _fitted(task, best)
+        fit, lower = _fitted(task, best)
         if lower is not None:  # the way to the end of an interval led to a better minimum
             other = optimum(law, problem, lower, seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
-                found, _ = _fitted(task, best)
-    return replace(found, claims=certificates(law, found.values)) if claims else found
+                fit, _ = _fitted(task, best)
+    return replace(fit, claims=certificates(law, fit.values)) if claims else fit
 
 
 def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
@@ -160,18 +160,20 @@ def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
     law, problem, theta = task.law, task.problem, best.theta
     names = [q.name for q in law.parameters]
     bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
-    flat, lost = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
+    flat, undetermined = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
     on_bound = np.isin(names, list(bounds))
-    open_ones = np.isin(names, list(lost)) & ~on_bound
-    known = _known(task, theta, on_bound, open_ones)
-    found = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *known.notes]
-    found += diagnose.few_spare_rows(problem, chosen=int(task.first is not None))
-    found += _determination(task, theta, known, found, on_bound | open_ones, tuple(bounds))
-    found += diagnose.worse_than_constant(problem, theta)
-    found += _of_the_rows(task, best, found)
+    open_ones = np.isin(names, list(undetermined)) & ~on_bound
+    determined = _known(task, theta, on_bound, open_ones)
+    diagnostics = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *determined.notes]
+    diagnostics += diagnose.few_spare_rows(problem, chosen=int(task.first is not None))
+    diagnostics += _determination(
+        task, theta, determined, diagnostics, on_bound | open_ones, tuple(bounds)
+    )
+    diagnostics += diagnose.worse_than_constant(problem, theta)
+    diagnostics += _of_the_rows(task, best, diagnostics)
     fit = Fit(
         parameters={
-            name: Parameter(float(x), bounds.get(name), name not in lost)
+            name: Parameter(float(x), bounds.get(name), name not in undetermined)
             for name, x in zip(names, theta, strict=True)
         },
         objective=objective_value(problem, law, theta, best.loss),
@@ -179,17 +181,17 @@ def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
         agreement=best.agreement,
         converged=best.converged,
         stopped=best.reason,
-        verdict=_verdict(found),
-        diagnostics=tuple(found),
+        verdict=_verdict(diagnostics),
+        diagnostics=tuple(diagnostics),
         law=FittedLaw.of(law),
         data=_data(task),
         seed=task.options.seed,
         held=_held(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, on_bound),
-        intervals=known.intervals,
-        spread=known.spread,
+        intervals=determined.intervals,
+        spread=determined.spread,
     )
-    return fit, known.lower
+    return fit, determined.lower
 
 
 def _known(
@@ -206,9 +208,9 @@ def _known(
     if copied:
         problem = with_copies_as_one(problem)
     if first is None:
-        known = intervals_of(task.law, problem, theta, on_bound, open_ones, options, groups)
+        determined = intervals_of(task.law, problem, theta, on_bound, open_ones, options, groups)
     else:
-        known = intervals_of(
+        determined = intervals_of(
             first.law,
             problem,
             first.also(theta, first.value),
@@ -218,22 +220,27 @@ def _known(
             groups,
             first.by,
         )
-    if copied and not known.intervals.ends and not known.notes and known.spread is None:
+    if (
+        copied
+        and not determined.intervals.ends
+        and not determined.notes
+        and determined.spread is None
+    ):
         message = "exact copies of rows leave too few measurements for intervals"
         help = "keep one of each, or measure more"
         note = Diagnostic("F0122", message, "warning", help=help)
-        known = replace(known, notes=(note,))
-    return known
+        determined = replace(determined, notes=(note,))
+    return determined
 
 
-def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Findings about the residuals; and the rows that make a fit fail, or that it may follow."""
     law, problem, runs = task.law, task.problem, task.runs
     findings: list[Diagnostic] = []
-    failed = not best.converged or any(d.code == "F0112" for d in found)
+    failed = not best.converged or any(d.code == "F0112" for d in earlier)
     if not failed:
         findings = residual_findings(law, problem, best.theta, runs)
-    failed |= any(d.code == "F0101" and d.severity == "error" for d in found)
+    failed |= any(d.code == "F0101" and d.severity == "error" for d in earlier)
     named = any(d.code == "F0115" for d in findings)
     far = far_values(problem.target)
     if not named and (few := unjudged(problem, runs, far)):
@@ -247,58 +254,60 @@ def _of_the_rows(task: _Task, best: Optimum, found: Sequence[Diagnostic]) -> lis
 def _determination(
     task: _Task,
     theta: Array,
-    known: Known,
-    found: Sequence[Diagnostic],
+    determined: Known,
+    diagnostics: Sequence[Diagnostic],
     skipped: NDArray[np.bool_],
     on_bound: tuple[str, ...],
 ) -> list[Diagnostic]:
     """Parameters and predictions that the rows leave open; nothing where F0101 says so already."""
-    if known.spread is None or any(d.code == "F0101" and d.severity == "error" for d in found):
+    if determined.spread is None or any(
+        d.code == "F0101" and d.severity == "error" for d in diagnostics
+    ):
         return []
     law, problem, first = task.law, task.problem, task.first
     if first is not None:
         law, problem = first.law, first.problem
         theta, skipped = first.also(theta, first.value), first.also(skipped, False)
     names = (q.name for q in law.parameters)
-    own = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
-    fitted = Fitted(law, problem, theta, known.spread, own, on_bound)
-    tied = any(d.code == "F0101" for d in found)  # on one line, as its warning says
+    skipped_names = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
+    fitted = Fitted(law, problem, theta, determined.spread, skipped_names, on_bound)
+    tied = any(d.code == "F0101" for d in diagnostics)  # on one line, as its warning says
     return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
 
 
 def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:
     """The parameters that are held, with how one was chosen."""
-    found = held_values(task.law, values)
+    fixed = held_values(task.law, values)
     if task.first is not None:
         choice = task.first.by.choice
-        found[choice.name] = Held(task.first.value, choice.text(task.law.output))
-    return found
+        fixed[choice.name] = Held(task.first.value, choice.text(task.law.output))
+    return fixed
 
 
 def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
     """What there is to say of the data, the law and the way to the minimum."""
-    found = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
+    diagnostics = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
     if task.first is not None:
-        found += task.first.by.findings(task.first.value)
+        diagnostics += task.first.by.findings(task.first.value)
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
-        found.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
+        diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
     first = min(best.reached, key=lambda d: d.loss)
-    found += several_optima(task.law, best.searched, first, best.reached)
-    found += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
+    diagnostics += several_optima(task.law, best.searched, first, best.reached)
+    diagnostics += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"
         help = "start elsewhere, or ask for more starts"
         if flat:
             help = "it wanders where the data say nothing (F0101); measure there first"
-        found.append(Diagnostic("F0105", message, help=help))
-    return found
+        diagnostics.append(Diagnostic("F0105", message, help=help))
+    return diagnostics
 
 
-def _verdict(found: Sequence[Diagnostic]) -> str:
-    if not found:
+def _verdict(diagnostics: Sequence[Diagnostic]) -> str:
+    if not diagnostics:
         return "trusted"
-    return "not trusted" if any(d.severity == "error" for d in found) else "caution"
+    return "not trusted" if any(d.severity == "error" for d in diagnostics) else "caution"
 
 
 def _data(task: _Task) -> FittedData:

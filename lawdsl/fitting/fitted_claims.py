@@ -27,13 +27,13 @@ def _certificate(verdict: Verdict) -> Certificate:
     )
 
 
-def failures(law: Law, found: Sequence[Certificate]) -> list[Diagnostic]:
+def failures(law: Law, certificates_of_fit: Sequence[Certificate]) -> list[Diagnostic]:
     """A warning for each claim that fails on the fitted values: which, where, and what to do."""
     warnings = []
-    for certificate in found:
+    for certificate in certificates_of_fit:
         if certificate.failed:
-            place = ", ".join(f"{name} = {value}" for name, value in certificate.witness)
-            where = f"at {place}: " if place else ""
+            witness = ", ".join(f"{name} = {value}" for name, value in certificate.witness)
+            where = f"at {witness}: " if witness else ""
             message = (
                 f"`{certificate.claim}` fails on the fitted values: {where}{certificate.value}"
             )

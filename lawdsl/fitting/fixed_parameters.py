@@ -20,11 +20,11 @@ def held_values(law: Law, values: Mapping[str, float]) -> dict[str, Held]:
     """
     point = {q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None}
     point |= {law.symbols[name]: sp.Float(x, 17) for name, x in values.items()}
-    found = {}
+    values_of_fixed = {}
     for name in law.declarations.symbols:
         if name in law.ties:
-            at = float(law.to_sympy(tree.Name(name)).xreplace(point))
-            found[name] = Held(at, law.ties[name])
+            number = float(law.to_sympy(tree.Name(name)).xreplace(point))
+            values_of_fixed[name] = Held(number, law.ties[name])
         elif name in law.fixed:
-            found[name] = Held(law.fixed[name])
-    return found
+            values_of_fixed[name] = Held(law.fixed[name])
+    return values_of_fixed

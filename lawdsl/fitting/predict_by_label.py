@@ -87,15 +87,15 @@ def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
     ]
 
 
-def _columns(fits: Fits, law: Law, there: Mapping[str, Any]) -> dict[str, str]:
+def _columns(fits: Fits, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[str, str]:
     """The columns that were fitted, as far as the table has such."""
-    found = {}
+    columns = {}
     for name, column in fits.columns.items():
         before, star, after = column.partition(WILDCARD)
-        alike = any(c.startswith(before) and c.endswith(after) for c in there)
-        if name != law.output and (column in there or (star and alike)):
-            found[name] = column
-    return found
+        alike = any(c.startswith(before) and c.endswith(after) for c in columns_of_fit)
+        if name != law.output and (column in columns_of_fit or (star and alike)):
+            columns[name] = column
+    return columns
 
 
 def _measured(

@@ -82,16 +82,16 @@ def undetermined(name: str, high: Array) -> list[Diagnostic]:
 
 def no_band(fit: Fit) -> Diagnostic:
     """Why predictions of a fit without a spread have no intervals."""
-    known = fit.intervals
-    said = next((d for d in fit.diagnostics if d.code == "F0122"), None)
-    if said is not None:
-        why, help = said.message, said.help
+    intervals = fit.intervals
+    finding = next((d for d in fit.diagnostics if d.code == "F0122"), None)
+    if finding is not None:
+        why, help = finding.message, finding.help
     elif len(fit.parameters) > MOST:
         why = f"it has more than {MOST} parameters, whose errors are not kept together"
         help = "leave --intervals out"
-    elif not known.ends:
+    elif not intervals.ends:
         why, help = "no row is left to tell the noise by", "measure more, or fit a smaller law"
-    elif known.failed > known.resamples // 2:
+    elif intervals.failed > intervals.resamples // 2:
         why, help = "too few resamples ended in a minimum", "measure more, and fit again"
     else:
         why = "it was made before fits kept how the errors of their parameters go together"

@@ -29,17 +29,17 @@ def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
         start = to_free(problem.transforms, theta[None])[0]
 
     def residuals(free: Array) -> Array:
-        found = problem.residuals(free[None])[0] * root
-        return np.nan_to_num(found, nan=WORST, posinf=WORST, neginf=-WORST)
+        search = problem.residuals(free[None])[0] * root
+        return np.nan_to_num(search, nan=WORST, posinf=WORST, neginf=-WORST)
 
     def slopes(free: Array) -> Array:
-        found = problem.residuals_and_slopes(free[None])[1][0] * root[:, None]
-        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+        search = problem.residuals_and_slopes(free[None])[1][0] * root[:, None]
+        return np.nan_to_num(search, nan=0.0, posinf=0.0, neginf=0.0)
 
     if not np.all(np.abs(residuals(start)) < WORST):
         return theta, np.inf
-    found = least_squares(residuals, start, slopes, x_scale="jac", max_nfev=STEPS)
-    return to_parameters(problem.transforms, found.x[None])[0], 2.0 * float(found.cost)
+    search = least_squares(residuals, start, slopes, x_scale="jac", max_nfev=STEPS)
+    return to_parameters(problem.transforms, search.x[None])[0], 2.0 * float(search.cost)
 
 
 def squares_of(problem: Problem, theta: Array) -> float:

@@ -175,8 +175,10 @@ class Fit:
         chosen = set(self.spread.names) - {q.name for q in law.parameters}
         if not chosen:
             return law
-        held = [text for text in self.law.held if text.split()[1] not in chosen]  # `fix c = 2.5`
-        found = _read(replace(self.law, held=tuple(held)))
+        remaining = [
+            text for text in self.law.held if text.split()[1] not in chosen
+        ]  # `fix c = 2.5`
+        found = _read(replace(self.law, held=tuple(remaining)))
         if tuple(q.name for q in found.parameters) != self.spread.names:
             raise altered("it says the errors of other parameters")
         return found
@@ -187,9 +189,9 @@ class Fit:
         """A law on the rows of a table, and its fitted parameters."""
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
-        known = {name: column for name, column in fitted.items() if column in rows.columns}
-        points = bind(law, rows, {**known, **columns}, target=False).columns
-        values = self.values | {name: held.value for name, held in self.held.items()}
+        columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
+        points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
+        values = self.values | {name: fixed.value for name, fixed in self.held.items()}
         theta = np.array([values[q.name] for q in law.parameters])
         return problem_of(law, points, np.ones(points.shape[1]), objective), theta
 
@@ -209,11 +211,11 @@ class Fit:
         return [Diagnostic("F0110", message, "warning", help=help)]
 
     def _outside(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
-        found: list[Diagnostic] = []
+        warnings: list[Diagnostic] = []
         for q, values in zip(law.variables, columns, strict=True):
             unit = unit_text(q.unit) if q.unit else ""
-            found += beyond(q.name, values, self.data.ranges[q.name], unit)
-        return found
+            warnings += beyond(q.name, values, self.data.ranges[q.name], unit)
+        return warnings
 
     def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
         """A warning where shares lie below the inflection ratio of the rows that were fitted.
@@ -224,9 +226,11 @@ class Fit:
         """
         return [
             d
-            for found in self.data.inflections
-            if found.share in columns
-            for d in below(found, np.ravel(np.asarray(columns[found.share], dtype=np.float64)))
+            for inflection in self.data.inflections
+            if inflection.share in columns
+            for d in below(
+                inflection, np.ravel(np.asarray(columns[inflection.share], dtype=np.float64))
+            )
         ]
 
     def to_json(self) -> dict[str, Any]:

@@ -75,14 +75,14 @@ class Fits:
     @property
     def values(self) -> dict[str, float]:
         """Parameter of each label -> value, those that are held among them."""
-        found = {name: p.value for name, p in self.parameters.items()}
-        return found | {name: h.value for name, h in self.held.items()}
+        values = {name: p.value for name, p in self.parameters.items()}
+        return values | {name: h.value for name, h in self.held.items()}
 
     @property
     def verdict(self) -> str:
         """That of the worst part."""
-        found = [*(part.verdict for part in self.parts), *(["caution"] if self.warnings else [])]
-        return max(found, key=VERDICTS.index)
+        verdicts = [*(part.verdict for part in self.parts), *(["caution"] if self.warnings else [])]
+        return max(verdicts, key=VERDICTS.index)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

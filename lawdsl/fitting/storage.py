@@ -68,9 +68,9 @@ def check_schema(content: Any, schema: int | str) -> None:
     Raises:
         ValueError, TypeError, LookupError: it has another, or none.
     """
-    found = content["schema"]
-    if type(found) is not type(schema) or found != schema:
-        raise ValueError(f"schema {found!r}")
+    stored = content["schema"]
+    if type(stored) is not type(schema) or stored != schema:
+        raise ValueError(f"schema {stored!r}")
 
 
 def read(path: Path) -> str:
@@ -159,10 +159,10 @@ def declarations(law: FittedLaw) -> Declarations:
             path.append(name)
             text = Text(f"{name} (kept in the fit)", law.texts[name])
             document, mistakes = parse(text.text, text.name)
-            found, more = resolve(document, text, find)
-            if found is None or any(d.severity == "error" for d in (*mistakes, *more)):
+            declared, more = resolve(document, text, find)
+            if declared is None or any(d.severity == "error" for d in (*mistakes, *more)):
                 raise LawdslError([*mistakes, *more])
-            done[name] = found
+            done[name] = declared
             path.pop()
         return done[name]
 

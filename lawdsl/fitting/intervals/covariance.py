@@ -72,8 +72,8 @@ class Covariance:
     @property
     def covariance(self) -> Array:
         """Of the parameters, in the law's units, shape (p, p)."""
-        found: Array = self.sqrt_factor.T @ self.sqrt_factor
-        return found
+        matrix: Array = self.sqrt_factor.T @ self.sqrt_factor
+        return matrix
 
     def errors(self, gradient: Array) -> Array:
         """Standard errors of functions of the parameters.
@@ -110,8 +110,8 @@ class Covariance:
         rng = np.random.default_rng([seed, 0x5B8E])
         normal = rng.normal(size=(count, len(self.sqrt_factor)))
         wide = np.sqrt(self.dof / rng.chisquare(self.dof, size=(count, 1)))
-        found: Array = wide * normal @ self.sqrt_factor
-        return found
+        deviations: Array = wide * normal @ self.sqrt_factor
+        return deviations
 
     def to_json(self) -> dict[str, Any]:
         """The covariance as plain data; the keys are stable."""
@@ -147,10 +147,10 @@ def _matrix(rows: Any, width: int) -> Array:
     """Rows of finite numbers, shape (rows, width)."""
     if any(type(x) not in (int, float) for row in rows for x in row):
         raise ValueError("no matrix of numbers")
-    found = np.array(rows, dtype=np.float64).reshape(len(rows), width)
-    if not np.all(np.isfinite(found)):
+    matrix = np.array(rows, dtype=np.float64).reshape(len(rows), width)
+    if not np.all(np.isfinite(matrix)):
         raise ValueError("no matrix of finite numbers")
-    return found
+    return matrix
 
 
 @np.errstate(all="ignore")  # a law may be so steep that its slopes overflow
@@ -175,17 +175,19 @@ def spread(
         return None
     (residual,), (slopes,) = problem.slopes(theta[None])
     noise = noise_of(problem, residual, fitted, groups)
-    found = of_rows(names, slopes, problem.weights)
+    unit_noise = of_rows(names, slopes, problem.weights)
     if groups is None:
-        factor, unseen = np.sqrt(noise.tau2) * found.sqrt_factor, found.null_space
+        factor, unseen = np.sqrt(noise.tau2) * unit_noise.sqrt_factor, unit_noise.null_space
     else:
-        root = _cleaned(slopes) * found.scale
+        root = _cleaned(slopes) * unit_noise.scale
         weights = 1.0 if problem.weights is None else np.sqrt(problem.weights)[:, None]
-        moved, alone = leaving_out_runs(noise, root, weights * root, groups)
+        changes, alone = leaving_out_runs(noise, root, weights * root, groups)
         unseen = _basis(alone)
-        moved = moved - (moved @ unseen.T) @ unseen
-        factor = (np.linalg.qr(moved, mode="r") if len(moved) > len(names) else moved) * found.scale
-    return replace(found, sqrt_factor=factor, null_space=unseen, dof=float(noise.freedom))
+        changes = changes - (changes @ unseen.T) @ unseen
+        factor = (
+            np.linalg.qr(changes, mode="r") if len(changes) > len(names) else changes
+        ) * unit_noise.scale
+    return replace(unit_noise, sqrt_factor=factor, null_space=unseen, dof=float(noise.freedom))
 
 
 def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -> Covariance:
@@ -201,8 +203,8 @@ def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -
         root = np.sqrt(weights)[:, None] * root
     size = lengths(root)
     scale = 1 / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    seen = decomposed(root * scale)
-    return Covariance(tuple(names), seen.factor * scale, seen.lost, scale, np.inf)
+    decomposition = decomposed(root * scale)
+    return Covariance(tuple(names), decomposition.factor * scale, decomposition.lost, scale, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +255,8 @@ def lengths(columns: Array) -> Array:
     """Euclidean lengths of columns whose squares may overflow, shape (columns,)."""
     largest = np.max(np.abs(columns), axis=0, initial=0.0)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
-    found: Array = unit * np.linalg.norm(columns / unit, axis=0)
-    return found
+    norms: Array = unit * np.linalg.norm(columns / unit, axis=0)
+    return norms
 
 
 def leaving_out_runs(

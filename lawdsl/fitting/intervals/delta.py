@@ -48,7 +48,7 @@ class Scatter:
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
 def delta(
-    problem: Problem, theta: Array, held: NDArray[np.bool_], level: float, groups: Groups = None
+    problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> Scatter:
     """Intervals that are symmetric in the free numbers: for A > 0 in log A.
 
@@ -57,22 +57,22 @@ def delta(
     Args:
         problem: the fit; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        held: those that lie on a bound, or that the data do not determine.
+        on_bound: those that lie on a bound, or that the data do not determine.
         level: 0.95 for 95 % intervals.
         groups: which training run each row is of, shape (rows,).
     """
     free = to_free(problem.transforms, theta[None])[0]
     (residual,), (slopes,) = problem.residuals_and_slopes(free[None])
-    kept = np.flatnonzero(~held)
-    slopes = slopes[:, kept]
-    noise = noise_of(problem, residual, len(kept), groups)
+    free_numbers = np.flatnonzero(~on_bound)
+    slopes = slopes[:, free_numbers]
+    noise = noise_of(problem, residual, len(free_numbers), groups)
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     count = len(theta)
     covariance, inflation = np.full((count, count), np.nan), np.ones(count)
     roots = np.sqrt(weights)[:, None]
     size = lengths(roots * slopes)
     slopes = slopes / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    plain, narrowest = np.full((len(kept), len(kept)), np.nan), 1.0
+    plain, narrowest = np.full((len(free_numbers), len(free_numbers)), np.nan), 1.0
     if np.all(np.isfinite(slopes)):
         seen = decomposed(roots * slopes)
         narrowest = seen.narrowest
@@ -82,10 +82,10 @@ def delta(
             clustered = _by_run(noise, slopes, roots * slopes, groups)
             with np.errstate(all="ignore"):
                 ratio = np.diag(clustered) / np.diag(plain)
-            inflation[kept] = np.where(np.isnan(ratio), 1.0, ratio)
+            inflation[free_numbers] = np.where(np.isnan(ratio), 1.0, ratio)
             plain = clustered
     with np.errstate(all="ignore"):
-        covariance[np.ix_(kept, kept)] = plain / np.outer(size, size)
+        covariance[np.ix_(free_numbers, free_numbers)] = plain / np.outer(size, size)
     far = noise.quantile(level)
     half = far * np.sqrt(np.diag(covariance))
     _, turn = with_slopes(problem.transforms, free[None])

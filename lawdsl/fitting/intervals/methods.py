@@ -51,7 +51,7 @@ def intervals(
     problem: Problem,
     theta: Array,
     on_bound: NDArray[np.bool_],
-    lost: NDArray[np.bool_],
+    undetermined: NDArray[np.bool_],
     options: FitOptions,
     groups: Groups = None,
     first: Straightest | None = None,
@@ -63,7 +63,7 @@ def intervals(
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
         on_bound: those that lie on a bound: they stay there and have no interval.
-        lost: those that the data do not determine: they have no interval, but what they leave open
+        undetermined: those that the data do not determine: they have no interval, but what they leave open
             counts in those of the others.
         options: of the fit: the method, level, resamples, seed and progress of the intervals.
         groups: which training run each row is of, shape (rows,).
@@ -75,22 +75,22 @@ def intervals(
     doubt, together = _too_few(problem, free, options, groups), None
     if first is None and _too_few(problem, free, FitOptions(intervals="delta"), groups) is None:
         together = spread(problem, theta, names, free, groups)
-    by = "rows" if groups is None else "runs"
+    unit = "rows" if groups is None else "runs"
     if doubt is None and first is not None and options.intervals != "bootstrap":
         doubt = [_chosen_before(problem, free, first, groups)]
     if doubt is not None:
         return Known(
-            Intervals(options.intervals, options.level, by, {}, {}), together, None, tuple(doubt)
+            Intervals(options.intervals, options.level, unit, {}, {}), together, None, tuple(doubt)
         )
     lower, notes, failed = None, list[Diagnostic](), 0
     scatter = delta(_along(problem, on_bound), theta, on_bound, options.level, groups)
     errors, low, high = scatter.errors, scatter.low, scatter.high
     if options.intervals == "profile":
-        found = profile(loose, theta, on_bound, options.level, groups, problem)
-        low, high, lower = found.low, found.high, found.lower
-        if found.left_out:
+        profiled = profile(loose, theta, on_bound, options.level, groups, problem)
+        low, high, lower = profiled.low, profiled.high, profiled.lower
+        if profiled.left_out:
             message = (
-                f"{found.left_out:,} sets of active bounds were not tried: intervals by profile may "
+                f"{profiled.left_out:,} sets of active bounds were not tried: intervals by profile may "
                 "be too narrow"
             )
             help = (
@@ -98,8 +98,8 @@ def intervals(
             )
             notes.append(Diagnostic("F0122", message, "warning", help=help))
     elif options.intervals == "bootstrap":
-        if first is None and not lost.any() and scatter.narrowest < COLLINEAR:
-            none = Intervals(options.intervals, options.level, by, {}, {})
+        if first is None and not undetermined.any() and scatter.narrowest < COLLINEAR:
+            none = Intervals(options.intervals, options.level, unit, {}, {})
             return Known(none, together, None, (_collinear(scatter.narrowest),))
         drawn = bootstrap(
             problem, theta, options.resamples, options.seed, groups, options.progress, first
@@ -114,21 +114,25 @@ def intervals(
             help = "believe the intervals less: compare them with --intervals profile"
             notes.append(Diagnostic("F0121", message, "warning", help=help))
     low, high = _in_domain(problem, low, high)
-    held = lost if options.intervals == "profile" else on_bound | lost
-    shown = [i for i in range(len(names)) if not (held[i] or np.isnan(low[i]) or np.isnan(high[i]))]
-    known = np.isfinite(low) | np.isfinite(high)
-    notes += _undetermined([names[i] for i in np.flatnonzero(~(held | on_bound | known))], groups)
+    excluded = undetermined if options.intervals == "profile" else on_bound | undetermined
+    listed = [
+        i for i in range(len(names)) if not (excluded[i] or np.isnan(low[i]) or np.isnan(high[i]))
+    ]
+    has_end = np.isfinite(low) | np.isfinite(high)
+    notes += _undetermined(
+        [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_end))], groups
+    )
     resamples = options.resamples if options.intervals == "bootstrap" else 0
-    made = Intervals(
+    result = Intervals(
         options.intervals,
         options.level,
-        by,
-        {names[i]: float(errors[i]) for i in shown if np.isfinite(errors[i])},
-        {names[i]: (float(low[i]), float(high[i])) for i in shown},
+        unit,
+        {names[i]: float(errors[i]) for i in listed if np.isfinite(errors[i])},
+        {names[i]: (float(low[i]), float(high[i])) for i in listed},
         resamples,
         failed,
     )
-    return Known(made, together, lower, tuple(notes))
+    return Known(result, together, lower, tuple(notes))
 
 
 def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
