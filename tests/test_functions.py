@@ -19,6 +19,7 @@ from mpmath import mp
 from numpy.typing import NDArray
 
 from lawdsl.compiling import balls
+from lawdsl.compiling.arrays import ARRAYS
 from lawdsl.compiling.autodiff import values_and_gradients
 from lawdsl.compiling.interval_evaluation import BITS, evaluate
 from lawdsl.compiling.intervals import ONE, Interval, NoInterval, precision
@@ -28,6 +29,7 @@ from lawdsl.compiling.terms import parts_of
 from lawdsl.fitting import build_problem
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.language.instances.instance import Instance
+from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law
 from lawdsl.solving.nlp import certificates
 
@@ -178,3 +180,12 @@ def test_second_derivatives(name: str):
     points = grid(name)
     found = in_second_order(name, np.array(points))
     assert_right(name, points, found, DERIVATIVES[name][1], ULPS)
+
+
+@pytest.mark.parametrize(
+    "arithmetic", [ARRAYS, balls.BALLS, SYMPY], ids=["arrays", "balls", "sympy"]
+)
+@pytest.mark.parametrize("name", ["load", "sympify", "str", "fromfile", "__import__"])
+def test_an_arithmetic_has_names_of_rows_only(name: str, arithmetic: object):
+    assert hasattr(arithmetic, "tanh")
+    assert not hasattr(arithmetic, name)

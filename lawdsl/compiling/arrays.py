@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import Formula, value_in
+from lawdsl.core.functions import FUNCTIONS, Formula, named, value_in
 from lawdsl.law.functions import NAMES, ROWS
 
 Array = NDArray[np.float64]
@@ -27,11 +27,11 @@ class _Arrays:
         return np.heaviside(x, 0.5)
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(np, name):
-            return getattr(np, name)
-        from scipy import special  # it takes a while to load, and NumPy has the usual functions
+        if name in FUNCTIONS and not hasattr(np, name):
+            from scipy import special  # it takes a while to load; NumPy has the usual functions
 
-        return getattr(special, name)
+            return named(special, name)
+        return named(np, name)
 
 
 ARRAYS: Any = _Arrays()

@@ -14,7 +14,7 @@ import sympy as sp
 from flint import arb, fmpq
 
 from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import value_in
+from lawdsl.core.functions import named, value_in
 from lawdsl.law.functions import NAMES, ROWS
 
 Ball = Any  # arb: python-flint has no types
@@ -130,7 +130,7 @@ class _Balls:
         return arb((1 + _sign(x)) // 2)
 
     def __getattr__(self, name: str) -> Callable[[Any], Ball]:
-        method = getattr(arb, name)
+        method = named(arb, name)
         return lambda x: method(x if isinstance(x, arb) else arb(x))
 
 

@@ -154,6 +154,20 @@ DERIVED: dict[str, Function] = {
 EXTREMA = ("min", "max")
 """The functions of several arguments, which each arithmetic has as operators."""
 
+HELPERS = ("pi", "sinh", "cosh")
+"""What the formulas of rows may use beside functions of the tables."""
+
+
+def named(library: Any, name: str) -> Any:
+    """What a library has by a name of the tables or of HELPERS, and by no other.
+
+    Raises:
+        AttributeError: another name, or the library lacks it.
+    """
+    if name not in FUNCTIONS and name not in DERIVED and name not in HELPERS:
+        raise AttributeError(name)
+    return getattr(library, name)
+
 
 def value_in(arithmetic: Arithmetic, name: str) -> Callable[[Any], Any]:
     """A function of FUNCTIONS or DERIVED in an arithmetic.

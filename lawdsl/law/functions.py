@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, End, Function, value_in
+from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, End, Function, named, value_in
 
 
 class _SymPy:
@@ -15,7 +15,7 @@ class _SymPy:
     abs, step, min, max = sp.Abs, sp.Heaviside, sp.Min, sp.Max
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(sp, name)
+        return named(sp, name)
 
 
 SYMPY: Any = _SymPy()
