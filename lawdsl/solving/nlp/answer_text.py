@@ -18,7 +18,7 @@ from lawdsl.solving.nlp.problem import NlpProblem, NlpSolution
 Array = NDArray[np.float64]
 
 ALL_CONSTRAINTS_KEPT = "every constraint is kept"
-MAX_LISTED = 4  # other choices, and unknowns of each, that are written out
+MAX_LISTED_CHOICES = 4  # other choices, and unknowns of each, that are written out
 USEFUL_GAP = 1e-3  # of the value: a gap that is not closed, and larger, says little of it
 
 
@@ -120,13 +120,17 @@ def alternative_lines(
         ("as good as well, so that no optimum is isolated", flat),
     ):
         if choices:
-            texts = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED])]
-            texts += [f"and {len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else []
+            texts = ["; ".join(_choice_text(choice) for choice in choices[:MAX_LISTED_CHOICES])]
+            texts += (
+                [f"and {len(choices) - MAX_LISTED_CHOICES} more"]
+                if len(choices) > MAX_LISTED_CHOICES
+                else []
+            )
             lines.append(f"{what}: {'; '.join(texts)}")
     return tuple(lines)
 
 
 def _choice_text(choice: Mapping[str, float]) -> str:
-    few = list(choice.items())[:MAX_LISTED]
-    more = ", …" if len(choice) > MAX_LISTED else ""
+    few = list(choice.items())[:MAX_LISTED_CHOICES]
+    more = ", …" if len(choice) > MAX_LISTED_CHOICES else ""
     return ", ".join(f"{name} = {value:.6g}" for name, value in few) + more

@@ -34,7 +34,7 @@ FEASIBILITY_RTOL = 1e-9  # of the size of a constraint: rounding
 NEARLY_FEASIBLE_RTOL = 1e-6  # the same, of a search that is not polished yet
 # Of what a constraint changes by over the unknowns' lengths, of what Arb says.
 CERTAIN_FEASIBILITY_RTOL = 1e-7
-VALUE_RTOL = 1e-14  # relative to a value
+OPTIMUM_VALUE_RTOL = 1e-14  # relative to a value
 SAME_OPTIMUM_DISTANCE = 1e-4  # of the units of the unknowns: points so near are one place
 # Of where a search started: points that are nearer by far are not told apart.
 START_LENGTH_SHARE = 1e-3
@@ -197,7 +197,7 @@ def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) 
         if lower is None or not -np.inf < lower.value < optimum.value:
             lower = SearchEnd(optimum.x, start_lengths, optimum.value)
         further = _optimum_in_units(problem, lower, descend=descend)
-        rounding = VALUE_RTOL * (rescaled.units.goal + abs(optimum.value))
+        rounding = OPTIMUM_VALUE_RTOL * (rescaled.units.goal + abs(optimum.value))
         if not np.isfinite(further.value) or further.point.violation > FEASIBILITY_RTOL:
             break
         if further.value > optimum.value + rounding:
@@ -246,7 +246,7 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
     ] or optima
     feasible = [optimum for optimum in feasible if nearly_feasible(problem, optimum.x)] or feasible
     least = min(feasible, key=lambda optimum: optimum.value)
-    rounding = VALUE_RTOL * (least.units.goal + abs(least.value))
+    rounding = OPTIMUM_VALUE_RTOL * (least.units.goal + abs(least.value))
     alike = (optimum for optimum in reversed(feasible) if optimum.value <= least.value + rounding)
     chosen = next(alike, least)  # nothing is alike where the value is infinite
     if chosen.point.residual <= CONVERGED_RESIDUAL or not descend:

@@ -21,8 +21,8 @@ from lawdsl.solving.nlp.kkt import (
 )
 from lawdsl.solving.nlp.local_search import (
     FEASIBILITY_RTOL,
+    OPTIMUM_VALUE_RTOL,
     SHORT_SEARCH_LENGTH,
-    VALUE_RTOL,
     LocalOptimum,
     SearchEnd,
     is_feasible,
@@ -199,7 +199,7 @@ def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
 
 def is_proved_optimal(solution: NlpSolution) -> bool:
     """Whether the value is the least one, to rounding."""
-    rounding = VALUE_RTOL * abs(solution.value)
+    rounding = OPTIMUM_VALUE_RTOL * abs(solution.value)
     return solution.gap is not None and solution.gap <= CLOSED_GAP * solution.unit + rounding
 
 
@@ -254,7 +254,7 @@ def _value_tolerance(optima: Sequence[LocalOptimum]) -> float:
     least = min(optima, key=lambda optimum: optimum.value)
     return EQUAL_VALUE_TOLERANCE * min(
         unit, max(abs(least.value), least.units.goal)
-    ) + VALUE_RTOL * (unit + abs(least.value))
+    ) + OPTIMUM_VALUE_RTOL * (unit + abs(least.value))
 
 
 def _local_optima(
